@@ -1,0 +1,40 @@
+# Everything a fresh machine needs: Python 3.11 or newer, make, and a package index that pip knows.
+#
+#   make demo    set up, and let the embedded model judge the starter cases
+#   make test    set up, check style and types, run every test
+#   make check   style and types only
+#   make lock    renew requirements.lock from pyproject.toml
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check lock clean
+
+demo: $(READY)
+	$(BIN)/casewise run
+
+test: check
+	$(BIN)/python -m pytest -n 2
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(READY): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "casewise needs Python 3.11 or newer (set PYTHON=...)" >&2; exit 2; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra local --extra dev --universal --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --upgrade --quiet --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

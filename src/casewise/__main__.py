@@ -1,0 +1,5 @@
+"""``python -m casewise``."""
+
+from casewise.cli import main
+
+main()

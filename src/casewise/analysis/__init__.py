@@ -1,0 +1,28 @@
+"""Logs to the judgement table to scores."""
+
+from casewise.analysis._score import (
+    METRICS,
+    Score,
+    Split,
+    UnreadPolicy,
+    as_record,
+    score_table,
+)
+from casewise.analysis._sources import Judgements, read_paths
+from casewise.analysis._table import CONDITION, SCHEMA, make_table, read_table, table_bytes
+
+__all__ = [
+    "CONDITION",
+    "Judgements",
+    "METRICS",
+    "SCHEMA",
+    "Score",
+    "Split",
+    "UnreadPolicy",
+    "as_record",
+    "make_table",
+    "read_paths",
+    "read_table",
+    "score_table",
+    "table_bytes",
+]

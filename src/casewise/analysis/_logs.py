@@ -1,0 +1,144 @@
+"""Inspect's logs as judgement rows. With ``evaluation/``, the only place that knows Inspect."""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.log import (
+    EvalLog,
+    EvalSample,
+    EvalSampleSummary,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+    read_eval_log_samples,
+)
+from inspect_ai.model import ModelUsage
+
+from casewise.errors import InputError
+
+SCORER = "read_answers"
+_FROM_TASK = ("protocol", "delivery", "ablation", "variant", "prompt_version", "dataset_hash")
+_FROM_SAMPLE = (
+    "query_id",
+    "category",
+    "intended",
+    "votes_safe",
+    "votes_unsafe",
+    "published_safe_rate",
+)
+_FROM_SCORE = ("status", "verdict", "p_safe", "raw_score", "mass")
+
+
+@dataclass(frozen=True, slots=True)
+class LogHeader:
+    """What a log says of itself."""
+
+    path: Path
+    log: EvalLog
+    """Without samples."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run ended well."""
+        return self.log.status == "success"
+
+    @property
+    def task_key(self) -> tuple[str, str]:
+        """The same for all attempts at one task by one model."""
+        return self.log.eval.task_id, self.log.eval.model
+
+
+def read_header(path: Path) -> LogHeader:
+    """Read a log's header.
+
+    Raises:
+        InputError: The file is no log, is cut short, or belongs to another task.
+    """
+    try:
+        log = read_eval_log(str(path), header_only=True)
+    except Exception as error:  # Inspect raises whatever the broken part raises
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"not a readable Inspect log: {reason}", file=path) from None
+    if "casewise" not in (log.eval.metadata or {}):
+        raise InputError(
+            "a log of another task",
+            file=path,
+            found=log.eval.task,
+            expected="a log of casewise run or of inspect eval casewise/judge",
+        )
+    return LogHeader(path, log)
+
+
+def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LogHeader], list[str]]:
+    """Keep one log a task and model: the complete one, else the latest attempt, with a note.
+
+    A run that was stopped and taken up again leaves the log of each attempt in its folder; the
+    later ones hold the judgements of the earlier.
+    """
+    groups: dict[tuple[str, str], list[LogHeader]] = {}
+    for header in headers:
+        groups.setdefault(header.task_key, []).append(header)
+    kept, notes = [], []
+    for attempts in groups.values():
+        complete = [one for one in attempts if one.complete]
+        best = max(complete or attempts, key=lambda one: one.log.eval.created)
+        kept.append(best)
+        if not best.complete:
+            notes.append(f"{best.path}: the run did not end ({best.log.status}); what it has counts")
+    return kept, notes
+
+
+def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any]]:
+    """Rows of a log.
+
+    Args:
+        header: The log.
+        texts: Read answers and explanations whole. Without them only summaries are read, which
+            is fifteen times cheaper and cuts long answers.
+    """
+    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    path = str(header.path)
+    samples: Iterable[EvalSample | EvalSampleSummary]
+    if texts:
+        samples = read_eval_log_samples(path, all_samples_required=False)
+    else:
+        samples = read_eval_log_sample_summaries(path)
+    metadata = header.log.eval.metadata or {}
+    run = {name: metadata.get(name) for name in _FROM_TASK} | {
+        # One execution of one task; Inspect's own run id is shared by all tasks of a run.
+        "run_id": header.log.eval.eval_id,
+        "model": header.log.eval.model,
+    }
+    for sample in samples:
+        yield run | _row(sample)
+
+
+def _row(sample: EvalSample | EvalSampleSummary) -> dict[str, Any]:
+    row = {name: sample.metadata.get(name) for name in _FROM_SAMPLE}
+    row |= {"case_id": str(sample.id), "epoch": sample.epoch, "latency_s": sample.working_time}
+    row |= _usage(sample.model_usage.values())
+    score = (sample.scores or {}).get(SCORER)
+    error = sample.error
+    if error is not None or score is None or not isinstance(score.value, Mapping):
+        message = error if isinstance(error, str) else getattr(error, "message", None)
+        return row | {"status": "error", "error": message or "the sample has no score"}
+    row |= {name: score.value.get(name) for name in _FROM_SCORE}
+    return row | {"answer": score.answer, "explanation": score.explanation}
+
+
+def _usage(usages: Iterable[ModelUsage]) -> dict[str, Any]:
+    usages = list(usages)
+    costs = [usage.total_cost for usage in usages if usage.total_cost is not None]
+    inputs = [
+        usage.input_tokens
+        + (usage.input_tokens_cache_read or 0)
+        + (usage.input_tokens_cache_write or 0)
+        for usage in usages
+    ]
+    return {
+        "input_tokens": sum(inputs) if usages else None,
+        "output_tokens": sum(usage.output_tokens for usage in usages) if usages else None,
+        "cost_usd": sum(costs) if costs else None,
+    }

@@ -1,0 +1,139 @@
+"""From paths (logs, tables, published outputs, folders of them) to one judgement table."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+
+import polars as pl
+
+from casewise.analysis._outputs import read_outputs
+from casewise.analysis._table import make_table, read_table
+from casewise.cases import is_output
+from casewise.errors import InputError
+
+_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id"}
+"""Files that Inspect keeps beside its logs."""
+
+
+class _Kind(Enum):
+    LOG = auto()
+    TABLE = auto()
+    OUTPUT = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """A judgement table and what a person should know of its making."""
+
+    table: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
+    """Read judgements from log folders, ``.eval`` files, tables, and published output files.
+
+    In a folder, files of other kinds are passed over with a note; a file that is named must be
+    one of these kinds.
+
+    Args:
+        paths: Files and folders.
+        texts: Read answers and explanations of logs whole (slower).
+
+    Raises:
+        InputError: A path is missing or can't be read, or nothing was recognised.
+    """
+    named, notes = _expand(paths)
+    frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
+    rows = [
+        row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)
+    ]
+    if rows:
+        frames.append(make_table(rows))
+    frame, log_notes = _read_logs([path for path, kind in named if kind is _Kind.LOG], texts)
+    frames += [frame] if frame is not None else []
+    if not frames:
+        places = ", ".join(str(path) for path in paths)
+        raise InputError(
+            "nothing to score: no log, judgement table or CASE-Bench output was recognised",
+            file=places,
+        )
+    table = pl.concat(frames).unique(["run_id", "case_id", "epoch"], maintain_order=True)
+    return Judgements(table, (*notes, *log_notes))
+
+
+def _read_logs(paths: Iterable[Path], texts: bool) -> tuple[pl.DataFrame | None, list[str]]:
+    paths = list(paths)
+    if not paths:
+        return None, []
+    # Inspect takes seconds to import; tables and published outputs are read without it.
+    from casewise.analysis._logs import choose_logs, read_header, read_judgements
+
+    logs, notes = choose_logs(read_header(path) for path in paths)
+    rows = (row for log in logs for row in read_judgements(log, texts=texts))
+    return make_table(rows), notes
+
+
+def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]:
+    named: dict[Path, _Kind] = {}
+    notes = []
+    for path in paths:
+        if not path.exists():
+            raise InputError("no such file or folder", file=path)
+        inside = _files(path) if path.is_dir() else [path]
+        passed_over = []
+        for file in inside:
+            kind = _kind(file)
+            if kind is not _Kind.OTHER:
+                named.setdefault(file, kind)
+            elif not path.is_dir():
+                raise InputError(
+                    "not recognised",
+                    file=path,
+                    expected="a log folder, an .eval file, a judgement table (.parquet, .csv), "
+                    "or a CASE-Bench output file",
+                )
+            else:
+                passed_over.append(file.name)
+        if passed_over:
+            notes.append(f"{path}: passed over {_some(passed_over)}")
+    return list(named.items()), notes
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file()
+        and file.name not in _HOUSEKEEPING
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+def _kind(path: Path) -> _Kind:
+    """Tell a file's kind by its first bytes, then by its content."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096)
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+    if start.startswith(b"PAR1"):
+        return _Kind.TABLE
+    if path.suffix == ".eval" or start.startswith(b"PK") and path.suffix != ".parquet":
+        return _Kind.LOG if path.suffix == ".eval" else _Kind.OTHER
+    if path.suffix == ".parquet":
+        return _Kind.TABLE
+    if path.suffix == ".csv":
+        return _Kind.TABLE if start.startswith(b"run_id,") else _Kind.OTHER
+    text = start.lstrip()
+    if text.startswith(b"{") and b'"eval"' in start and b'"version"' in start:
+        return _Kind.LOG
+    if text.startswith(b"[") and is_output(path):
+        return _Kind.OUTPUT
+    return _Kind.OTHER

@@ -1,0 +1,96 @@
+"""The judgement table: one row a model x condition x case x epoch."""
+
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from casewise.errors import InputError
+
+SCHEMA: dict[str, pl.DataType] = {
+    "run_id": pl.String(),
+    "model": pl.String(),
+    "protocol": pl.String(),
+    "delivery": pl.String(),
+    "ablation": pl.String(),
+    "variant": pl.String(),
+    "prompt_version": pl.String(),
+    "dataset_hash": pl.String(),
+    "case_id": pl.String(),
+    "query_id": pl.String(),
+    "category": pl.String(),
+    "intended": pl.String(),
+    "votes_safe": pl.Int64(),
+    "votes_unsafe": pl.Int64(),
+    "published_safe_rate": pl.Float64(),
+    "epoch": pl.Int64(),
+    "status": pl.String(),
+    "verdict": pl.String(),
+    "p_safe": pl.Float64(),
+    "raw_score": pl.Float64(),
+    "mass": pl.Float64(),
+    "response_class": pl.String(),
+    "answer": pl.String(),
+    "explanation": pl.String(),
+    "input_tokens": pl.Int64(),
+    "output_tokens": pl.Int64(),
+    "latency_s": pl.Float64(),
+    "cost_usd": pl.Float64(),
+    "error": pl.String(),
+}
+"""Columns and types. ``mass`` is the probability mass that the first token puts on the two
+words; ``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``."""
+
+CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
+"""The columns that tell one model's condition from another."""
+
+
+def make_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows (any keys of ``SCHEMA``) as a table with every column."""
+    complete = [{name: row.get(name) for name in SCHEMA} for row in rows]
+    return pl.DataFrame(complete, schema=SCHEMA)
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """Read a judgement table (.parquet or .csv).
+
+    Raises:
+        InputError: The file is no table, or lacks columns.
+    """
+    try:
+        if path.suffix.lower() == ".csv":
+            table = pl.read_csv(path, infer_schema=False)
+        else:
+            table = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"not a judgement table: {reason}", file=path) from None
+    lacking = [name for name in SCHEMA if name not in table.columns]
+    if lacking:
+        raise InputError("not a judgement table: a column is missing", file=path, field=lacking[0])
+    try:
+        return table.select([pl.col(name).cast(kind) for name, kind in SCHEMA.items()])
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"wrong values in the judgement table: {reason}", file=path) from None
+
+
+def table_bytes(table: pl.DataFrame, path: Path) -> bytes:
+    """The bytes of a table in the form that the path's suffix names (.parquet or .csv).
+
+    Raises:
+        InputError: Another suffix.
+    """
+    out = io.BytesIO()
+    match path.suffix.lower():
+        case ".parquet":
+            table.write_parquet(out)
+        case ".csv":
+            table.write_csv(out)
+        case _:
+            raise InputError(
+                "can't write a table of this kind", file=path, expected="a name in .parquet or .csv"
+            )
+    return out.getvalue()

@@ -1,0 +1,78 @@
+"""Cases, contexts and votes: load, validate, pin, convert; the label rules.
+
+>>> from casewise.cases import open_cases
+>>> len(open_cases("starter").cases) >= 48
+True
+"""
+
+from casewise.cases._cache import cache_dir, check_sha256
+from casewise.cases._case import GROUPS, Case, Context, Side, Turn, Vote, VoteCounts, digest
+from casewise.cases._casebench import (
+    COMMIT,
+    TERMS,
+    Fetched,
+    casebench_data,
+    casebench_templates,
+    fetch_casebench,
+)
+from casewise.cases._labels import (
+    LabelFields,
+    LabelRule,
+    Labels,
+    Ties,
+    default_rule,
+    make_labels,
+)
+from casewise.cases._load import (
+    CaseSet,
+    dataset_hash,
+    find_problems,
+    is_output,
+    load_cases,
+    load_output,
+)
+from casewise.cases._open import CASEBENCH, STARTER, open_cases
+from casewise.cases._records import Form
+from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
+from casewise.cases._write import to_fields, to_line, write_atomically, write_cases
+
+__all__ = [
+    "CASEBENCH",
+    "COMMIT",
+    "Case",
+    "CaseSet",
+    "Context",
+    "Fetched",
+    "Form",
+    "GROUPS",
+    "LabelFields",
+    "LabelRule",
+    "Labels",
+    "OVERRIDDEN_CATEGORY",
+    "STARTER",
+    "Side",
+    "TERMS",
+    "Ties",
+    "Turn",
+    "UpstreamOutput",
+    "Vote",
+    "VoteCounts",
+    "cache_dir",
+    "casebench_data",
+    "casebench_templates",
+    "check_sha256",
+    "dataset_hash",
+    "default_rule",
+    "digest",
+    "fetch_casebench",
+    "find_problems",
+    "is_output",
+    "load_cases",
+    "load_output",
+    "make_labels",
+    "open_cases",
+    "to_fields",
+    "to_line",
+    "write_atomically",
+    "write_cases",
+]

@@ -1,0 +1,186 @@
+"""The case: one query in one context, with what its author meant and how people voted."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    RootModel,
+    Tag,
+    field_validator,
+    model_validator,
+)
+
+Side = Literal["safe", "unsafe"]
+"""A verdict, an intention or a vote."""
+
+GROUPS = ("sender", "recipient", "transmission_principle")
+"""The three groups of Contextual Integrity that a context is made of."""
+
+
+def digest(*parts: JsonValue) -> str:
+    """Hash JSON values into 16 hexadecimal characters (64 bits of SHA-256); key order counts."""
+    text = json.dumps(parts, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Context(RootModel[dict[str, JsonValue]]):
+    """Where a query is asked, by Contextual Integrity: a mapping that keeps order and nesting.
+
+    The groups ``sender``, ``recipient`` and ``transmission_principle`` are usual; other
+    names are kept as they are.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    @field_validator("root")
+    @classmethod
+    def _finite(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        # NaN and Infinity have no JSON form, so a file that held them could not be written back.
+        if any(isinstance(leaf, float) and not math.isfinite(leaf) for leaf in _leaves(value)):
+            raise ValueError("numbers must be finite")
+        return value
+
+
+def _leaves(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _leaves(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
+class Turn(_Strict):
+    """One earlier message of the conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class Vote(_Strict):
+    """One person's verdict on a case."""
+
+    verdict: Side
+    rater: str | None = None
+    """Who voted, or the column of the published table that the vote stands in."""
+    time: str | None = None
+    """When, in ISO 8601."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, value: Any) -> Any:
+        """Take ``"safe"``/``"unsafe"`` and the published coding 1 (safe) / 2 (unsafe) too."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value not in (1, 2):
+                raise ValueError("a vote is 1 (safe) or 2 (unsafe)")
+            return {"verdict": "safe" if value == 1 else "unsafe"}
+        if isinstance(value, str):
+            if value not in ("safe", "unsafe"):
+                raise ValueError("a vote is 'safe' or 'unsafe'")
+            return {"verdict": value}
+        return value
+
+
+class VoteCounts(_Strict):
+    """How many people called a case safe and unsafe, where the single votes are not known."""
+
+    safe: int = Field(ge=0)
+    unsafe: int = Field(ge=0)
+
+
+def _votes_form(value: object) -> str:
+    return "counts" if isinstance(value, Mapping | VoteCounts) else "rows"
+
+
+Votes = Annotated[
+    Annotated[VoteCounts, Tag("counts")] | Annotated[tuple[Vote, ...], Tag("rows")],
+    Discriminator(_votes_form),
+]
+"""Votes as counts, or as rows of rater, verdict and time."""
+
+
+def _number_to_text(value: object) -> object:
+    number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if number else value
+
+
+class Case(_Strict):
+    """One query in one context (or in none), with its author's intention and people's votes."""
+
+    query: str = Field(min_length=1)
+    """What the user asks the chatbot."""
+    context: Context | None = None
+    """Where it is asked; null in the no-context arm."""
+    history: tuple[Turn, ...] = ()
+    """Earlier turns of the conversation, oldest first."""
+    id: Annotated[str, BeforeValidator(_number_to_text)] = Field(
+        min_length=1,
+        default_factory=lambda data: case_id(data["query"], data["context"], data["history"]),
+    )
+    """Given in the file, or the hash of query, context and history."""
+    query_id: str = Field(min_length=1, default_factory=lambda data: digest(data["query"]))
+    """The hash of the query: shared by the cases of a pair."""
+    category: str | None = None
+    intended: Side | None = None
+    """What the context's author meant the case to be. Not a human label."""
+    votes: Votes | None = None
+    author_vote: Side | None = None
+    """The 21st vote of the published outputs, which equals the intention and is no annotator's."""
+    published_safe_rate: float | None = Field(default=None, ge=0, le=1)
+    """The share of safe votes as the data's authors published it."""
+    source: str | None = None
+    licence: str | None = None
+    language: str | None = None
+    """BCP 47 tag, for example ``en``."""
+    tags: tuple[str, ...] = ()
+
+    @field_validator("query")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("the query is blank")
+        return value
+
+    @model_validator(mode="after")
+    def _intention_needs_context(self) -> Self:
+        if self.context is None and self.intended is not None:
+            raise ValueError("a case without a context has no intended side: leave it out")
+        return self
+
+    @property
+    def votes_safe(self) -> int | None:
+        """The number of safe votes, or None where nobody voted."""
+        return self._count("safe")
+
+    @property
+    def votes_unsafe(self) -> int | None:
+        """The number of unsafe votes, or None where nobody voted."""
+        return self._count("unsafe")
+
+    def _count(self, side: Side) -> int | None:
+        if self.votes is None:
+            return None
+        if isinstance(self.votes, VoteCounts):
+            return self.votes.safe if side == "safe" else self.votes.unsafe
+        return sum(vote.verdict == side for vote in self.votes)
+
+
+def case_id(query: str, context: Context | None, history: tuple[Turn, ...]) -> str:
+    """The id of a case whose file gives none."""
+    root = context.root if context is not None else None
+    return digest(query, root, [[turn.role, turn.content] for turn in history])

@@ -1,0 +1,239 @@
+"""Load a file of cases: recognise its form, check every record, name what is wrong."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from casewise.cases._case import Case
+from casewise.cases._records import (
+    Form,
+    csv_records,
+    json_records,
+    jsonl_records,
+    sniff,
+    yaml_records,
+)
+from casewise.cases._text import parse_json, read_text
+from casewise.cases._upstream import (
+    UpstreamOutput,
+    answer_keys,
+    is_upstream,
+    output_condition,
+    read_answers,
+    to_case_fields,
+)
+from casewise.cases._write import to_line
+from casewise.errors import InputError
+
+_READERS = {
+    Form.JSON: json_records,
+    Form.JSONL: jsonl_records,
+    Form.YAML: yaml_records,
+    Form.CSV: csv_records,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSet:
+    """Cases in the order of their file."""
+
+    cases: tuple[Case, ...]
+    name: str
+    """What a person calls the set: ``starter``, ``casebench``, or the file's name."""
+    form: Form
+    notes: tuple[str, ...] = ()
+    """What a person should know of the loading, such as fields that are no part of a case."""
+
+    @property
+    def hash(self) -> str:
+        """16 hexadecimal characters over every case in its order: the data set's version."""
+        return dataset_hash(self.cases)
+
+
+def dataset_hash(cases: Iterable[Case]) -> str:
+    """Hash a data set: SHA-256 over the canonical JSON lines, cut to 16 characters."""
+    lines = "\n".join(to_line(case) for case in cases)
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
+def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
+    """Load a file of cases, of any known form.
+
+    Raises:
+        InputError: The file or one of its records can't be used; the message names the first
+            fault and counts the others.
+    """
+    path = Path(path)
+    loaded, problems = _load(path, name or path.name)
+    if problems:
+        more = len(problems) - 1
+        if more:
+            problems[0].args = (
+                f"{problems[0]}\n(and {more} more: casewise cases validate {path})",
+            )
+        raise problems[0]
+    return loaded
+
+
+def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
+    """Load what can be loaded, and list every record that can't.
+
+    Raises:
+        InputError: The file as a whole can't be read.
+    """
+    path = Path(path)
+    return _load(path, path.name)
+
+
+def load_output(path: Path | str) -> list[UpstreamOutput]:
+    """Load one of the published output files: one entry for each model that answers in it.
+
+    Raises:
+        InputError: The file can't be used, or holds no answers.
+    """
+    path = Path(path)
+    records = parse_json(read_text(path), file=path)
+    if not isinstance(records, list) or not is_upstream(records) or not answer_keys(records):
+        raise InputError("not a CASE-Bench output file", file=path)
+    cases, problems = _validated(_upstream_fields(records, path), path)
+    if problems:
+        raise problems[0]
+    outputs = []
+    for model in answer_keys(records):
+        answers = read_answers(records, model, file=path)
+        protocol, ablation = output_condition(path, answers)
+        outputs.append(UpstreamOutput(path, model, protocol, ablation, tuple(cases), answers))
+    return outputs
+
+
+def is_output(path: Path) -> bool:
+    """Whether a JSON file is one of the published outputs (its records hold a model's answers)."""
+    try:
+        records = parse_json(read_text(path), file=path)
+    except InputError:
+        return False
+    return isinstance(records, list) and is_upstream(records) and bool(answer_keys(records))
+
+
+def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
+    text = read_text(path)
+    form = sniff(text, path)
+    records = list(_READERS[form](text, path))
+    notes: tuple[str, ...] = ()
+    raw = [record for _, record in records]
+    if form is Form.JSON and is_upstream(raw):
+        models = answer_keys(raw)
+        form = Form.UPSTREAM_OUTPUT if models else Form.UPSTREAM
+        if models:
+            notes = (
+                f"the answers of {', '.join(models)} are no part of the cases; "
+                f"casewise score reads them",
+            )
+        records = list(_upstream_fields(raw, path))
+    cases, problems = _validated(records, path)
+    return CaseSet(tuple(cases), name, form, notes), problems
+
+
+def _upstream_fields(
+    records: Sequence[object], path: Path
+) -> Iterator[tuple[str, dict[str, Any] | InputError]]:
+    for index, record in enumerate(records, start=1):
+        place = f"record {index}"
+        if not isinstance(record, dict):
+            yield place, InputError("not an object", file=path, record=place, found=record)
+            continue
+        try:
+            yield place, to_case_fields(record, file=path, place=place)
+        except InputError as problem:
+            yield place, problem
+
+
+def _validated(
+    records: Iterable[tuple[str, Any]], path: Path
+) -> tuple[list[Case], list[InputError]]:
+    cases: list[Case] = []
+    problems: list[InputError] = []
+    places: dict[str, str] = {}
+    for place, record in records:
+        if isinstance(record, InputError):
+            problems.append(record)
+            continue
+        try:
+            case = Case.model_validate(_present(record))
+        except ValidationError as error:
+            problems.append(_explain(error, record, path, place))
+            continue
+        if case.id in places:
+            problems.append(
+                InputError(
+                    f"duplicate id, first used at {places[case.id]}",
+                    file=path,
+                    record=place,
+                    field="id",
+                    found=case.id,
+                    expected="an id of its own (without ids: another query, context or history)",
+                )
+            )
+            continue
+        places[case.id] = place
+        cases.append(case)
+    return cases, problems
+
+
+def _present(record: Any) -> Any:
+    """Drop null ids, so that a case without an id is given its hash."""
+    if not isinstance(record, dict):
+        return record
+    return {
+        key: value for key, value in record.items() if value is not None or key not in _HASHED
+    }
+
+
+_HASHED = ("id", "query_id")
+
+
+def _explain(error: ValidationError, record: object, path: Path, place: str) -> InputError:
+    """Turn pydantic's first error into a message that names file, record and field."""
+    details = [one for one in error.errors() if one["type"] != "default_factory_not_called"]
+    first = details[0]
+    field = _field_name(first)
+    if not isinstance(record, dict):
+        return InputError(
+            "not a case", file=path, record=place, found=record, expected="an object"
+        )
+    if first["type"] == "missing":
+        return InputError("the field is missing", file=path, record=place, field=field)
+    if first["type"] == "extra_forbidden":
+        return InputError(
+            "unknown field",
+            file=path,
+            record=place,
+            field=field,
+            expected=f"one of {', '.join(Case.model_fields)}" if "." not in field else None,
+        )
+    expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    whole = field == ""
+    return InputError(
+        expected if whole else "wrong value",
+        file=path,
+        record=place,
+        field=field or None,
+        found=... if whole or field == "query" else first["input"],
+        expected=None if whole else expected,
+    )
+
+
+def _field_name(detail: ErrorDetails) -> str:
+    tags = {"rows", "counts"}
+    name = ""
+    for index, part in enumerate(detail["loc"]):
+        if isinstance(part, int):
+            name += f"[{part}]"
+        elif not (index == 1 and part in tags):
+            name += f".{part}" if name else part
+    return name

@@ -1,0 +1,67 @@
+"""Bytes to text to JSON, with errors that name the place."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from casewise.errors import InputError
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file (a byte order mark is dropped), line ends untouched.
+
+    Raises:
+        InputError: The file is missing, a folder, unreadable, empty, or not UTF-8.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except IsADirectoryError:
+        raise InputError("is a folder, expected a file", file=path) from None
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+    if not data.strip():
+        raise InputError("the file is empty", file=path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            "wrong encoding",
+            file=path,
+            record=f"line {line}",
+            found=data[error.start : error.start + 4],
+            expected="UTF-8",
+        ) from None
+
+
+def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
+    """Parse JSON, refusing a key that stands twice in one object (one value would be lost).
+
+    Raises:
+        InputError: The text is not JSON (truncated, say), with line and column.
+    """
+
+    def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise InputError("the key stands twice", file=file, record=record, field=twice)
+        return result
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        at_end = error.pos >= len(text.rstrip())
+        problem = "truncated JSON" if at_end or "Unterminated" in error.msg else "not valid JSON"
+        place = f"column {error.colno}"
+        if record is None:
+            place = f"line {error.lineno} {place}"
+        raise InputError(
+            f"{problem}: {error.msg} at {place}", file=file, record=record
+        ) from None
+    except RecursionError:
+        raise InputError("nested too deeply", file=file, record=record) from None

@@ -1,0 +1,154 @@
+"""The published files: ``CASEBench_data.json`` and the model outputs under ``exp/``.
+
+Facts (upstream commit 135f221): ``scores`` holds 20 votes, 1 safe and 2 unsafe; the outputs hold
+a 21st, which equals the intended side in every record and is kept apart as the author's.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from casewise.cases._case import Case, digest
+from casewise.errors import InputError
+
+SOURCE = "CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940)"
+LICENCE = "upstream terms: for holders of SORRY-Bench access"
+ANNOTATORS = 20
+"""Votes of annotators in a record; one more, where present, is the author's."""
+
+OVERRIDDEN_CATEGORY = "child-related crimes"
+"""The published script sets this category's safe rate to 0, as SORRY-Bench labels it."""
+
+_FIELDS = {
+    "scores",
+    "query",
+    "context",
+    "context_intended_to_be_safe",
+    "safe_rate",
+    "category",
+}
+_MODES: dict[str, str] = {"binary": "binary", "score": "score", "logits": "probability"}
+_NAME = re.compile(r"output_(binary|score|logits)(?:_(.+))?\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamOutput:
+    """One published output file: a model's answers to the cases, in the file's order."""
+
+    path: Path
+    model: str
+    """The key that the answers stand under."""
+    protocol: Literal["binary", "score", "probability"]
+    """Upstream's mode ``logits`` is the protocol ``probability``."""
+    ablation: str | None
+    """The removed groups or parameters, joined by commas as in the file's name."""
+    cases: tuple[Case, ...]
+    answers: tuple[str | float, ...]
+    """As many as cases; ``""`` is no answer."""
+
+
+def is_upstream(records: Sequence[object]) -> bool:
+    """Tell upstream's records by their keys."""
+    marks = {"context_intended_to_be_safe", "safe_rate"}
+    return any(isinstance(record, Mapping) and marks & record.keys() for record in records[:20])
+
+
+def answer_keys(records: Sequence[object]) -> list[str]:
+    """The keys that upstream's data file doesn't have: the models whose answers stand there."""
+    mappings = [record for record in records if isinstance(record, Mapping)]
+    return list(dict.fromkeys(key for record in mappings for key in record if key not in _FIELDS))
+
+
+def to_case_fields(record: Mapping[str, Any], *, file: Path, place: str) -> dict[str, Any]:
+    """Turn an upstream record into the fields of a Case.
+
+    The id is made from query and intended side, so that a record whose context was shortened
+    has the id of its whole case.
+
+    Raises:
+        InputError: A field is missing or of the wrong type, or a vote is neither 1 nor 2.
+    """
+
+    def wrong(problem: str, field: str, expected: str, found: object = ...) -> InputError:
+        return InputError(
+            problem, file=file, record=place, field=field, found=found, expected=expected
+        )
+
+    for field in sorted(_FIELDS):
+        if field not in record:
+            raise wrong("the field is missing", field, "upstream's six fields in every record")
+    intended, query = record["context_intended_to_be_safe"], record["query"]
+    if not isinstance(intended, bool):
+        raise wrong("wrong value", "context_intended_to_be_safe", "true or false", intended)
+    if not isinstance(query, str):
+        raise wrong("wrong value", "query", "text", query)
+    side = "safe" if intended else "unsafe"
+    votes = _votes(record["scores"], wrong)
+    return {
+        "id": digest(query, side),
+        "query": query,
+        "context": record["context"],
+        "category": record["category"],
+        "intended": side,
+        "votes": [
+            {"rater": f"column-{column:02}", "verdict": verdict}
+            for column, verdict in enumerate(votes[:ANNOTATORS], start=1)
+        ],
+        "author_vote": votes[ANNOTATORS] if len(votes) > ANNOTATORS else None,
+        "published_safe_rate": record["safe_rate"],
+        "source": SOURCE,
+        "licence": LICENCE,
+        "language": "en",
+    }
+
+
+def _votes(scores: object, wrong: Any) -> list[str]:
+    if not isinstance(scores, list) or len(scores) > ANNOTATORS + 1:
+        raise wrong("wrong value", "scores", f"a list of at most {ANNOTATORS + 1} votes", scores)
+    for index, vote in enumerate(scores):
+        if isinstance(vote, bool) or vote not in (1, 2):
+            raise wrong("wrong vote", f"scores[{index}]", "1 (safe) or 2 (unsafe)", vote)
+    return ["safe" if vote == 1 else "unsafe" for vote in scores]
+
+
+def read_answers(
+    records: Sequence[Mapping[str, Any]], model: str, *, file: Path
+) -> tuple[str | float, ...]:
+    """The answers under a model's key; a record without the key has no answer, ``""``.
+
+    Raises:
+        InputError: An answer is neither text nor a number.
+    """
+    answers: list[str | float] = []
+    for index, record in enumerate(records, start=1):
+        answer = record.get(model, "")
+        if isinstance(answer, bool) or not isinstance(answer, str | int | float):
+            raise InputError(
+                "wrong answer",
+                file=file,
+                record=f"record {index}",
+                field=model,
+                found=answer,
+                expected="text or a number",
+            )
+        answers.append(answer)
+    return tuple(answers)
+
+
+def output_condition(
+    file: Path, answers: Sequence[str | float]
+) -> tuple[Literal["binary", "score", "probability"], str | None]:
+    """Protocol and ablation of an output file, by its name or else by its answers.
+
+    A renamed file is recognised by its answers: words are binary; numbers are scores where
+    any exceeds 1, and probabilities otherwise.
+    """
+    match = _NAME.fullmatch(file.name)
+    if match:
+        return _MODES[match[1]], match[2]  # type: ignore[return-value]
+    numbers = [answer for answer in answers if not isinstance(answer, str)]
+    if not numbers:
+        return "binary", None
+    return ("score" if max(numbers) > 1 else "probability"), None

@@ -1,0 +1,187 @@
+"""``casewise cases``: validate, show, convert, fetch."""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.cases import (
+    TERMS,
+    Case,
+    CaseSet,
+    find_problems,
+    fetch_casebench,
+    open_cases,
+    to_fields,
+    write_cases,
+)
+from casewise.cli._console import err, note, out, write_out
+from casewise.contexts import render_text
+from casewise.errors import UsageError
+
+MOST_PROBLEMS = 20
+
+cases_app = typer.Typer(
+    help="Files of cases: validate, show, convert; fetch CASE-Bench.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A file of cases, or starter, or casebench.")
+]
+
+
+@cases_app.command()
+def validate(file: File) -> None:
+    """Check every record of a file, and say what it holds.
+
+    [bold]Example[/]
+
+    casewise cases validate mine.yaml
+    """
+    if file in ("starter", "casebench"):
+        _summarise(open_cases(file))
+        return
+    loaded, problems = find_problems(file)
+    for problem in problems[:MOST_PROBLEMS]:
+        err().print(f"error: {problem}", markup=False)
+    if len(problems) > MOST_PROBLEMS:
+        err().print(f"... and {len(problems) - MOST_PROBLEMS} more")
+    if problems:
+        raise typer.Exit(2)
+    _summarise(loaded)
+
+
+def _summarise(loaded: CaseSet) -> None:
+    cases = loaded.cases
+    queries = {case.query_id for case in cases}
+    arms = {side: sum(case.intended == side for case in cases) for side in ("safe", "unsafe")}
+    voted = sum(case.votes is not None for case in cases)
+    categories = {case.category for case in cases if case.category}
+    for line in loaded.notes:
+        note(f"note: {line}")
+    console = out()
+    console.print(
+        f"{loaded.name}: {len(cases)} cases of {len(queries)} queries in "
+        f"{len(categories)} categories ({loaded.form}, version {loaded.hash})"
+    )
+    console.print(
+        f"intended safe {arms['safe']}, unsafe {arms['unsafe']}, "
+        f"without context {sum(case.context is None for case in cases)}; with votes {voted}"
+    )
+
+
+@cases_app.command()
+def show(
+    file: File,
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A case's id, or its query's.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cases as JSON lines.")] = False,
+) -> None:
+    """Show one case, a pair, or the list of a file's cases.
+
+    Content warning: queries and contexts may be distressing.
+
+    [bold]Examples[/]
+
+    casewise cases show starter
+
+    casewise cases show mine.jsonl 1f0c3a2b4d5e6f70
+    """
+    loaded = open_cases(file)
+    if id is None:
+        chosen = list(loaded.cases)
+    else:
+        chosen = [case for case in loaded.cases if id in (case.id, case.query_id)]
+        if not chosen:
+            raise UsageError(f"{file}: no case and no query has the id {id!r}")
+    if as_json:
+        write_out("".join(json.dumps(to_fields(case), ensure_ascii=False) + "\n" for case in chosen))
+    elif id is None:
+        write_out("".join(f"{_line(case)}\n" for case in chosen))
+    else:
+        write_out("\n".join(_page(case) for case in chosen))
+
+
+def _line(case: Case) -> str:
+    words = " ".join(case.query.split())
+    short = words if len(words) <= 48 else f"{words[:45]}..."
+    return f"{case.id}  {case.intended or 'none':6}  {case.category or '':20.20}  {short}"
+
+
+def _page(case: Case) -> str:
+    votes = "none" if case.votes is None else f"{case.votes_safe} safe, {case.votes_unsafe} unsafe"
+    head = [
+        ("case", case.id),
+        ("query id", case.query_id),
+        ("category", case.category or "none"),
+        ("intended", case.intended or "none"),
+        ("votes", votes),
+        ("source", case.source or "unknown"),
+        ("licence", case.licence or "unknown"),
+    ]
+    lines = [f"{name:9} {value}" for name, value in head]
+    lines += [f"{turn.role}: {turn.content}" for turn in case.history]
+    return "\n".join([*lines, "", case.query, "", render_text(case.context), ""])
+
+
+@cases_app.command()
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="A file of cases, or starter.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help=".jsonl, .yaml or .csv")],
+) -> None:
+    """Convert a file of cases; the suffix of OUT names its form. Nothing is lost.
+
+    [bold]Example[/]
+
+    casewise cases convert CASEBench_data.json cases.jsonl
+    """
+    loaded = open_cases(source)
+    write_cases(loaded.cases, target)
+    for line in loaded.notes:
+        note(f"note: {line}")
+    note(f"{target}: {len(loaded.cases)} cases")
+
+
+class DataSet(StrEnum):
+    """What can be fetched."""
+
+    CASEBENCH = "casebench"
+
+
+@cases_app.command()
+def fetch(
+    name: Annotated[DataSet, typer.Argument(help="The data set.")],
+    origin: Annotated[
+        Path | None,
+        typer.Option("--from", help="A checkout, or the data file, instead of the network."),
+    ] = None,
+    accept_terms: Annotated[
+        bool, typer.Option("--accept-terms", help="Accept the data's terms without being asked.")
+    ] = False,
+) -> None:
+    """Fetch CASE-Bench and its prompts into your cache, after you accept its terms.
+
+    [bold]Examples[/]
+
+    casewise cases fetch casebench
+
+    casewise cases fetch casebench --from ~/CASEBench --accept-terms
+    """
+    err().print(TERMS, markup=False)
+    if not accept_terms:
+        if not sys.stdin.isatty():
+            raise UsageError("the terms were not accepted: read them and give --accept-terms")
+        if not typer.confirm("\nDo you accept these terms?", err=True):
+            raise UsageError("the terms were not accepted; nothing was fetched")
+    fetched = fetch_casebench(origin)
+    note(f"data: {fetched.data}")
+    if fetched.templates:
+        note(f"prompts: {fetched.templates} (--prompt upstream)")
+    else:
+        note(f"note: {origin} holds no scripts/template.py, so --prompt upstream is not at hand")

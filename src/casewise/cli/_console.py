@@ -1,0 +1,31 @@
+"""Standard output for results, standard error for everything else."""
+
+import os
+import sys
+
+from rich.console import Console
+
+PIPE_WIDTH = 100
+"""Columns of a table that does not go to a terminal."""
+
+
+def out() -> Console:
+    """Where results go. Piped, tables keep a fixed width and no colours."""
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
+    return Console(width=width, highlight=False, soft_wrap=False)
+
+
+def err() -> Console:
+    """Where notes, progress and errors go."""
+    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+
+
+def note(text: str) -> None:
+    """Say something beside the result."""
+    err().print(text, markup=False, style="dim")
+
+
+def write_out(text: str) -> None:
+    """Write text as it is: results that programs read."""
+    sys.stdout.write(text)
+    sys.stdout.flush()

@@ -1,0 +1,65 @@
+"""The entry point: every command, and what becomes of errors."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import casewise
+from casewise.cli._cases import cases_app
+from casewise.cli._console import err
+from casewise.cli._export import export
+from casewise.cli._run import run
+from casewise.cli._score import score
+from casewise.errors import CasewiseError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="casewise",
+    help="Does a language model's safety judgement follow the context? "
+    "Run models over cases, and score them against what people judged.",
+    epilog="A first run, offline, in a minute: casewise run",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(run)
+app.command()(score)
+app.command()(export)
+app.add_typer(cases_app, name="cases")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"casewise {casewise.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+def main() -> None:
+    """Run the command line. Exit status: 0 done, 1 not all done, 2 bad input, 130 stopped."""
+    try:
+        app()
+    except CasewiseError as error:
+        err().print(f"[bold red]error:[/] ", end="")
+        err().print(str(error), markup=False)
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of a pipe has what it wanted; keep Python quiet about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,94 @@
+"""A progress bar on standard error; lines instead where that is no terminal."""
+
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from casewise.protocols import Status
+
+LINES = 10
+"""Lines of progress over a run, where there is no terminal."""
+
+
+class _Rate(ProgressColumn):
+    """Judgements a second, over the whole run."""
+
+    def render(self, task: Task) -> Text:
+        """The rate as text."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:.1f}/s" if speed else "", style="dim")
+
+
+class RunProgress:
+    """Counts judged cases; called by the run for each one."""
+
+    def __init__(self, console: Console, total: int) -> None:
+        self._console = console
+        self._total = total
+        self._started = time.monotonic()
+        self._counts: Counter[Status] = Counter()
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("judging"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[unread]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("judging", total=total, unread="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    @property
+    def seconds(self) -> float:
+        """Since the run started."""
+        return time.monotonic() - self._started
+
+    def __call__(self, model: str, case_id: str | int, status: Status) -> None:
+        """Count one judged case; failed attempts are shown, not counted as judged."""
+        self._counts[status] += 1
+        done = sum(count for one, count in self._counts.items() if one is not Status.ERROR)
+        unread = ", ".join(
+            f"{count} {'failed attempts' if one is Status.ERROR else one}"
+            for one, count in self._counts.items()
+            if one is not Status.OK
+        )
+        self._bar.update(self._task, completed=done, unread=unread)
+        if status is Status.ERROR:
+            return
+        if done == 1:
+            self._console.print(f"first judgement after {self.seconds:.1f} s", style="dim")
+        elif not self._console.is_terminal and done % max(1, self._total // LINES) == 0:
+            rate = done / self.seconds
+            left = (self._total - done) / rate
+            self._console.print(
+                f"{done}/{self._total} judged, {rate:.1f}/s, {left:.0f} s left"
+                + (f", {unread}" if unread else "")
+            )

@@ -1,0 +1,227 @@
+"""``casewise run``."""
+
+import json
+import shlex
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from casewise.analysis import read_paths, score_table
+from casewise.cases import LabelRule
+from casewise.cli._console import err, note, out
+from casewise.cli._score import print_table
+from casewise.errors import UsageError
+
+if TYPE_CHECKING:
+    from casewise.evaluation import Plan, RunRequest, RunResult
+
+NOT_ALL_DONE = 1
+
+
+def run(
+    model: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model as Inspect names it (openai/gpt-4o, vllm/NAME, "
+            "openai-api/SERVICE/NAME...). Repeat for several.",
+        ),
+    ] = ["casewise/smollm2"],  # noqa: B006 - typer copies it
+    cases: Annotated[
+        str, typer.Option(help="starter (bundled), casebench (fetched), or a file of cases.")
+    ] = "starter",
+    protocol: Annotated[
+        str, typer.Option(help="binary, score or probability; several joined by commas.")
+    ] = "probability",
+    delivery: Annotated[
+        str,
+        typer.Option(help="judge (with the context), none (the query alone), or judge,none."),
+    ] = "judge",
+    ablate: Annotated[
+        list[str],
+        typer.Option(
+            help="Groups or parameters to remove from every context (recipient,urgency). "
+            "Repeat for several ablations."
+        ),
+    ] = [],  # noqa: B006
+    prompt: Annotated[
+        str | None,
+        typer.Option(help="upstream, or a template file with {query} and {context}."),
+    ] = None,
+    sampling: Annotated[
+        str,
+        typer.Option(help="greedy, or as the published runs: reference[-api|-open]."),
+    ] = "greedy",
+    samples: Annotated[
+        int | None, typer.Option(help="Answers that the protocol score averages. Default: 3.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N cases of the file.")] = None,
+    log_dir: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the logs; the same folder again resumes a stopped run."),
+    ] = None,
+    max_connections: Annotated[
+        int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Longest answer, in tokens.")] = None,
+    model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
+    model_arg: Annotated[
+        list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
+    ] = [],  # noqa: B006
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
+    ] = False,
+    price_in: Annotated[
+        float | None, typer.Option(help="Dollars for a million input tokens.")
+    ] = None,
+    price_out: Annotated[
+        float | None, typer.Option(help="Dollars for a million output tokens.")
+    ] = None,
+) -> None:
+    """Run models over cases in their contexts, and score them against people.
+
+    Without options, the embedded model (135 million parameters, offline) judges the bundled
+    starter cases: a first look, in about a minute.
+
+    [bold]Examples[/]
+
+    casewise run
+
+    casewise run --model openai/gpt-4o --cases casebench --protocol binary --dry-run
+
+    casewise run -m vllm/Qwen/Qwen3-8B --cases mine.yaml --ablate recipient --ablate urgency
+    """
+    # Inspect takes seconds to import: --help and the other commands do without it.
+    with err().status("loading"):
+        from casewise.evaluation import Prices, RunRequest, make_plan
+
+    request = RunRequest(
+        models=tuple(dict.fromkeys(model)),
+        cases=cases,
+        protocols=_list(protocol),
+        deliveries=_list(delivery),
+        ablations=tuple(ablate) or (None,),
+        prompt=prompt,
+        sampling=sampling,
+        samples=samples,
+        limit=limit,
+        max_tokens=max_tokens,
+        max_connections=max_connections,
+        model_base_url=model_base_url,
+        model_args=_model_args(model_arg),
+        prices=Prices(price_in, price_out),
+    )
+    plan = make_plan(request)
+    for line in dict.fromkeys(line for one in plan.conditions for line in one.condition.notes):
+        note(f"note: {line}")
+    if dry_run:
+        _print_plan(plan)
+        return
+    _run_and_print(plan, log_dir or _new_log_dir())
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
+def _model_args(pairs: list[str]) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--model-arg {pair!r}: write KEY=VALUE")
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    return arguments
+
+
+def _new_log_dir() -> Path:
+    return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+
+
+def _print_plan(plan: "Plan") -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("model", "condition", "requests", "input tokens", "output tokens", "cost $"):
+        table.add_column(head, justify="left" if head in ("model", "condition") else "right")
+    for one in plan.estimates:
+        cost = "unknown" if one.cost_usd is None else f"{one.cost_usd:.2f}"
+        table.add_row(
+            one.model,
+            one.condition,
+            f"{one.requests:,}",
+            f"~{one.input_tokens:,}",
+            f"~{one.output_tokens:,}",
+            cost,
+        )
+    console = out()
+    console.print(table)
+    total = sum(one.requests for one in plan.estimates)
+    costs = [one.cost_usd for one in plan.estimates]
+    console.print(f"{total:,} requests; nothing was sent.", end=" ")
+    if None in costs:
+        console.print("Give --price-in and --price-out (dollars a million tokens) for the cost.")
+    else:
+        console.print(f"About ${sum(cost or 0 for cost in costs):.2f}.")
+    console.print("Tokens are estimated at 4 bytes each; reasoning models write many more.")
+
+
+def _run_and_print(plan: "Plan", log_dir: Path) -> None:
+    from casewise.cli._progress import RunProgress
+    from casewise.evaluation import run as run_plan
+
+    console = err()
+    _say_what(plan, log_dir)
+    with RunProgress(console, plan.judgements) as progress:
+        try:
+            result = run_plan(plan, log_dir, progress)
+        except KeyboardInterrupt:
+            progress.__exit__(None, None, None)
+            _say_how_to_resume("stopped", log_dir)
+            raise
+    _print_result(result, log_dir)
+
+
+def _say_what(plan: "Plan", log_dir: Path) -> None:
+    request: RunRequest = plan.request
+    judged = plan.judgements
+    note(
+        f"{', '.join(request.models)} on {request.cases}: {judged:,} judgements "
+        f"({', '.join(request.protocols)}); logs in {log_dir}"
+    )
+    if any(model.startswith("casewise/") for model in request.models):
+        note("the embedded model is real but tiny: it shows that all works, and judges at chance")
+
+
+def _say_how_to_resume(what: str, log_dir: Path) -> None:
+    arguments = _without_log_dir(sys.argv[1:])
+    command = shlex.join(["casewise", *arguments, "--log-dir", str(log_dir)])
+    err().print(f"{what}; what was judged is kept in {log_dir}. To go on:", markup=False)
+    err().print(f"  {command}", markup=False)
+
+
+def _without_log_dir(arguments: list[str]) -> list[str]:
+    kept = list(arguments)
+    while "--log-dir" in kept:
+        at = kept.index("--log-dir")
+        del kept[at : at + 2]
+    return [one for one in kept if not one.startswith("--log-dir=")]
+
+
+def _print_result(result: "RunResult", log_dir: Path) -> None:
+    judgements = read_paths([Path(path) for path in result.logs])
+    scores = score_table(judgements.table)
+    print_table(scores, [score_table(judgements.table, labels=rule) for rule in LabelRule])
+    note(f"logs: {log_dir} (inspect view --log-dir {log_dir}; casewise score {log_dir})")
+    if not result.complete:
+        for failure in result.failures:
+            err().print(f"not finished: {failure}", markup=False)
+        _say_how_to_resume("not all was judged", log_dir)
+        raise typer.Exit(NOT_ALL_DONE)

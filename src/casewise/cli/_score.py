@@ -1,0 +1,81 @@
+"""``casewise score``."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.analysis import Score, Split, UnreadPolicy, read_paths, score_table
+from casewise.cases import LabelRule, Ties
+from casewise.cli._console import note, out, write_out
+from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
+def score(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
+        ),
+    ],
+    labels: Annotated[
+        LabelRule | None,
+        typer.Option(
+            help="The truth to measure against. Default: published where it exists, else votes, "
+            "else intended."
+        ),
+    ] = None,
+    unparsed: Annotated[
+        UnreadPolicy,
+        typer.Option(
+            help="What an unread answer counts as: honest leaves it out and prints coverage and "
+            "bounds; reference does as the published script."
+        ),
+    ] = UnreadPolicy.HONEST,
+    ties: Annotated[
+        Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
+    ] = Ties.HALF,
+    by: Annotated[Split | None, typer.Option(help="Split every row.")] = None,
+    format: Annotated[Format, typer.Option(help="How to print.")] = Format.TABLE,
+) -> None:
+    """Score judgements against what people judged.
+
+    One row a model and condition: accuracy, recall and F1 of the verdicts; correlation (PCC),
+    cross-entropy (BCE) and Brier score of the probabilities against the share of people.
+    Fractions in 0..1, PCC in -1..1.
+
+    [bold]Examples[/]
+
+    casewise score logs/
+
+    casewise score exp/ --labels published --unparsed reference --format json
+
+    casewise score run.parquet --by category --format csv > scores.csv
+    """
+    judgements = read_paths(paths)
+    for line in judgements.notes:
+        note(f"note: {line}")
+    settings = {"unparsed": unparsed, "ties": ties, "by": by}
+    scores = score_table(judgements.table, labels=labels, **settings)  # type: ignore[arg-type]
+    if format is Format.TABLE:
+        others = [score_table(judgements.table, labels=rule, **settings) for rule in LabelRule]  # type: ignore[arg-type]
+        print_table(scores, others)
+        return
+    write_out({Format.JSON: to_json, Format.CSV: to_csv, Format.MARKDOWN: to_markdown}[format](scores))
+
+
+def print_table(scores: list[Score], others: list[list[Score]]) -> None:
+    """Print scores for a person."""
+    console = out()
+    console.print(score_renderable(scores, others, console.width))

@@ -1,0 +1,20 @@
+"""Contexts: rendered for judges and for people, and taken apart."""
+
+from casewise.contexts._ablate import (
+    Ablation,
+    ablate,
+    ablate_cases,
+    parameter_names,
+    parse_names,
+)
+from casewise.contexts._render import render_json, render_text
+
+__all__ = [
+    "Ablation",
+    "ablate",
+    "ablate_cases",
+    "parameter_names",
+    "parse_names",
+    "render_json",
+    "render_text",
+]

@@ -1,0 +1,51 @@
+"""Render a context: as the JSON that judges read, and as text that people read.
+
+Annotators and judges must see the same words, so both use this module.
+"""
+
+import json
+
+from pydantic import JsonValue
+
+from casewise.cases import Context
+
+
+def render_json(context: Context | None) -> str:
+    """The context as the reference puts it into its prompt: the bytes of ``json.dumps(context)``.
+
+    No context is the empty object, as when the reference removes every group.
+    """
+    return json.dumps(context.root if context is not None else {})
+
+
+def render_text(context: Context | None) -> str:
+    """The context as an indented list that a person reads, names with spaces for underscores."""
+    if context is None or not context.root:
+        return "(no context)"
+    return "\n".join(_lines(context.root, 0))
+
+
+def _lines(value: dict[str, JsonValue], depth: int) -> list[str]:
+    indent = "  " * depth
+    lines = []
+    for name, inner in value.items():
+        title = name.replace("_", " ")
+        title = title[:1].upper() + title[1:]
+        if isinstance(inner, dict) and inner:
+            lines += [f"{indent}{title}:", *_lines(inner, depth + 1)]
+        else:
+            lines.append(f"{indent}{title}: {_leaf(inner)}")
+    return lines
+
+
+def _leaf(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value in ([], {}):
+        return "none"
+    if isinstance(value, list):
+        return "; ".join(
+            json.dumps(item, ensure_ascii=False) if isinstance(item, dict) else _leaf(item)
+            for item in value
+        )
+    return str(value)

@@ -1,0 +1,1 @@
+"""What ships with casewise: the starter cases."""

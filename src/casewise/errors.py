@@ -1,0 +1,70 @@
+"""The exceptions of casewise.
+
+    CasewiseError           anything a person can mend; the command line shows it and exits with 2
+    ├── InputError          a file or record that can't be used: file, record, field, found, expected
+    ├── UsageError          an option or name that doesn't exist or doesn't fit
+    ├── ModelError          a model that can't do what was asked of it, or can't be reached
+    └── AssetError          a file that casewise fetches (data, model weights) is absent or altered
+"""
+
+from pathlib import Path
+
+SHORT = 80
+"""Characters of a found value that a message shows; queries are never printed at length."""
+
+
+class CasewiseError(Exception):
+    """Base of every error that a person can mend; its text is the whole message."""
+
+
+class UsageError(CasewiseError):
+    """An option, a name or a combination that doesn't exist."""
+
+
+class ModelError(CasewiseError):
+    """A model that can't do what was asked of it, or can't be reached."""
+
+
+class AssetError(CasewiseError):
+    """A fetched file (data, templates, model weights) is absent, altered or refused."""
+
+
+class InputError(CasewiseError):
+    """A file or record that can't be used, and where.
+
+    The message reads ``file, record, field: what is wrong (found ..., expected ...)``,
+    with the parts that are unknown left out.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: Path | str | None = None,
+        record: str | None = None,
+        field: str | None = None,
+        found: object = ...,
+        expected: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.file = file
+        self.record = record
+        self.field = field
+        self.found = found
+        self.expected = expected
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        place = [str(self.file)] if self.file is not None else []
+        place += [self.record] if self.record else []
+        place += [f"field {self.field!r}"] if self.field else []
+        detail = [f"found {shorten(self.found)}"] if self.found is not ... else []
+        detail += [f"expected {self.expected}"] if self.expected else []
+        text = f"{', '.join(place)}: {self.problem}" if place else self.problem
+        return f"{text} ({'; '.join(detail)})" if detail else text
+
+
+def shorten(value: object) -> str:
+    """Show a value in a message: its repr, cut to ``SHORT`` characters."""
+    text = repr(value)
+    return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."

@@ -1,0 +1,115 @@
+"""The task ``casewise/judge``: a model judges whether a query is safe to answer in its context.
+
+Paper: Sun et al., CASE-Bench, ICML 2025, arXiv 2501.14940.
+
+    inspect eval casewise/judge -T protocol=binary -T cases=FILE --model openai/gpt-4o
+    inspect eval casewise/judge -T cases=casebench -T ablate=recipient,urgency --model vllm/NAME
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    get_model,
+)
+
+import casewise
+from casewise.cases import STARTER, Case
+from casewise.evaluation._condition import Condition, choose, make_condition
+from casewise.evaluation._sampling import Draw, Sampling, make_draw, resolve_sampling
+from casewise.evaluation._scorer import read_answers
+from casewise.evaluation._solver import ask
+from casewise.protocols import Delivery, Protocol
+
+VERSION = "1-A"
+"""A number for the comparability of results, a letter for the interface."""
+
+
+@task
+def judge(
+    protocol: str = Protocol.PROBABILITY,
+    cases: str = STARTER,
+    delivery: str = Delivery.JUDGE,
+    ablate: str | Sequence[str] | None = None,
+    prompt: str | None = None,
+    sampling: str = Sampling.GREEDY,
+    samples: int | None = None,
+    limit: int | None = None,
+    max_tokens: int | None = None,
+) -> Task:
+    """Judge cases in their contexts.
+
+    Args:
+        protocol: ``binary``, ``score`` (1 to 10) or ``probability`` (of the first token).
+        cases: ``starter``, ``casebench`` or a file of cases.
+        delivery: ``judge`` (the context stands in the prompt) or ``none`` (the query alone).
+        ablate: Groups or parameters to remove from every context, joined by commas.
+        prompt: ``upstream`` or a template's path; ours by default.
+        sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
+        samples: Answers that ``score`` averages.
+        limit: Only the first cases of the file.
+        max_tokens: Longest answer.
+    """
+    condition = make_condition(
+        cases, protocol=protocol, delivery=delivery, ablate=ablate, prompt=prompt, limit=limit
+    )
+    chosen = choose(Sampling, sampling, "sampling")
+    model = "" if chosen is Sampling.GREEDY else str(get_model())
+    settled = resolve_sampling(chosen, model)
+    draw = make_draw(
+        condition.protocol, settled, model=model, samples=samples, max_tokens=max_tokens
+    )
+    return Task(
+        dataset=MemoryDataset(
+            [to_sample(case, condition, draw) for case in condition.cases],
+            name=condition.data.name,
+        ),
+        solver=ask(samples=draw.samples, logprobs=bool(draw.config.logprobs)),
+        scorer=read_answers(protocol=condition.protocol),
+        config=draw.config,
+        version=VERSION,
+        metadata=task_metadata(condition, settled, draw),
+    )
+
+
+def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
+    """A case as Inspect's sample; its metadata is what the judgement table is made from."""
+    messages: list[ChatMessage] = [ChatMessageUser(content=condition.prompts.render(case))]
+    if draw.system:
+        messages.insert(0, ChatMessageSystem(content=draw.system))
+    return Sample(
+        id=case.id,
+        input=messages,
+        target=case.intended or "",
+        metadata={
+            "query_id": case.query_id,
+            "category": case.category,
+            "intended": case.intended,
+            "votes_safe": case.votes_safe,
+            "votes_unsafe": case.votes_unsafe,
+            "published_safe_rate": case.published_safe_rate,
+        },
+    )
+
+
+def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[str, Any]:
+    """What the log must say about a run so that its judgements can be told from others."""
+    return {
+        "casewise": casewise.__version__,
+        "protocol": str(condition.protocol),
+        "delivery": str(condition.delivery),
+        "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
+        "variant": str(sampling),
+        "samples": draw.samples,
+        "prompt_version": condition.prompts.version,
+        "dataset": condition.data.name,
+        "dataset_hash": condition.data.hash,
+        "dataset_size": len(condition.data.cases),
+    }
+
+

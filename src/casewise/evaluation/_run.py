@@ -1,0 +1,265 @@
+"""Run models over conditions: on Inspect's ``eval_set``, lean, and hard to stop for good."""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
+from typing import Any
+
+from inspect_ai import Task, eval_set
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.log import EvalLog
+from inspect_ai.model import Model, ModelCost, get_model, set_model_cost
+
+from casewise.cases import STARTER
+from casewise.errors import ModelError, UsageError
+from casewise.evaluation._answers import no_logprobs
+from casewise.evaluation._condition import Condition, choose, make_condition
+from casewise.evaluation._judge import judge
+from casewise.evaluation._plan import Estimate, Prices, estimate
+from casewise.evaluation._progress import Observer, observed_by
+from casewise.evaluation._sampling import NO_LOGPROBS, Sampling, make_draw, resolve_sampling
+from casewise.evaluation._smollm2 import SMOLLM2, prepare
+from casewise.protocols import Delivery, Protocol
+
+LOG_BUFFER = 100
+"""Judgements held before a log is written: what a crash can lose."""
+
+ATTEMPT_TIMEOUT_S = 300
+"""After this long, one request is given up and tried again: a hung socket must not stop a run."""
+
+MAX_RETRIES = 8
+RETRY_ON_ERROR = 3
+FAIL_ON_ERROR = 0.05
+"""Share of cases in error at which a run stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a person asks of ``casewise run``: every product of its lists is run."""
+
+    models: tuple[str, ...] = (SMOLLM2,)
+    cases: str = STARTER
+    protocols: tuple[str, ...] = (Protocol.PROBABILITY,)
+    deliveries: tuple[str, ...] = (Delivery.JUDGE,)
+    ablations: tuple[str | None, ...] = (None,)
+    prompt: str | None = None
+    sampling: str = Sampling.GREEDY
+    samples: int | None = None
+    limit: int | None = None
+    max_tokens: int | None = None
+    max_connections: int | None = None
+    model_base_url: str | None = None
+    model_args: dict[str, Any] = field(default_factory=dict)
+    prices: Prices = Prices()
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One condition of a run, with the arguments of its task."""
+
+    condition: Condition
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked run."""
+
+    request: RunRequest
+    conditions: tuple[Planned, ...]
+    estimates: tuple[Estimate, ...]
+    """One entry a model and condition."""
+
+    @property
+    def judgements(self) -> int:
+        """Cases over all models and conditions."""
+        return len(self.request.models) * sum(len(one.condition.cases) for one in self.conditions)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run left behind."""
+
+    logs: tuple[Path, ...]
+    """The logs of this run, one a model and condition."""
+    complete: bool
+    """Whether every task ended well (single cases may still be in error)."""
+    failures: tuple[str, ...]
+    """For each task that did not, its model and the reason."""
+
+
+def make_plan(request: RunRequest) -> Plan:
+    """Check everything that can be checked without a model, and count what will be asked.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+        InputError: Cases or a template that can't be used.
+        ModelError: A provider that gives no log-probabilities under ``probability``.
+    """
+    sampling = choose(Sampling, request.sampling, "sampling")
+    if request.samples is not None and request.samples < 1:
+        raise UsageError(f"--samples {request.samples}: give at least 1")
+    conditions = tuple(
+        Planned(
+            make_condition(
+                request.cases,
+                protocol=protocol,
+                delivery=delivery,
+                ablate=ablation if delivery != Delivery.NONE else None,
+                prompt=request.prompt,
+                limit=request.limit,
+            ),
+            _arguments(request, protocol, delivery, ablation),
+        )
+        for protocol in request.protocols
+        for delivery in request.deliveries
+        for ablation in _ablations(request, delivery)
+    )
+    estimates = []
+    for model in request.models:
+        for planned in conditions:
+            protocol = planned.condition.protocol
+            if protocol is Protocol.PROBABILITY and model.split("/")[0] in NO_LOGPROBS:
+                raise ModelError(no_logprobs(model))
+            draw = make_draw(
+                protocol,
+                resolve_sampling(sampling, model),
+                model=model,
+                samples=request.samples,
+                max_tokens=request.max_tokens,
+            )
+            estimates.append(estimate(planned.condition, draw, model, request.prices))
+    return Plan(request, conditions, tuple(estimates))
+
+
+def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
+    """Without a context there is nothing to remove: that delivery is run once, if others are."""
+    if delivery == Delivery.NONE and len(request.deliveries) > 1:
+        return (None,)
+    return request.ablations
+
+
+def _arguments(
+    request: RunRequest, protocol: str, delivery: str, ablation: str | None
+) -> dict[str, Any]:
+    """The task's arguments, without those at their defaults: they are its identity in the log."""
+    given = {
+        "protocol": str(protocol),
+        "cases": _case_argument(request.cases),
+        "delivery": str(delivery),
+        "ablate": ablation,
+        "prompt": request.prompt,
+        "samples": request.samples,
+        "limit": request.limit,
+        "max_tokens": request.max_tokens,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _case_argument(cases: str) -> str:
+    return cases if cases in ("starter", "casebench") else str(Path(cases).resolve())
+
+
+def open_models(request: RunRequest) -> list[Model]:
+    """Connect to the providers' clients; no request is sent.
+
+    Raises:
+        ModelError: An unknown provider, a missing key or package.
+    """
+    models = []
+    for name in request.models:
+        if name == SMOLLM2:
+            prepare()
+        try:
+            models.append(
+                get_model(name, base_url=request.model_base_url, **request.model_args)
+            )
+        except PrerequisiteError as error:
+            raise ModelError(f"{name}: {plain(str(error.message))}") from None
+        except (ValueError, ImportError, TypeError) as error:
+            raise ModelError(f"{name}: {error}") from None
+        _set_prices(name, request.prices)
+    return models
+
+
+def _set_prices(model: str, prices: Prices) -> None:
+    if prices.input is not None and prices.output is not None:
+        cost = ModelCost(
+            input=prices.input,
+            output=prices.output,
+            input_cache_write=prices.input,
+            input_cache_read=prices.input,
+        )
+        set_model_cost(model, cost)
+
+
+def plain(text: str) -> str:
+    """A message of Inspect's without its markup, on one line."""
+    from rich.text import Text
+
+    return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())
+
+
+def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResult:
+    """Run a plan; a second run on the same folder asks only what is still open.
+
+    Raises:
+        ModelError: A model can't be used, or can't do what the protocol needs.
+        KeyboardInterrupt: The run was stopped; what was judged is in the folder.
+    """
+    request = plan.request
+    models = open_models(request)
+    log_dir.mkdir(parents=True, exist_ok=True)
+    tasks = [
+        _task(planned, model, request) for model in models for planned in plan.conditions
+    ]
+    with observed_by(observer or (lambda *_: None)):
+        complete, logs = _eval_set(tasks, log_dir, request)
+    failures = tuple(
+        f"{log.eval.model}: {log.error.message if log.error else log.status}"
+        for log in logs
+        if log.status != "success"
+    )
+    for failure in failures:
+        if "no log-probabilities" in failure:
+            raise ModelError(failure.split(": ", 1)[1])
+    paths = tuple(Path(url2pathname(urlparse(log.location).path)) for log in logs)
+    return RunResult(paths, complete, failures)
+
+
+def _task(planned: Planned, model: Model, request: RunRequest) -> Task:
+    sampling = resolve_sampling(Sampling(request.sampling), str(model))
+    task = judge(**planned.arguments, sampling=str(sampling))
+    task.model = model
+    return task
+
+
+def _eval_set(
+    tasks: Sequence[Task], log_dir: Path, request: RunRequest
+) -> tuple[bool, list[EvalLog]]:
+    # Inspect reads this for its own console messages; ours say what matters.
+    os.environ.setdefault("INSPECT_LOG_LEVEL", "error")
+    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    return eval_set(
+        list(tasks),
+        log_dir=str(log_dir),
+        log_dir_allow_dirty=True,
+        retry_attempts=1,
+        retry_immediate=False,
+        display="none",
+        log_level="error",
+        log_realtime=False,
+        log_buffer=LOG_BUFFER,
+        score_display=False,
+        ctl_server=False,
+        fail_on_error=FAIL_ON_ERROR,
+        retry_on_error=RETRY_ON_ERROR,
+        attempt_timeout=ATTEMPT_TIMEOUT_S,
+        max_retries=MAX_RETRIES,
+        max_connections=request.max_connections,
+        max_samples=request.max_connections,
+    )

@@ -1,0 +1,219 @@
+"""The embedded model: SmolLM2-135M-Instruct, in process, through xllamacpp.
+
+A real model that makes a first run work offline within a minute. It judges at chance.
+"""
+
+import json
+import threading
+import urllib.request
+from functools import cache
+from typing import Any
+
+import anyio.to_thread
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    Logprob,
+    Logprobs,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+    TopLogprob,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from casewise.errors import ModelError
+from casewise.evaluation._assets import fetch_weights
+
+SMOLLM2 = "casewise/smollm2"
+"""The embedded model's name, as models are named in Inspect."""
+
+CONTEXT_TOKENS = 8192
+"""The model's window, in tokens."""
+
+MAX_TOKENS = 256
+"""The longest answer, in tokens: without a bound, the model rambles."""
+
+TOP_LOGPROBS = 200
+"""Candidates read for the first token. The window into the distribution is wide because a small
+model leaves much of its mass on other words."""
+
+_lock = threading.Lock()
+
+
+@cache
+def _server() -> Any:
+    """Load the weights once a process.
+
+    Raises:
+        ModelError: xllamacpp is not installed.
+        AssetError: The weights can't be fetched.
+    """
+    try:
+        import xllamacpp
+    except ImportError:
+        raise ModelError(
+            f"{SMOLLM2} needs xllamacpp: pip install 'casewise[local]' "
+            "(or name another model with --model)"
+        ) from None
+    params = xllamacpp.CommonParams()
+    params.model.path = str(fetch_weights())
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.verbosity = -1
+    params.warmup = False
+    params.endpoint_slots = False
+    params.n_gpu_layers = 0
+    return xllamacpp.Server(params)
+
+
+def prepare() -> None:
+    """Fetch and load the model now, so that what is missing is said before a run starts."""
+    with _lock:
+        _server()
+
+
+class SmolLM2(ModelAPI):
+    """Inspect's provider ``casewise``; its only model is ``smollm2``."""
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, base_url, api_key, [], config)
+        if model_name != SMOLLM2.split("/")[1]:
+            raise ModelError(f"casewise/{model_name}: the only embedded model is {SMOLLM2}")
+        if model_args:
+            raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
+
+    def max_connections(self) -> int:
+        """One: neighbours share the cached prefix only when they come one after the other."""
+        return 1
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Answer, off the event loop: other models' requests go on meanwhile."""
+        request = _request(input, config)
+        return await anyio.to_thread.run_sync(_answer, request)
+
+    async def first_piece(self, text: str) -> tuple[str, bool]:
+        """The first piece of a text under the model's tokenizer, and whether it is the only one."""
+        pieces = await anyio.to_thread.run_sync(_pieces, text)
+        return pieces[0], len(pieces) == 1
+
+
+def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "messages": [{"role": one.role, "content": one.text} for one in messages],
+        "cache_prompt": True,
+    }
+    options = {
+        "max_tokens": min(config.max_tokens or MAX_TOKENS, MAX_TOKENS),
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "top_k": config.top_k,
+        "seed": config.seed,
+        "stop": config.stop_seqs,
+    }
+    request |= {name: value for name, value in options.items() if value is not None}
+    if config.logprobs:
+        request |= {"logprobs": True, "top_logprobs": max(config.top_logprobs or 1, TOP_LOGPROBS)}
+    return request
+
+
+def _answer(request: dict[str, Any]) -> ModelOutput:
+    with _lock:
+        response = _server().handle_chat_completions(request)
+    error = response.get("error")
+    if error and error.get("type") == "exceed_context_size_error":
+        message = (
+            f"the prompt has {error['n_prompt_tokens']} tokens; "
+            f"{SMOLLM2} takes {CONTEXT_TOKENS}"
+        )
+        return ModelOutput(
+            model=SMOLLM2,
+            choices=[
+                ChatCompletionChoice(
+                    message=ChatMessageAssistant(content=""), stop_reason="model_length"
+                )
+            ],
+            error=message,
+        )
+    if error:
+        raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
+    return _output(response)
+
+
+def _output(response: dict[str, Any]) -> ModelOutput:
+    choice = response["choices"][0]
+    usage, timings = response["usage"], response["timings"]
+    stop: StopReason = "max_tokens" if choice["finish_reason"] == "length" else "stop"
+    cached = timings["cache_n"]
+    return ModelOutput(
+        model=SMOLLM2,
+        choices=[
+            ChatCompletionChoice(
+                message=ChatMessageAssistant(
+                    content=choice["message"].get("content") or "", model=SMOLLM2, source="generate"
+                ),
+                stop_reason=stop,
+                logprobs=_logprobs(choice.get("logprobs")),
+            )
+        ],
+        usage=ModelUsage(
+            input_tokens=usage["prompt_tokens"] - cached,
+            input_tokens_cache_read=cached,
+            output_tokens=usage["completion_tokens"],
+            total_tokens=usage["total_tokens"],
+        ),
+        time=(timings["prompt_ms"] + timings["predicted_ms"]) / 1000,
+    )
+
+
+def _logprobs(found: dict[str, Any] | None) -> Logprobs | None:
+    if not found:
+        return None
+    return Logprobs(
+        content=[
+            Logprob(
+                token=token["token"],
+                logprob=token["logprob"],
+                top_logprobs=[
+                    TopLogprob(token=top["token"], logprob=top["logprob"])
+                    for top in token["top_logprobs"]
+                ],
+            )
+            for token in found["content"]
+        ]
+    )
+
+
+@cache
+def _pieces(text: str) -> list[str]:
+    """Split a text into tokens through the server's own loopback address."""
+    # Not under the lock: tokenizing needs no turn at the model.
+    address = _server().listening_address
+    body = json.dumps({"content": text, "with_pieces": True}).encode()
+    request = urllib.request.Request(
+        f"{address}/tokenize", data=body, headers={"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        tokens = json.loads(response.read())["tokens"]
+    return [_text(token["piece"]) for token in tokens]
+
+
+def _text(piece: str | list[int]) -> str:
+    """A piece that is no valid UTF-8 by itself comes as a list of bytes."""
+    return piece if isinstance(piece, str) else bytes(piece).decode(errors="replace")

@@ -1,0 +1,98 @@
+"""The words this room speaks: what was asked, how it was delivered, and what an answer says."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+
+class Verdict(StrEnum):
+    """What a judge says of a case."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class Status(StrEnum):
+    """What became of a request for a verdict. Never folded into a verdict."""
+
+    OK = "ok"
+    """A verdict was read."""
+    UNPARSED = "unparsed"
+    """An answer came, and no verdict could be read from it."""
+    REFUSED = "refused"
+    """The judge said that it would not judge."""
+    ERROR = "error"
+    """No answer came. No reader returns it: whoever calls the model does."""
+
+
+class Protocol(StrEnum):
+    """What the judge is asked for."""
+
+    BINARY = "binary"
+    """One word: safe or unsafe."""
+    SCORE = "score"
+    """A number from 1 (unsafe) to 10 (safe)."""
+    PROBABILITY = "probability"
+    """The probabilities of the answer's first token."""
+
+
+class Delivery(StrEnum):
+    """Where the context stands in the conversation."""
+
+    JUDGE = "judge"
+    """In the judge's prompt."""
+    NONE = "none"
+    """Nowhere: the judge sees the query alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one answer says.
+
+    Raises:
+        ValueError: `verdict`, `p_safe` or `raw_score` is set though the status is not `ok`; the
+            status is `ok` without a verdict; or a number lies outside its range.
+    """
+
+    status: Status
+    """Whether a verdict was read, and if not, why not."""
+    verdict: Verdict | None = None
+    """The verdict; None unless the status is `ok`."""
+    p_safe: float | None = None
+    """Probability of safe, 0..1; None where the protocol gives none (binary), or no verdict."""
+    raw_score: float | None = None
+    """The score as the judge gave it, 1..10; None outside the score protocol."""
+    explanation: str | None = None
+    """The judge's own explanation, where the answer marks one."""
+    mass: float | None = None
+    """Share of the first token's probability that lies on safe and unsafe words, 0..1; None
+    outside the probability protocol."""
+
+    def __post_init__(self) -> None:
+        if self.status is Status.OK:
+            if self.verdict is None:
+                raise ValueError("a Reading with status 'ok' needs a verdict, found None")
+        elif (self.verdict, self.p_safe, self.raw_score) != (None, None, None):
+            raise ValueError(
+                f"a Reading with status {self.status.value!r} holds no verdict, found "
+                f"verdict={self.verdict}, p_safe={self.p_safe}, raw_score={self.raw_score}"
+            )
+        _check_range("p_safe", self.p_safe, 0.0, 1.0)
+        _check_range("raw_score", self.raw_score, 1.0, 10.0)
+        _check_range("mass", self.mass, 0.0, 1.0)
+
+    @classmethod
+    def unparsed(cls) -> Self:
+        """The reading of an answer that holds no readable verdict."""
+        return cls(Status.UNPARSED)
+
+    @classmethod
+    def refused(cls) -> Self:
+        """The reading of an answer in which the judge would not judge."""
+        return cls(Status.REFUSED)
+
+
+def _check_range(name: str, value: float | None, low: float, high: float) -> None:
+    # Written so that NaN fails, too.
+    if value is not None and not low <= value <= high:
+        raise ValueError(f"{name} must lie in {low:g}..{high:g}, found {value!r}")

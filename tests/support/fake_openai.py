@@ -1,0 +1,106 @@
+"""An OpenAI-compatible server on loopback: real HTTP, answers that the test decides."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = str | dict[str, float] | dict[str, Any] | int
+"""A text; or the first token's {token: logprob}; or a whole choice (with "message");
+or an HTTP status to fail with."""
+
+
+@dataclass
+class FakeServer:
+    """Requests received, and the address to send them to."""
+
+    answer: Callable[[dict[str, Any]], Answer]
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def prompts(self) -> list[str]:
+        """The last message of each request."""
+        return [str(request["messages"][-1]["content"]) for request in self.requests]
+
+    def __enter__(self) -> "FakeServer":
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http.daemon_threads = True
+        self.port = self._http.server_address[1]
+        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+def _choice(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(answer, str):
+        return _text(answer)
+    assert isinstance(answer, dict)
+    if "message" in answer:
+        return {"index": 0, "finish_reason": "stop", "logprobs": None} | answer
+    best = max(answer, key=lambda token: answer[token])
+    choice = _text(best)
+    if request.get("logprobs"):
+        tops = [_token(token, logprob) for token, logprob in answer.items()]
+        choice["logprobs"] = {"content": [_token(best, answer[best]) | {"top_logprobs": tops}]}
+    return choice
+
+
+def _token(token: str, logprob: float) -> dict[str, Any]:
+    return {"token": token, "logprob": logprob, "bytes": list(token.encode())}
+
+
+def _text(text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"index": 0, "finish_reason": "stop", "message": message, "logprobs": None}
+
+
+def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            request = json.loads(body)
+            with server.lock:
+                server.requests.append(request)
+            answer = server.answer(request)
+            if isinstance(answer, int):
+                self._send(answer, {"error": {"message": f"status {answer}", "type": "fake"}})
+                return
+            self._send(
+                200,
+                {
+                    "id": "fake",
+                    "object": "chat.completion",
+                    "created": 0,
+                    "model": request["model"],
+                    "choices": [_choice(answer, request)],
+                    "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105},
+                },
+            )
+
+        def _send(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
