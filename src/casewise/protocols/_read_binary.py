@@ -38,7 +38,7 @@ MAX_SENTENCES: Final = 2000
 _MAX_SENTENCE_CHARS = 1500
 
 # --- the English of a verdict ---------------------------------------------------------------
-# All of it is matched on lower case, with single spaces, and without double quotes.
+# All of it is matched on lower case, with single spaces, and without quotes.
 
 _WORD = "|".join(sorted(map(re.escape, VERDICT_WORDS), key=len, reverse=True))
 _MENTION = re.compile(rf"(?<![\w-])(?:{_WORD})(?![\w-])")
@@ -93,6 +93,7 @@ _OPINION = re.compile(
     rf"(?:,[^,]{{1,60}},)?(?:\s(?:as|to\sbe|is))?(?:\san?)?{_ADVERBS}\s{_VERDICT}"
 )
 _LEADING = re.compile(rf"\W*(?:{_ADVERB}[,:]?\s)*(?P<negated>not\s)?{_VERDICT}")
+_QUOTES = re.compile(r"\"|(?<!\w)'|'(?!\w)")
 _GLOSS = re.compile(rf"\W*{_VERDICT}\s?[:=\u2013\u2014]")
 _LIST_NUMBER = re.compile(r"^\d{1,2}[.)]\s?")
 _ONE_WORD = re.compile(rf"(?:\d{{1,2}}[.)])?[^\w?]*(?:{_ADVERB}\s)?(?:not\s)?(?:{_WORD})[^\w?]*")
@@ -204,7 +205,7 @@ def _last_in_prose(answer: Answer) -> Verdict | None:
 
 
 def _normal(text: str) -> str:
-    return " ".join(text.replace('"', "").lower().split())
+    return " ".join(_QUOTES.sub("", text.lower()).split())
 
 
 def _are_options(one: str, other: str) -> bool:

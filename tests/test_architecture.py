@@ -1,0 +1,95 @@
+"""The walls of the house: who may import whom, and what each room shows."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parent.parent / "src/casewise"
+
+ROOMS = {
+    "cli": {
+        "analysis",
+        "annotation",
+        "cases",
+        "contexts",
+        "evaluation",
+        "protocols",
+        "reporting",
+        "statistics",
+    },
+    "reporting": {"analysis", "contexts", "cases"},
+    "analysis": {"statistics", "protocols", "contexts", "cases"},
+    "evaluation": {"protocols", "contexts", "cases"},
+    "annotation": {"contexts", "statistics", "cases"},
+    "protocols": {"contexts", "cases"},
+    "contexts": {"cases"},
+    "statistics": set(),
+    "cases": set(),
+    "data": set(),
+}
+"""Each room and the rooms that it may open; ``errors`` is open to all."""
+
+WALLED = {
+    "inspect_ai": lambda path: path.startswith("evaluation/") or path == "analysis/_logs.py",
+    "xllamacpp": lambda path: path == "evaluation/_smollm2.py",
+    "ray": lambda path: path.startswith("evaluation/"),
+    "fastapi": lambda path: path.startswith("annotation/app"),
+}
+"""Libraries that only some files may import."""
+
+FILES = sorted(SRC.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: import by full name"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
+def test_imports_point_one_way(path: Path) -> None:
+    parts = path.relative_to(SRC).parts
+    if len(parts) == 1:
+        return
+    room = parts[0]
+    for name in imports(path):
+        pieces = name.split(".")
+        if pieces[0] != "casewise" or len(pieces) < 2:
+            continue
+        other = pieces[1]
+        if other in ROOMS and other != room:
+            assert other in ROOMS[room], f"{room} may not import {other}"
+            private = [piece for piece in pieces[2:] if piece.startswith("_")]
+            assert not private, f"{name}: import a room through its door"
+
+
+@pytest.mark.parametrize("library", WALLED)
+def test_libraries_stay_behind_their_walls(library: str) -> None:
+    for path in FILES:
+        where = path.relative_to(SRC).as_posix()
+        if any(name.split(".")[0] == library for name in imports(path)):
+            assert WALLED[library](where), f"{where} imports {library}"
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if (SRC / room).is_dir()])
+def test_rooms_show_exactly_what_they_say(room: str) -> None:
+    module = importlib.import_module(f"casewise.{room}")
+    shown = {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and type(value).__name__ != "module"
+    }
+    assert shown == set(getattr(module, "__all__", ()))
+
+
+def test_files_fit_in_a_head() -> None:
+    long = {path.name: n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 400}
+    assert not long
