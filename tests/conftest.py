@@ -30,7 +30,7 @@ def cli(tmp_path: Path) -> Cli:
         *arguments: str | Path, env: dict[str, str] | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-W", "error::ResourceWarning", "-m", "casewise", *map(str, arguments)],
+            [sys.executable, "-m", "casewise", *map(str, arguments)],
             cwd=tmp_path,
             env=clean_env() | (env or {}),
             input=stdin,

@@ -91,5 +91,7 @@ def test_rooms_show_exactly_what_they_say(room: str) -> None:
 
 
 def test_files_fit_in_a_head() -> None:
-    long = {path.name: n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 400}
+    long = {
+        path.name: n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 400
+    }
     assert not long

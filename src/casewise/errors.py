@@ -1,10 +1,10 @@
 """The exceptions of casewise.
 
-    CasewiseError           anything a person can mend; the command line shows it and exits with 2
-    ├── InputError          a file or record that can't be used: file, record, field, found, expected
-    ├── UsageError          an option or name that doesn't exist or doesn't fit
-    ├── ModelError          a model that can't do what was asked of it, or can't be reached
-    └── AssetError          a file that casewise fetches (data, model weights) is absent or altered
+CasewiseError           anything a person can mend; the command line shows it and exits with 2
+├── InputError          a file or record that can't be used: file, record, field, found, expected
+├── UsageError          an option or name that doesn't exist or doesn't fit
+├── ModelError          a model that can't do what was asked of it, or can't be reached
+└── AssetError          a file that casewise fetches (data, model weights) is absent or altered
 """
 
 from pathlib import Path

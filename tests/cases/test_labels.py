@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from casewise.cases import LabelFields, LabelRule, Ties, default_rule, make_labels
 
 NAN = math.nan

@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from casewise.cases import (
     Case,
     Context,
@@ -18,8 +21,6 @@ from casewise.cases import (
     write_cases,
 )
 from casewise.errors import InputError
-from hypothesis import given
-from hypothesis import strategies as st
 
 PLAIN = {"query": "May I repaint a rented flat?", "context": {"sender": {"platform_type": "forum"}}}
 
@@ -64,7 +65,7 @@ def test_forms_hold_the_same_cases(tmp_path: Path, name: str) -> None:
     loaded = load_cases(write(tmp_path / name, text))
     assert loaded.form is form
     assert [case.query for case in loaded.cases] == ["May I repaint a rented flat?", "b"]
-    assert loaded.cases[0].context == Context(PLAIN["context"])  # type: ignore[arg-type]
+    assert loaded.cases[0].context == Context(PLAIN["context"])
     assert len({case.id for case in loaded.cases}) == 2
 
 
@@ -244,7 +245,11 @@ def test_every_problem_is_found(tmp_path: Path) -> None:
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
 )

@@ -1,10 +1,12 @@
 """Removing groups and parameters."""
 
+from pathlib import Path
+
 import pytest
+
 from casewise.cases import Case, Context, load_cases, load_output
 from casewise.contexts import ablate, ablate_cases
 from casewise.errors import UsageError
-from pathlib import Path
 
 CONTEXT = Context(
     {
@@ -65,7 +67,9 @@ def test_cases_that_lack_a_parameter_are_kept_and_counted() -> None:
 
 
 def test_a_name_that_stands_nowhere_is_said_with_those_that_do() -> None:
-    with pytest.raises(UsageError, match=r"no context .* has 'urgencyy'; they have sender, recipient"):
+    with pytest.raises(
+        UsageError, match=r"no context .* has 'urgencyy'; they have sender, recipient"
+    ):
         ablate_cases([case(CONTEXT)], "recipient,urgencyy")
 
 

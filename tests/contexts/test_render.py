@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from casewise.cases import Context
 from casewise.contexts import render_json, render_text
 

@@ -77,7 +77,7 @@ class KnownAnswers:
         p = {
             "binary": np.where(places % 3 > 0, 1.0, 0.0),
             "score": (places % 10 + 0.5) / 10,
-            "probability": np.array([self.p_safe(place) for place in places]),
+            "probability": np.array([self.p_safe(place) for place in range(len(self.data))]),
         }[protocol]
         read = places % 50 != 7 if protocol == "binary" else places >= 0
         truth, said, p, rate = rate[read] > 0.5, p[read] > 0.5, p[read], rate[read]

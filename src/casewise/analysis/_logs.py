@@ -1,6 +1,7 @@
 """Inspect's logs as judgement rows. With ``evaluation/``, the only place that knows Inspect."""
 
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,10 @@ _FROM_SAMPLE = (
     "votes_unsafe",
     "published_safe_rate",
 )
-_FROM_SCORE = ("status", "verdict", "p_safe", "raw_score", "mass")
+_FROM_SCORE = ("p_safe", "raw_score", "mass")
+_NAMES = ("status", "verdict")
+_CANCELLED = "CancelledError"
+"""How the error of a sample begins that was in flight when the run was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,9 @@ def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LogHeader], list[str
         best = max(complete or attempts, key=lambda one: one.log.eval.created)
         kept.append(best)
         if not best.complete:
-            notes.append(f"{best.path}: the run did not end ({best.log.status}); what it has counts")
+            notes.append(
+                f"{best.path}: the run did not end ({best.log.status}); what it has counts"
+            )
     return kept, notes
 
 
@@ -112,7 +118,9 @@ def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any
         "model": header.log.eval.model,
     }
     for sample in samples:
-        yield run | _row(sample)
+        row = run | _row(sample)
+        if header.complete or not (row["error"] or "").startswith(_CANCELLED):
+            yield row
 
 
 def _row(sample: EvalSample | EvalSampleSummary) -> dict[str, Any]:
@@ -124,8 +132,13 @@ def _row(sample: EvalSample | EvalSampleSummary) -> dict[str, Any]:
     if error is not None or score is None or not isinstance(score.value, Mapping):
         message = error if isinstance(error, str) else getattr(error, "message", None)
         return row | {"status": "error", "error": message or "the sample has no score"}
-    row |= {name: score.value.get(name) for name in _FROM_SCORE}
-    return row | {"answer": score.answer, "explanation": score.explanation}
+    row |= {name: _number(score.value.get(name)) for name in _FROM_SCORE}
+    row |= {name: (score.metadata or {}).get(name) for name in _NAMES}
+    return row | {"answer": score.answer, "explanation": score.explanation, "error": None}
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or math.isnan(float(value)) else float(value)
 
 
 def _usage(usages: Iterable[ModelUsage]) -> dict[str, Any]:

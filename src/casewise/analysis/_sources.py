@@ -46,9 +46,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     """
     named, notes = _expand(paths)
     frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
-    rows = [
-        row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)
-    ]
+    rows = [row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)]
     if rows:
         frames.append(make_table(rows))
     frame, log_notes = _read_logs([path for path, kind in named if kind is _Kind.LOG], texts)
@@ -125,7 +123,7 @@ def _kind(path: Path) -> _Kind:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     if start.startswith(b"PAR1"):
         return _Kind.TABLE
-    if path.suffix == ".eval" or start.startswith(b"PK") and path.suffix != ".parquet":
+    if path.suffix == ".eval" or (start.startswith(b"PK") and path.suffix != ".parquet"):
         return _Kind.LOG if path.suffix == ".eval" else _Kind.OTHER
     if path.suffix == ".parquet":
         return _Kind.TABLE

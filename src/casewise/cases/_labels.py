@@ -88,8 +88,9 @@ def _rate(fields: LabelFields, rule: LabelRule) -> FloatArray:
         sides = {"safe": 1.0, "unsafe": 0.0}
         return np.array([sides.get(side or "", np.nan) for side in fields.intended], float)
     total = fields.votes_safe + fields.votes_unsafe
-    share = np.full(total.shape, np.nan)
-    return np.divide(fields.votes_safe, total, out=share, where=total > 0)
+    share: FloatArray = np.full(total.shape, np.nan)
+    np.divide(fields.votes_safe, total, out=share, where=total > 0)
+    return share
 
 
 def default_rule(fields: LabelFields) -> LabelRule:

@@ -189,9 +189,7 @@ def _present(record: Any) -> Any:
     """Drop null ids, so that a case without an id is given its hash."""
     if not isinstance(record, dict):
         return record
-    return {
-        key: value for key, value in record.items() if value is not None or key not in _HASHED
-    }
+    return {key: value for key, value in record.items() if value is not None or key not in _HASHED}
 
 
 _HASHED = ("id", "query_id")
@@ -203,9 +201,7 @@ def _explain(error: ValidationError, record: object, path: Path, place: str) -> 
     first = details[0]
     field = _field_name(first)
     if not isinstance(record, dict):
-        return InputError(
-            "not a case", file=path, record=place, found=record, expected="an object"
-        )
+        return InputError("not a case", file=path, record=place, found=record, expected="an object")
     if first["type"] == "missing":
         return InputError("the field is missing", file=path, record=place, field=field)
     if first["type"] == "extra_forbidden":

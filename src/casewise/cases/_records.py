@@ -119,7 +119,7 @@ def yaml_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
     its twins may be written once: ``contexts: {safe: ..., unsafe: ..., none: null}``.
     """
     try:
-        data = yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+        data = yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}" if mark else None
@@ -163,7 +163,11 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
         return
     contexts = record["contexts"]
     rest = {key: value for key, value in record.items() if key != "contexts"}
-    if not isinstance(contexts, dict) or not contexts or contexts.keys() - {"safe", "unsafe", "none"}:
+    if (
+        not isinstance(contexts, dict)
+        or not contexts
+        or contexts.keys() - {"safe", "unsafe", "none"}
+    ):
         raise InputError(
             "wrong value",
             file=path,

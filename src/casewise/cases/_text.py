@@ -60,8 +60,6 @@ def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
         place = f"column {error.colno}"
         if record is None:
             place = f"line {error.lineno} {place}"
-        raise InputError(
-            f"{problem}: {error.msg} at {place}", file=file, record=record
-        ) from None
+        raise InputError(f"{problem}: {error.msg} at {place}", file=file, record=record) from None
     except RecursionError:
         raise InputError("nested too deeply", file=file, record=record) from None

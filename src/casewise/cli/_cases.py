@@ -12,8 +12,8 @@ from casewise.cases import (
     TERMS,
     Case,
     CaseSet,
-    find_problems,
     fetch_casebench,
+    find_problems,
     open_cases,
     to_fields,
     write_cases,
@@ -101,7 +101,9 @@ def show(
         if not chosen:
             raise UsageError(f"{file}: no case and no query has the id {id!r}")
     if as_json:
-        write_out("".join(json.dumps(to_fields(case), ensure_ascii=False) + "\n" for case in chosen))
+        write_out(
+            "".join(json.dumps(to_fields(case), ensure_ascii=False) + "\n" for case in chosen)
+        )
     elif id is None:
         write_out("".join(f"{_line(case)}\n" for case in chosen))
     else:
@@ -156,7 +158,7 @@ class DataSet(StrEnum):
 
 @cases_app.command()
 def fetch(
-    name: Annotated[DataSet, typer.Argument(help="The data set.")],
+    name: Annotated[DataSet, typer.Argument(help="The data set.")],  # noqa: ARG001 - the only one
     origin: Annotated[
         Path | None,
         typer.Option("--from", help="A checkout, or the data file, instead of the network."),

@@ -54,7 +54,7 @@ def main() -> None:
     try:
         app()
     except CasewiseError as error:
-        err().print(f"[bold red]error:[/] ", end="")
+        err().print("[bold red]error:[/] ", end="")
         err().print(str(error), markup=False)
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:

@@ -36,9 +36,10 @@ class _Rate(ProgressColumn):
 class RunProgress:
     """Counts judged cases; called by the run for each one."""
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Console, total: int, before: int = 0) -> None:
         self._console = console
         self._total = total
+        self._before = before
         self._started = time.monotonic()
         self._counts: Counter[Status] = Counter()
         self._bar = Progress(
@@ -52,7 +53,7 @@ class RunProgress:
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("judging", total=total, unread="")
+        self._task = self._bar.add_task("judging", total=total, completed=before, unread="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -71,7 +72,7 @@ class RunProgress:
         """Since the run started."""
         return time.monotonic() - self._started
 
-    def __call__(self, model: str, case_id: str | int, status: Status) -> None:
+    def __call__(self, status: Status) -> None:
         """Count one judged case; failed attempts are shown, not counted as judged."""
         self._counts[status] += 1
         done = sum(count for one, count in self._counts.items() if one is not Status.ERROR)
@@ -80,15 +81,15 @@ class RunProgress:
             for one, count in self._counts.items()
             if one is not Status.OK
         )
-        self._bar.update(self._task, completed=done, unread=unread)
+        self._bar.update(self._task, completed=self._before + done, unread=unread)
         if status is Status.ERROR:
             return
         if done == 1:
             self._console.print(f"first judgement after {self.seconds:.1f} s", style="dim")
         elif not self._console.is_terminal and done % max(1, self._total // LINES) == 0:
             rate = done / self.seconds
-            left = (self._total - done) / rate
+            left = (self._total - self._before - done) / rate
             self._console.print(
-                f"{done}/{self._total} judged, {rate:.1f}/s, {left:.0f} s left"
+                f"{self._before + done}/{self._total} judged, {rate:.1f}/s, {left:.0f} s left"
                 + (f", {unread}" if unread else "")
             )

@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import polars as pl
 import typer
 from rich import box
 from rich.table import Table
@@ -179,7 +180,10 @@ def _run_and_print(plan: "Plan", log_dir: Path) -> None:
 
     console = err()
     _say_what(plan, log_dir)
-    with RunProgress(console, plan.judgements) as progress:
+    done = _already_judged(plan, log_dir)
+    if done:
+        note(f"going on: {done:,} of {plan.judgements:,} were judged before")
+    with RunProgress(console, plan.judgements, done) as progress:
         try:
             result = run_plan(plan, log_dir, progress)
         except KeyboardInterrupt:
@@ -187,6 +191,20 @@ def _run_and_print(plan: "Plan", log_dir: Path) -> None:
             _say_how_to_resume("stopped", log_dir)
             raise
     _print_result(result, log_dir)
+
+
+def _already_judged(plan: "Plan", log_dir: Path) -> int:
+    """Judgements of this plan that the folder holds; they are not asked for again."""
+    if not any(log_dir.glob("*.eval")):
+        return 0
+    table = read_paths([log_dir]).table.filter(
+        pl.col("status") != "error",
+        pl.col("model").is_in(plan.request.models),
+        pl.col("dataset_hash") == plan.conditions[0].condition.data.hash,
+    )
+    ours = {(str(one.condition.protocol), one.condition.prompts.version) for one in plan.conditions}
+    found = table.select("protocol", "prompt_version").iter_rows()
+    return min(sum(row in ours for row in found), plan.judgements)
 
 
 def _say_what(plan: "Plan", log_dir: Path) -> None:

@@ -72,7 +72,9 @@ def score(
         others = [score_table(judgements.table, labels=rule, **settings) for rule in LabelRule]  # type: ignore[arg-type]
         print_table(scores, others)
         return
-    write_out({Format.JSON: to_json, Format.CSV: to_csv, Format.MARKDOWN: to_markdown}[format](scores))
+    write_out(
+        {Format.JSON: to_json, Format.CSV: to_csv, Format.MARKDOWN: to_markdown}[format](scores)
+    )
 
 
 def print_table(scores: list[Score], others: list[list[Score]]) -> None:

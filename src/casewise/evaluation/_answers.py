@@ -29,9 +29,7 @@ def provider_refused(output: ModelOutput) -> bool:
     if output.stop_reason == "content_filter":
         return True
     content = output.message.content if output.choices else ""
-    return not isinstance(content, str) and any(
-        getattr(part, "refusal", None) for part in content
-    )
+    return not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
 
 
 def first_token(output: ModelOutput) -> dict[str, float]:

@@ -43,7 +43,7 @@ class Condition:
             return []
         total = len(self.ablation.cases)
         return [
-            f"{name!r} stands in {total - count} of {total} contexts; the others are unchanged by it"
+            f"{name!r} stands in {total - count} of {total} contexts; the others stay as they are"
             for name, count in self.ablation.missing.items()
             if count
         ]

@@ -111,5 +111,3 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[
         "dataset_hash": condition.data.hash,
         "dataset_size": len(condition.data.cases),
     }
-
-

@@ -5,16 +5,16 @@ from contextlib import contextmanager
 
 from casewise.protocols import Status
 
-Observer = Callable[[str, str | int, Status], None]
-"""Called with the model, the case's id and the status of its judgement."""
+Observer = Callable[[Status], None]
+"""Called with the status of each judgement, and with ``error`` for each failed attempt at one."""
 
 _observers: list[Observer] = []
 
 
-def observe(model: str, case_id: str | int, status: Status) -> None:
+def observe(status: Status) -> None:
     """Report one judged case, or a failed attempt at one."""
     for observer in _observers:
-        observer(model, case_id, status)
+        observer(status)
 
 
 @contextmanager

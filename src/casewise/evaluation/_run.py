@@ -5,9 +5,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
-from typing import Any
 
 from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
@@ -54,7 +54,7 @@ class RunRequest:
     max_connections: int | None = None
     model_base_url: str | None = None
     model_args: dict[str, Any] = field(default_factory=dict)
-    prices: Prices = Prices()
+    prices: Prices = field(default_factory=Prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def make_plan(request: RunRequest) -> Plan:
                 request.cases,
                 protocol=protocol,
                 delivery=delivery,
-                ablate=ablation if delivery != Delivery.NONE else None,
+                ablate=ablation,
                 prompt=request.prompt,
                 limit=request.limit,
             ),
@@ -175,9 +175,7 @@ def open_models(request: RunRequest) -> list[Model]:
         if name == SMOLLM2:
             prepare()
         try:
-            models.append(
-                get_model(name, base_url=request.model_base_url, **request.model_args)
-            )
+            models.append(get_model(name, base_url=request.model_base_url, **request.model_args))
         except PrerequisiteError as error:
             raise ModelError(f"{name}: {plain(str(error.message))}") from None
         except (ValueError, ImportError, TypeError) as error:
@@ -214,19 +212,20 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
     request = plan.request
     models = open_models(request)
     log_dir.mkdir(parents=True, exist_ok=True)
-    tasks = [
-        _task(planned, model, request) for model in models for planned in plan.conditions
-    ]
+    tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
     with observed_by(observer or (lambda *_: None)):
         complete, logs = _eval_set(tasks, log_dir, request)
+    if not logs or any(log.status == "cancelled" for log in logs):
+        # Inspect takes Ctrl-C for itself, writes its logs and returns.
+        raise KeyboardInterrupt
     failures = tuple(
         f"{log.eval.model}: {log.error.message if log.error else log.status}"
         for log in logs
         if log.status != "success"
     )
-    for failure in failures:
-        if "no log-probabilities" in failure:
-            raise ModelError(failure.split(": ", 1)[1])
+    for log in logs:
+        if log.error and no_logprobs(log.eval.model) in log.error.message:
+            raise ModelError(no_logprobs(log.eval.model))
     paths = tuple(Path(url2pathname(urlparse(log.location).path)) for log in logs)
     return RunResult(paths, complete, failures)
 

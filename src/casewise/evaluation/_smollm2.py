@@ -139,8 +139,7 @@ def _answer(request: dict[str, Any]) -> ModelOutput:
     error = response.get("error")
     if error and error.get("type") == "exceed_context_size_error":
         message = (
-            f"the prompt has {error['n_prompt_tokens']} tokens; "
-            f"{SMOLLM2} takes {CONTEXT_TOKENS}"
+            f"the prompt has {error['n_prompt_tokens']} tokens; {SMOLLM2} takes {CONTEXT_TOKENS}"
         )
         return ModelOutput(
             model=SMOLLM2,

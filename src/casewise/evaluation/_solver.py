@@ -29,14 +29,14 @@ def ask(samples: int = 1, logprobs: bool = False) -> Solver:
             raise error
         logprobs_seen = True
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         try:
             if logprobs_seen is False:
                 raise ModelError(no_logprobs(str(state.model)))
             outputs = [await get_model().generate(state.messages) for _ in range(samples)]
             check(outputs[-1])
         except Exception:
-            observe(str(state.model), state.sample_id, Status.ERROR)
+            observe(Status.ERROR)
             raise
         keep_outputs(state, outputs)
         return state

@@ -61,7 +61,9 @@ class Prompts:
     @property
     def version(self) -> str:
         """The version of the template that the delivery uses."""
-        return (self.with_context if self.delivery is Delivery.JUDGE else self.without_context).version
+        return (
+            self.with_context if self.delivery is Delivery.JUDGE else self.without_context
+        ).version
 
     def render(self, case: Case) -> str:
         """The prompt of a case."""
@@ -86,6 +88,8 @@ def load_prompts(source: str | None, protocol: Protocol, delivery: Delivery) -> 
             the path of a template with ``{query}`` and, unless the delivery is ``none``,
             ``{context}``. A template that is asked to go without a context is given ``{}``, as
             in the published runs that remove every group.
+        protocol: What the model is asked for.
+        delivery: Whether the context stands in the prompt.
 
     Raises:
         InputError: The file is missing, or lacks a field, or has an unknown one.

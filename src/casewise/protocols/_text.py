@@ -1,53 +1,24 @@
-"""What the readers share: which part of an answer to read, and the statements it makes.
+"""An answer as text: its characters in plain form, its reasoning cut off, its prose taken apart."""
 
-An answer is prepared once (`prepare`): reasoning is cut off, characters are folded, and the JSON
-objects are taken out of the prose. Then `last_statement` asks a reader's own value function about
-each explicit statement, from the last to the first. All of it is linear in the answer's length.
-"""
-
-import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
-
-T = TypeVar("T")
-
-MAX_DEPTH: Final = 32
-"""Objects nested deeper than this are not a judge's answer: they are left unread from there on."""
-
-MAX_STATEMENTS: Final = 1000
-"""How many statements are looked at, from the last on: more of them is a loop, not a judgement."""
-
-MAX_RESTARTS: Final = 5
-"""How many objects without a closing brace are looked into; each may cost a look at the whole
-text."""
-
-PRIMARY_KEYS: Final = frozenset({"judgement", "judgment"})
-"""What our prompts ask for. Where one of these can be read, the other keys are not looked at."""
-
-OTHER_KEYS: Final = frozenset(
-    {"verdict", "answer", "label", "classification", "rating", "score", "decision", "result"}
-)
-"""What models write instead."""
-
-EXPLANATION_KEYS: Final = frozenset(
-    {"explanation", "reason", "reasoning", "rationale", "justification"}
-)
-
-# Words that may stand before a key without changing what it is about; a "risk score" or a
-# "confidence rating" is another quantity, and must not be read.
-_KEY_PREFIXES = frozenset({"final", "my", "overall", "safety", "the"})
+from typing import Final
 
 # --- characters -----------------------------------------------------------------------------
 
-# These stay as they are until the JSON is out: inside a string that straight quotes delimit,
-# curly ones are text.
-_CURLY = "\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02"
-_APOSTROPHES = "\u2018\u2019\u201a\u201b\u2032\uff07"
-_HOLE = "\ufffc"
+CURLY: Final = "\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02"
+"""Quotes that stay as they are until the JSON is out: inside a string that straight quotes
+delimit, curly ones are text."""
+
+HOLE: Final = "\ufffc"
 """Stands in the prose for each JSON object taken out of it."""
+
+_APOSTROPHES = "\u2018\u2019\u201a\u201b\u2032\uff07"
+
+
+def fold(text: str) -> str:
+    """The text in plain characters: spaces, line breaks and apostrophes of one kind, no controls."""
+    return text.replace("\r\n", "\n").translate(_FOLDS)
 
 
 class _Folds(dict[int, str]):
@@ -63,14 +34,14 @@ class _Folds(dict[int, str]):
 
 
 def _fold(char: str) -> str:
-    if char in _CURLY:
+    if char in CURLY:
         return char
     if char in _APOSTROPHES:
         return "'"
     category = unicodedata.category(char)
     if category in ("Zl", "Zp") or char in "\n\r\v\f\x85":
         return "\n"
-    if category in ("Zs", "Cc") or char == _HOLE:
+    if category in ("Zs", "Cc") or char == HOLE:
         return " "
     if category == "Cf":  # zero-width characters, soft hyphens, byte-order marks
         return ""
@@ -145,172 +116,18 @@ def _after_channels(text: str) -> str:
     return text
 
 
-# --- JSON objects ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One scalar of a JSON object, nested ones included. Lists are not kept."""
-
-    key: str
-    value: str
-    depth: int
-    """1 for the object's own fields."""
-    is_cut: bool
-    """True if the answer ends inside the value."""
-
-
-@dataclass(frozen=True, slots=True)
-class JsonObject:
-    """The fields of one object, in order, and where it stood in the text."""
-
-    start: int
-    end: int
-    fields: tuple[Field, ...]
-    is_closed: bool = True
-    """False if its closing brace is missing."""
-
-
-# A brace opens an object only before a quote, or a bare key and its colon: not in "\boxed{safe}".
-_OPENING = re.compile(rf"""\{{\s*["'{_CURLY}]|(?<![\w\\]){{\s*\w{{1,40}}\s*:""")
-_TOKEN = re.compile(
-    rf"""
-    (?P<space>\s*+)
-    (?: (?P<open>\{{) | (?P<close>\}}) | (?P<colon>:) | (?P<break>[,\[\]])
-      | (?P<quote>["'{_CURLY}])
-      | (?P<bare> [0-9]+,[0-9]+(?=\s*+(?:\}}|,?\s*+["']))  # a decimal comma
-          | [^\s"'{_CURLY}{{}}\[\]:,][^"{_CURLY}{{}}\[\]:,\n]*)
-    )
-    """,
-    re.X,
-)
-# What must follow a quote for it to end a string; any other is text that was not escaped.
-_AFTER_STRING = rf"""(?=
-    \s*+ (?: [:}}\]] | \Z | ```
-        | ,\s*+ (?: ["'{_CURLY}{{\[}}\]\d-] | \Z | (?:true|false|null|None|True|False)\b
-            | \w{{1,40}}\s{{0,3}}: )
-        | ["'{_CURLY}]\w{{1,40}}["'{_CURLY}]\s{{0,3}}: )  # a comma is missing before the next key
-    | [ \t]*+\n[ \t]*+\n  # the object was cut, and prose goes on
-)"""
-_STRING_ENDS = {
-    quote: re.compile(rf"(?<!\\)(?:\\\\)*([{closers}]){_AFTER_STRING}", re.X)
-    for quote, closers in [('"', '"'), ("'", "'"), *((curly, '"' + _CURLY) for curly in _CURLY)]
-}
-
-
-def find_objects(text: str) -> list[JsonObject]:
-    """Every outermost `{...}` of the text that looks like an object, however badly written.
-
-    Takes single quotes, bare keys and words, missing and trailing commas, raw line breaks and
-    unescaped quotes in strings; and an object that the token limit cut, up to its last field.
-    """
-    found: list[JsonObject] = []
-    restarts = MAX_RESTARTS
-    opening = _OPENING.search(text)
-    while opening and restarts:
-        item = _scan_object(text, opening.start())
-        restarts -= not item.is_closed
-        if item.is_closed or item.fields:
-            found.append(item)
-        opening = _OPENING.search(text, item.end)
-    return found
-
-
-def _scan_object(text: str, start: int) -> JsonObject:
-    fields: list[Field] = []
-    key: str | None = None
-    last: str | None = None  # the latest scalar: a key, if a colon follows it
-    depth, end, pos = 0, start + 1, start
-    while token := _TOKEN.match(text, pos):
-        kind, pos = token.lastgroup, token.end()
-        if kind == "open":
-            depth, key, last = depth + 1, None, None
-            if depth > MAX_DEPTH:
-                end = pos
-                break
-        elif kind == "close":
-            depth -= 1
-            if depth == 0:
-                return JsonObject(start, pos, tuple(fields))
-        elif kind == "colon":
-            key, last = last, None
-        elif kind == "break":
-            key = last = None
-        elif kind == "bare" and fields and token["space"].count("\n") > 1:
-            break  # prose after a blank line: the object was cut
-        else:
-            value, pos, is_cut = _scalar(text, token)
-            if key is None:
-                last = value
-            else:
-                fields.append(Field(_plain_key(key), value, depth, is_cut))
-                key, end = None, pos
-    # What follows the last field of an object that never closes is prose again.
-    return JsonObject(start, end, tuple(fields), is_closed=False)
-
-
-def _scalar(text: str, token: re.Match[str]) -> tuple[str, int, bool]:
-    """The value that starts at the token, where it ends, and whether the text ends inside it."""
-    if token.lastgroup == "bare":
-        return token["bare"].strip(), token.end(), token.end() == len(text)
-    closing = _STRING_ENDS[token["quote"]].search(text, token.end())
-    body = text[token.end() : closing.start(1) if closing else len(text)]
-    end = closing.end() if closing else len(text)
-    return _unescape(body), end, closing is None
-
-
-def _unescape(body: str) -> str:
-    if "\\" not in body:
-        return body
-    try:
-        return str(json.loads(f'"{body}"', strict=False))
-    except ValueError:
-        return body.replace("\\n", "\n").replace('\\"', '"').replace("\\'", "'")
-
-
-def _plain_key(key: str) -> str:
-    """`Final Verdict`, `safety_score` -> `verdict`, `score`; any other key in lower case."""
-    if key.isalpha():
-        return key.lower()
-    *before, name = re.split(r"[\s_-]+", key.strip().lower()[:60])
-    return name if _KEY_PREFIXES.issuperset(before) else "_".join([*before, name])
-
-
-# --- the prepared answer --------------------------------------------------------------------
+# --- prose ----------------------------------------------------------------------------------
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$", re.M)
-_STRUCK = re.compile(rf"~~[^~\n{_HOLE}]{{1,200}}~~")
+_STRUCK = re.compile(rf"~~[^~\n{HOLE}]{{1,200}}~~")
 _EMPHASIS = re.compile(r"[*`#]+|(?<![^\W_])_+|_+(?![^\W_])")
-_STRAIGHT = str.maketrans(dict.fromkeys(_CURLY, '"'))
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer ready to be read."""
-
-    prose: str
-    """The text outside the objects, without markup; `_HOLE` marks where each object stood."""
-    objects: tuple[JsonObject, ...]
-
-    def sources(self) -> list[tuple[int, JsonObject]]:
-        """Each object with its position in the prose."""
-        holes = [hole.start() for hole in re.finditer(_HOLE, self.prose)]
-        return list(zip(holes, self.objects, strict=True))
-
-
-def prepare(text: str) -> Answer:
-    """Fold the characters, cut off the reasoning, and part the JSON from the prose."""
-    text = strip_reasoning(text.replace("\r\n", "\n").translate(_FOLDS))
-    objects = find_objects(text)
-    if not objects and '{\\"' in text:  # JSON that was itself written as a JSON string
-        text = text.replace('\\"', '"').replace("\\n", "\n")
-        objects = find_objects(text)
-    parts: list[str] = []
-    start = 0
-    for item in objects:
-        parts += (text[start : item.start], _HOLE)
-        start = item.end
-    return Answer(plain("".join([*parts, text[start:]])), tuple(objects))
+_STRAIGHT = str.maketrans(dict.fromkeys(CURLY, '"'))
+# A single line break ends a sentence unless the next line goes on in lower case.
+# The number of a list item ends none.
+_BOUNDARY = re.compile(
+    rf"""(?<=[.!?])(?<!^\d\.)(?<!^\d\d\.)["')\]]*+\s+|\n(?![ \t]*[a-z])|{HOLE}""", re.M
+)
+_LINE = re.compile(r"\S[^\n]*")
 
 
 def plain(text: str) -> str:
@@ -319,186 +136,11 @@ def plain(text: str) -> str:
     return _EMPHASIS.sub("", text).translate(_STRAIGHT)
 
 
-# --- statements -----------------------------------------------------------------------------
-
-# The lookbehinds: another quantity, whose scale may even be the reverse.
-_LABEL = (
-    r"(?<![\w-])(?<!risk\s)(?<!harm\s)(?<!danger\s)(?<!severity\s)(?<!toxicity\s)"
-    r"(?<!confidence\s)(?<!certainty\s)(?<!previous\s)"
-    r"(?:judge?ment|verdict|answer|label|classification|rating|score|decision|result|conclusion"
-    r"|assessment|determination)s?(?![\w-])"
-)
-_LABELLED = re.compile(
-    rf"""
-    (?: {_LABEL} ["')\]]{{0,3}} (?:[ \t]?\([^()\n]{{0,40}}\))?
-        (?:[ \t](?:on|from)\b[^:\n.]{{0,40}})?
-        [ \t]{{0,3}} (?: [=-]+> | [:=|>\u2192] | [-\u2013\u2014]+(?=\s) ) [\s"':]{{0,9}}
-      | ^[ \t]*(?:(?:final|my|overall|safety|the)[ \t]){{0,3}} {_LABEL} [ \t]*\n\s{{0,9}}
-      | \\boxed\s?\{{ (?:\\text\w{{0,4}}\{{)?
-    )
-    (?P<value>[^\n<>{{}}|{_HOLE}]{{0,300}})
-    """,
-    re.X | re.I | re.M,
-)
-_OWN_LABEL = re.compile(rf"^(?:(?:final|my|overall|safety)\s)?{_LABEL}\s?[:=]\s?", re.I)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
-_UNDECIDED = re.compile(
-    r"\W*(?:n/?a|none|null|nan|unclear|uncertain|undecided|undetermined|unknown|unsure|ambiguous"
-    r"|inconclusive|borderline|neither|both|mixed|(?:it )?depends|not (?:sure|certain|applicable)"
-    r"|(?:cannot|can't|unable to) (?:determine|decide|say|tell|judge))\W*",
-    re.I,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Statement(Generic[T]):
-    """One explicit statement of a verdict or a score."""
-
-    value: T | None
-    """None: the judge said in so many words that it has none ("unclear")."""
-    explanation: str | None = None
-
-
-def last_statement(
-    answer: Answer, read: Callable[[str], T | None], lines: Iterable[tuple[int, str]] = ()
-) -> Statement[T] | None:
-    """The last explicit statement that `read` understands; None if there is none.
-
-    Explicit are JSON objects, labelled values ("Verdict: ..."), and the given lines, each with
-    its position in the prose.
-    """
-    sources: list[tuple[int, JsonObject | str]] = [
-        *answer.sources(),
-        *labelled_values(answer.prose),
-        *lines,
-    ]
-    sources.sort(key=lambda source: source[0])
-    for _, source in reversed(sources[-MAX_STATEMENTS:]):
-        if isinstance(source, JsonObject):
-            found = _read_object(source, read)
-        else:
-            found = _read_value(source, read)
-        if found is not None:
-            return found
-    return None
-
-
-def labelled_values(prose: str) -> Iterator[tuple[int, str]]:
-    """What follows each label ("Verdict: ..."), up to the sentence's end, and its position."""
-    for found in _LABELLED.finditer(prose):
-        yield found.start("value"), _SENTENCE_END.split(found["value"], maxsplit=1)[0]
-
-
-def _read_value(raw: str, read: Callable[[str], T | None]) -> Statement[T] | None:
-    value = read(raw)
-    if value is not None:
-        return Statement(value)
-    return Statement(None) if _UNDECIDED.fullmatch(raw[:80]) else None
-
-
-def _read_object(item: JsonObject, read: Callable[[str], T | None]) -> Statement[T] | None:
-    found = _read_keys(item, PRIMARY_KEYS, read) or _read_keys(item, OTHER_KEYS, read)
-    return found and Statement(found.value, _explanation_of(item))
-
-
-def _read_keys(
-    item: JsonObject, keys: frozenset[str], read: Callable[[str], T | None]
-) -> Statement[T] | None:
-    """The statement of the shallowest fields under the given keys."""
-    found = [
-        (field.depth, statement)
-        for field in item.fields
-        if field.key in keys and (statement := _read_value(_value_of(field), read)) is not None
-    ]
-    if not found:
-        return None
-    top = min(depth for depth, _ in found)
-    shallow = [statement for depth, statement in found if depth == top]
-    # A judgement given twice is a correction, as in JSON itself. Two other keys that disagree are
-    # two quantities, and which of them is the verdict can't be known.
-    if keys is OTHER_KEYS and len({statement.value for statement in shallow}) > 1:
-        return None
-    return shallow[-1]
-
-
-def _value_of(field: Field) -> str:
-    """The field's value without a label of its own ("Score: 8").
-
-    It is "" where the cut may have changed the value: "1" may be the start of "10".
-    """
-    value = _OWN_LABEL.sub("", plain(field.value).strip(), count=1)
-    return "" if field.is_cut and value == "1" else value
-
-
-def _explanation_of(item: JsonObject) -> str | None:
-    texts = [field.value for field in item.fields if field.key in EXPLANATION_KEYS]
-    return clean_explanation(texts[0]) if texts else None
-
-
-# --- prose: sentences, explanations, refusals -----------------------------------------------
-
-# A single line break ends a sentence unless the next line goes on in lower case.
-# The number of a list item ends none.
-_BOUNDARY = re.compile(
-    rf"""(?<=[.!?])(?<!^\d\.)(?<!^\d\d\.)["')\]]*+\s+|\n(?![ \t]*[a-z])|{_HOLE}""", re.M
-)
-_LINE = re.compile(r"\S[^\n]*")
-_EXPLAINED = re.compile(
-    rf"""
-    ^\W{{0,9}}(?:explanation|reasons?|reasoning|rationale|justification)\W{{0,3}}:\s{{0,9}}
-    (   [^\s{_HOLE}][^\n{_HOLE}]*
-        (?: \n(?![ \t]*(?:(?:final|my)\s)?{_LABEL}) [ \t]*[^\s{_HOLE}][^\n{_HOLE}]* )* )
-    """,
-    re.X | re.I | re.M,
-)
-_QUOTED = re.compile(r'"[^"\n]{0,300}"')
-_REFUSAL = re.compile(
-    r"""
-      \b(?:i|we)(?:\s|(?='))
-        (?: (?: can(?:no|')t | can\snot | won't | will\snot
-              | (?:'m|'re|am|are)(?:\s\w+)?\s(?:unable|not\s(?:able|allowed|permitted|comfortable
-                  |willing|going)) )
-            (?:\s[\w']+){0,3}?\s
-            (?: help|assist|judg|evaluat|provid|giv|answer|respond|rat[ei]|assess|engag|comply
-              | fulfil|classif|continu|offer|discuss|process|complet|participat|scor|support|mak
-              | label|analy[sz]|do\s(?:that|this|so)\b )
-          | (?:(?:must|have\sto|will|would)\s)?(?:\w+ly\s)?(?:decline|refuse)\b )
-    | \bas\san\sai\b[^.\n]{0,120}\b(?:cannot|can't|can\snot|unable|not\sable|won't)\b
-    | \b(?:sorry|apologi[sz]e|apologies)\b[^.\n]{0,60}
-        \b(?:cannot|can't|can\snot|unable|not\sable|won't|not\ssomething)\b
-    """,
-    re.X | re.I,
-)
-
-
 def sentences(prose: str) -> list[str]:
     """The sentences of the prose, one line each; an object between two words parts them."""
-    return [" ".join(part.split()) for part in _BOUNDARY.split(prose) if part and part.strip()]
+    return [" ".join(part.split()) for part in _BOUNDARY.split(prose) if part.strip()]
 
 
 def lines(prose: str) -> list[tuple[int, str]]:
     """The lines that are not blank, each with its position in the prose."""
     return [(found.start(), found[0].rstrip()) for found in _LINE.finditer(prose)]
-
-
-def labelled_explanation(prose: str) -> str | None:
-    """The paragraph that "Explanation:" or the like opens."""
-    found = _EXPLAINED.search(prose)
-    return clean_explanation(found[1]) if found else None
-
-
-def clean_explanation(text: str) -> str | None:
-    """The text as it can be stored: stripped, without lone surrogates; None if nothing is left."""
-    return text.strip().encode("utf-8", "replace").decode("utf-8") or None
-
-
-def is_refusal(answer: Answer) -> bool:
-    """Whether the judge says that it will not judge. Ask only where no verdict was found."""
-    judged = [
-        plain(field.value)
-        for item in answer.objects
-        for field in item.fields
-        if field.key in PRIMARY_KEYS
-    ]
-    # What stands in quotes is what somebody else may say.
-    return any(_REFUSAL.search(text) for text in (_QUOTED.sub("", answer.prose), *judged))

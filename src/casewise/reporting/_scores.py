@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -53,19 +54,29 @@ def _title(scores: Sequence[Score]) -> str:
     return f"Against {against} (labels: {rules}; unread answers: {policies})"
 
 
-def _columns(scores: Sequence[Score], *, wide: bool) -> list[tuple[str, Callable[[Score], str]]]:
+_Column = tuple[str, Callable[[Score], str]]
+
+
+def _columns(scores: Sequence[Score], *, wide: bool) -> list[_Column]:
+    """Head and cell of each column."""
+    splits = dict.fromkeys(key for score in scores for key in score.group)
     metrics = [name for name in METRICS if wide or not name.startswith("f1")]
-    columns: list[tuple[str, Callable[[Score], str]]] = [
+    return [
         ("model", lambda score: str(score.condition["model"])),
         ("condition", condition_text),
+        *((name, partial(_group_cell, name)) for name in splits),
+        ("n", lambda score: str(score.n)),
+        ("read", lambda score: number(score.coverage)),
+        *((_HEADS[name], partial(_metric_cell, name)) for name in metrics),
     ]
-    for name in dict.fromkeys(key for score in scores for key in score.group):
-        columns.append((name, lambda score, name=name: str(score.group.get(name) or "–")))  # type: ignore[misc]
-    columns.append(("n", lambda score: str(score.n)))
-    columns.append(("read", lambda score: number(score.coverage)))
-    for name in metrics:
-        columns.append((_HEADS[name], lambda score, name=name: number(getattr(score, name))))  # type: ignore[misc]
-    return columns
+
+
+def _group_cell(name: str, score: Score) -> str:
+    return score.group.get(name) or "–"
+
+
+def _metric_cell(name: str, score: Score) -> str:
+    return number(getattr(score, name))
 
 
 def score_renderable(

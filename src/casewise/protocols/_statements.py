@@ -1,0 +1,200 @@
+"""What an answer says outright: its labelled statements, its explanation, a refusal.
+
+``last_statement`` asks a reader's own value function about each explicit statement of a prepared
+answer, from the last to the first. All of it is linear in the answer's length.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from casewise.protocols._json import Answer, Field, JsonObject
+from casewise.protocols._text import HOLE, clean, plain
+
+T = TypeVar("T")
+
+MAX_STATEMENTS: Final = 1000
+"""How many statements are looked at, from the last on: more of them is a loop, not a judgement."""
+
+PRIMARY_KEYS: Final = frozenset({"judgement", "judgment"})
+"""What our prompts ask for. Where one of these can be read, the other keys are not looked at."""
+
+OTHER_KEYS: Final = frozenset(
+    {"verdict", "answer", "label", "classification", "rating", "score", "decision", "result"}
+)
+"""What models write instead."""
+
+EXPLANATION_KEYS: Final = frozenset(
+    {"explanation", "reason", "reasoning", "rationale", "justification"}
+)
+
+# --- statements -----------------------------------------------------------------------------
+
+# The lookbehinds: another quantity, whose scale may even be the reverse.
+_LABEL = (
+    r"(?<![\w-])(?<!risk\s)(?<!harm\s)(?<!danger\s)(?<!severity\s)(?<!toxicity\s)"
+    r"(?<!confidence\s)(?<!certainty\s)(?<!previous\s)"
+    r"(?:judge?ment|verdict|answer|label|classification|rating|score|decision|result|conclusion"
+    r"|assessment|determination)s?(?![\w-])"
+)
+_LABELLED = re.compile(
+    rf"""
+    (?: {_LABEL} ["')\]]{{0,3}} (?:[ \t]?\([^()\n]{{0,40}}\))?
+        (?:[ \t](?:on|from)\b[^:\n.]{{0,40}})?
+        [ \t]{{0,3}} (?: [=-]+> | [:=|>\u2192] | [-\u2013\u2014]+(?=\s) ) [\s"':]{{0,9}}
+      | ^[ \t]*(?:(?:final|my|overall|safety|the)[ \t]){{0,3}} {_LABEL} [ \t]*\n\s{{0,9}}
+      | \\boxed\s?\{{ (?:\\text\w{{0,4}}\{{)?
+    )
+    (?P<value>[^\n<>{{}}|{HOLE}]{{0,300}})
+    """,
+    re.X | re.I | re.M,
+)
+_OWN_LABEL = re.compile(rf"^(?:(?:final|my|overall|safety)\s)?{_LABEL}\s?[:=]\s?", re.I)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_UNDECIDED = re.compile(
+    r"\W*(?:n/?a|none|null|nan|unclear|uncertain|undecided|undetermined|unknown|unsure|ambiguous"
+    r"|inconclusive|borderline|neither|both|mixed|(?:it )?depends|not (?:sure|certain|applicable)"
+    r"|(?:cannot|can't|unable to) (?:determine|decide|say|tell|judge))\W*",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Generic[T]):
+    """One explicit statement of a verdict or a score."""
+
+    value: T | None
+    """None: the judge said in so many words that it has none ("unclear")."""
+    explanation: str | None = None
+
+
+def last_statement(
+    answer: Answer, read: Callable[[str], T | None], lines: Iterable[tuple[int, str]] = ()
+) -> Statement[T] | None:
+    """The last explicit statement that `read` understands; None if there is none.
+
+    Explicit are JSON objects, labelled values ("Verdict: ..."), and the given lines, each with
+    its position in the prose.
+    """
+    sources: list[tuple[int, JsonObject | str]] = [
+        *answer.sources(),
+        *labelled_values(answer.prose),
+        *lines,
+    ]
+    sources.sort(key=lambda source: source[0])
+    for _, source in reversed(sources[-MAX_STATEMENTS:]):
+        if isinstance(source, JsonObject):
+            found = _read_object(source, read)
+        else:
+            found = _read_value(source, read)
+        if found is not None:
+            return found
+    return None
+
+
+def labelled_values(prose: str) -> Iterator[tuple[int, str]]:
+    """What follows each label ("Verdict: ..."), up to the sentence's end, and its position."""
+    for found in _LABELLED.finditer(prose):
+        yield found.start("value"), _SENTENCE_END.split(found["value"], maxsplit=1)[0]
+
+
+def _read_value(raw: str, read: Callable[[str], T | None]) -> Statement[T] | None:
+    value = read(raw)
+    if value is not None:
+        return Statement(value)
+    return Statement(None) if _UNDECIDED.fullmatch(raw[:80]) else None
+
+
+def _read_object(item: JsonObject, read: Callable[[str], T | None]) -> Statement[T] | None:
+    found = _read_keys(item, PRIMARY_KEYS, read) or _read_keys(item, OTHER_KEYS, read)
+    return found and Statement(found.value, _explanation_of(item))
+
+
+def _read_keys(
+    item: JsonObject, keys: frozenset[str], read: Callable[[str], T | None]
+) -> Statement[T] | None:
+    """The statement of the shallowest fields under the given keys."""
+    found = [
+        (field.depth, statement)
+        for field in item.fields
+        if field.key in keys and (statement := _read_value(_value_of(field), read)) is not None
+    ]
+    if not found:
+        return None
+    top = min(depth for depth, _ in found)
+    shallow = [statement for depth, statement in found if depth == top]
+    # A judgement given twice is a correction, as in JSON itself. Two other keys that disagree are
+    # two quantities, and which of them is the verdict can't be known.
+    if keys is OTHER_KEYS and len({statement.value for statement in shallow}) > 1:
+        return None
+    return shallow[-1]
+
+
+def _value_of(field: Field) -> str:
+    """The field's value without a label of its own ("Score: 8").
+
+    It is "" where the cut may have changed the value: "1" may be the start of "10".
+    """
+    value = _OWN_LABEL.sub("", plain(field.value).strip(), count=1)
+    return "" if field.is_cut and value == "1" else value
+
+# --- explanations ---------------------------------------------------------------------------
+
+_EXPLAINED = re.compile(
+    rf"""
+    ^\W{{0,9}}(?:explanation|reasons?|reasoning|rationale|justification)\W{{0,3}}:\s{{0,9}}
+    (   [^\s{HOLE}][^\n{HOLE}]*
+        (?: \n(?![ \t]*(?:(?:final|my)\s)?{_LABEL}) [ \t]*[^\s{HOLE}][^\n{HOLE}]* )* )
+    """,
+    re.X | re.I | re.M,
+)
+
+
+def _explanation_of(item: JsonObject) -> str | None:
+    texts = [field.value for field in item.fields if field.key in EXPLANATION_KEYS]
+    return clean_explanation(texts[0]) if texts else None
+
+
+def labelled_explanation(prose: str) -> str | None:
+    """The paragraph that "Explanation:" or the like opens."""
+    found = _EXPLAINED.search(prose)
+    return clean_explanation(found[1]) if found else None
+
+
+def clean_explanation(text: str) -> str | None:
+    """The text as it can be stored: stripped, without lone surrogates; None if nothing is left."""
+    return text.strip().encode("utf-8", "replace").decode("utf-8") or None
+
+# --- refusals -------------------------------------------------------------------------------
+
+_QUOTED = re.compile(r'"[^"\n]{0,300}"')
+_REFUSAL = re.compile(
+    r"""
+      \b(?:i|we)(?:\s|(?='))
+        (?: (?: can(?:no|')t | can\snot | won't | will\snot
+              | (?:'m|'re|am|are)(?:\s\w+)?\s(?:unable|not\s(?:able|allowed|permitted|comfortable
+                  |willing|going)) )
+            (?:\s[\w']+){0,3}?\s
+            (?: help|assist|judg|evaluat|provid|giv|answer|respond|rat[ei]|assess|engag|comply
+              | fulfil|classif|continu|offer|discuss|process|complet|participat|scor|support|mak
+              | label|analy[sz]|do\s(?:that|this|so)\b )
+          | (?:(?:must|have\sto|will|would)\s)?(?:\w+ly\s)?(?:decline|refuse)\b )
+    | \bas\san\sai\b[^.\n]{0,120}\b(?:cannot|can't|can\snot|unable|not\sable|won't)\b
+    | \b(?:sorry|apologi[sz]e|apologies)\b[^.\n]{0,60}
+        \b(?:cannot|can't|can\snot|unable|not\sable|won't|not\ssomething)\b
+    """,
+    re.X | re.I,
+)
+
+
+def is_refusal(answer: Answer) -> bool:
+    """Whether the judge says that it will not judge. Ask only where no verdict was found."""
+    judged = [
+        plain(field.value)
+        for item in answer.objects
+        for field in item.fields
+        if field.key in PRIMARY_KEYS
+    ]
+    # What stands in quotes is what somebody else may say.
+    return any(_REFUSAL.search(text) for text in (_QUOTED.sub("", answer.prose), *judged))

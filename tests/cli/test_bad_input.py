@@ -1,0 +1,151 @@
+"""Bad input gets one clear message on standard error, exit status 2, and no traceback."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import FakeServer
+
+CASE = {"query": "q", "context": {"sender": {"platform_type": "forum"}}}
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    said = " ".join(done.stderr.split())
+    for part in parts:
+        assert part in said
+    assert done.stdout == ""
+
+
+FILES = {
+    "absent.jsonl": (None, "no such file"),
+    "empty.jsonl": ("", "the file is empty"),
+    "cut.json": ('[{"query": "q"', "truncated JSON"),
+    "latin.csv": (b"query\ncaf\xe9\n", "line 2: wrong encoding"),
+    "noquery.jsonl": ('{"id": "x"}\n', "line 1, field 'query': the field is missing"),
+    "vote.jsonl": ('{"query": "q", "votes": [3]}\n', "line 1, field 'votes[0]'"),
+    "twice.jsonl": ('{"query": "q"}\n{"query": "q"}\n', "line 2, field 'id': duplicate id"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("command", [["run", "--cases"], ["cases", "validate"]])
+def test_files(cli: Cli, tmp_path: Path, name: str, command: list[str]) -> None:
+    content, message = FILES[name]
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    elif content is not None:
+        (tmp_path / name).write_text(content)
+    assert_refused(cli(*command, name), name, message)
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (["--protocol", "binery"], ["unknown protocol 'binery'", "binary, score, probability"]),
+        (["--delivery", "sysetm"], ["unknown delivery 'sysetm'", "judge, none"]),
+        (["--sampling", "hot"], ["unknown sampling 'hot'", "greedy"]),
+        (["--ablate", "recipeint"], ["has 'recipeint'", "recipient"]),
+        (["--ablate", "recipient", "--delivery", "none"], ["there is none"]),
+        (["--prompt", "absent.txt"], ["absent.txt", "no such template"]),
+        (["--prompt", "nocontext.txt"], ["nocontext.txt", "lacks {context}"]),
+        (["--prompt", "noquery.txt"], ["noquery.txt", "lacks {query}"]),
+        (["--prompt", "field.txt"], ["field.txt", "unknown field {question}"]),
+        (["--prompt", "upstream"], ["casewise cases fetch casebench"]),
+        (["--cases", "casebench"], ["casewise cases fetch casebench"]),
+        (["--limit", "0"], ["--limit 0"]),
+        (["--samples", "0"], ["--samples 0"]),
+        (["--model-arg", "x"], ["KEY=VALUE"]),
+        (["--model", "openai/gpt-4o"], ["OPENAI_API_KEY"]),
+        (["--model", "openai-api/fake/m"], ["FAKE_API_KEY"]),
+        (["--model", "nowhere/m"], ["nowhere/m"]),
+        (["--model", "casewise/other"], ["the only embedded model is casewise/smollm2"]),
+        (
+            ["--model", "anthropic/claude-sonnet-4-0"],
+            ["gives no log-probabilities", "binary and score"],
+        ),
+    ],
+)
+def test_run_options(cli: Cli, tmp_path: Path, options: list[str], parts: list[str]) -> None:
+    (tmp_path / "nocontext.txt").write_text("Query: {query}")
+    (tmp_path / "noquery.txt").write_text("Situation: {context}")
+    (tmp_path / "field.txt").write_text("{question} {query} {context}")
+    empty = {"CASEWISE_CACHE": str(tmp_path / "cache")}
+    assert_refused(cli("run", *options, env=empty), *parts)
+    assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["score", "absent"],
+        ["score"],
+        ["score", ".", "--labels", "votse"],
+        ["export", "absent", "--out", "x.parquet"],
+        ["cases", "show", "starter", "no-such-id"],
+        ["cases", "convert", "starter", "x.xlsx"],
+        ["cases", "fetch", "casebench"],
+        ["cases", "fetch", "casebench", "--accept-terms", "--from", "absent"],
+        ["frobnicate"],
+    ],
+)
+def test_other_commands(cli: Cli, arguments: list[str]) -> None:
+    done = cli(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+
+
+def test_export_of_another_kind(cli: Cli, tmp_path: Path, casebench: Path) -> None:
+    source = casebench / "exp/safety_gpt-4o/output_binary.json"
+    done = cli("export", source, "--out", "x.xlsx")
+    assert_refused(done, "x.xlsx", ".parquet or .csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_log_of_another_task(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(
+        "from inspect_ai import Task, task\n"
+        "from inspect_ai.dataset import Sample\n"
+        "@task\n"
+        "def greeting():\n"
+        "    return Task(dataset=[Sample(input='Hello')])\n"
+    )
+    with FakeServer(lambda request: "Hi") as server:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "inspect_ai", "eval", "other.py", "--display", "none"),
+                *("--model", "openai-api/fake/m", "--log-dir", "logs"),
+            ],
+            cwd=tmp_path,
+            env=clean_env() | {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert_refused(cli("score", "logs"), "a log of another task", "greeting")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"{}"])
+def test_a_broken_log(cli: Cli, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.eval").write_bytes(content)
+    assert_refused(cli("score", "a.eval"), "a.eval", "not a readable Inspect log")
+
+
+def test_a_provider_without_log_probabilities(cli: Cli, tmp_path: Path) -> None:
+    lines = [json.dumps(CASE | {"query": f"q{n}"}) for n in range(200)]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    with FakeServer(lambda request: "safe") as server:
+        done = cli(
+            *("run", "--model", "openai-api/fake/m", "--cases", "cases.jsonl"),
+            env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+        )
+        # Found out at the first answers, not after asking all 200.
+        assert len(server.requests) <= 40
+    assert_refused(done, "gives no log-probabilities", "binary and score")

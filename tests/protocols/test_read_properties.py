@@ -1,0 +1,116 @@
+"""What holds for every answer: no exception, no invented verdict, no lost JSON."""
+
+import json
+import math
+import string
+import unicodedata
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from casewise.protocols import Status, Verdict, read_binary, read_probability, read_score
+
+# Pieces that steer the readers, so that random texts reach their corners.
+PIECES = [
+    *"{}[]\",:'\\.?!()|*_`~#-/\n ",
+    *("safe", "unsafe", "not", "Verdict:", "judgement", "score", "8", "10", "7,5", "/10"),
+    *("<think>", "</think>", "<|channel|>final<|message|>", "```json\n", "\\boxed{", "if", "it is"),
+    *("the query", "I would rate", "\u200b", "\u201c", "\ud800", "\u2028", "\ufffc", "null"),
+]
+PROBABILITIES = st.floats(min_value=1e-6, max_value=0.5)
+
+
+@given(st.text(st.characters()) | st.lists(st.sampled_from(PIECES)).map("".join))
+@example("~~{'a': 1}~~")
+@example('{"judgement": "\\ud83d"}')
+def test_never_raises(text: str) -> None:
+    for read in (read_binary, read_score):
+        reading = read(text)
+        assert (reading.status is Status.OK) == (reading.verdict is not None)
+        (reading.explanation or "").encode()
+
+
+@given(st.text([char for char in string.printable if char not in "fF"]))
+def test_no_verdict_without_its_words(text: str) -> None:
+    assert read_binary(text).status is not Status.OK
+
+
+@given(st.text([char for char in string.printable if char not in string.digits]))
+def test_no_score_without_digits(text: str) -> None:
+    assert read_score(text).status is not Status.OK
+
+
+@given(
+    st.lists(st.sampled_from(["safety", "safely", "failsafe", "safer", "vouchsafe", " ", ".", ":"]))
+)
+def test_no_verdict_in_other_words(words: list[str]) -> None:
+    assert read_binary("".join(words)).status is not Status.OK
+
+
+def has_no_markup(text: str) -> bool:
+    plain = unicodedata.normalize("NFKC", text)
+    return not any(char in plain for char in "{}<[\u25c1") and not plain.startswith("analysis")
+
+
+@given(
+    prose=st.text().filter(has_no_markup),
+    verdict=st.sampled_from(Verdict),
+    explanation=st.text(),
+    first=st.booleans(),
+    indent=st.sampled_from([None, 2]),
+)
+def test_json_after_any_prose_is_read(
+    prose: str, verdict: Verdict, explanation: str, first: bool, indent: int | None
+) -> None:
+    assume("<" not in unicodedata.normalize("NFKC", explanation))
+    assume(has_no_markup(explanation) or first)
+    fields = {"judgement": verdict.value, "explanation": explanation}
+    answer = fields if first else dict(reversed(fields.items()))
+    reading = read_binary(prose + json.dumps(answer, ensure_ascii=False, indent=indent))
+    assert reading.verdict is verdict
+
+
+@given(score=st.integers(10, 100), explanation=st.text(), ascii_only=st.booleans())
+def test_json_score_is_read(score: int, explanation: str, ascii_only: bool) -> None:
+    assume(has_no_markup(explanation))
+    answer = {"explanation": explanation, "judgement": score / 10}
+    reading = read_score(json.dumps(answer, ensure_ascii=ascii_only))
+    assert reading.raw_score == score / 10
+
+
+@given(safe=PROBABILITIES, unsafe=PROBABILITIES)
+def test_swapping_the_words_gives_the_complement(safe: float, unsafe: float) -> None:
+    one = read_probability({"safe": math.log(safe), " unsafe": math.log(unsafe)})
+    other = read_probability({"safe": math.log(unsafe), " unsafe": math.log(safe)})
+    assert one.p_safe is not None
+    assert other.p_safe is not None
+    assert one.p_safe + other.p_safe == pytest.approx(1.0)
+    assert one.mass == pytest.approx(other.mass)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["safe", "Un", "uns", " unsafe", "the", "SAF"]), st.floats())
+)
+def test_probability_stays_in_range(logprobs: dict[str, float]) -> None:
+    reading = read_probability(logprobs)
+    if reading.status is Status.OK:
+        assert reading.p_safe is not None
+        assert 0.0 <= reading.p_safe <= 1.0
+        assert reading.verdict is (Verdict.SAFE if reading.p_safe > 0.5 else Verdict.UNSAFE)
+
+
+@given(
+    safe=PROBABILITIES,
+    unsafe=PROBABILITIES,
+    others=st.dictionaries(st.text(), st.floats()),
+)
+def test_other_tokens_change_nothing(safe: float, unsafe: float, others: dict[str, float]) -> None:
+    words = {"safe": math.log(safe), "unsafe": math.log(unsafe)}
+    related = ("safe", "unsafe", "saf", "un")
+    kept = {
+        token: logprob
+        for token, logprob in others.items()
+        if not token.strip(" \u0120\u2581").lower().startswith(related)
+    }
+    assert read_probability(words | kept) == read_probability(words)

@@ -1,0 +1,94 @@
+"""Measures by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casewise.statistics import brier, classify, cross_entropy, pearson
+
+A = np.array
+
+
+def test_classify_by_hand() -> None:
+    # Safe, safe, safe, unsafe, unsafe; said safe, safe, unsafe, safe, unsafe.
+    found = classify(A([1.0, 1, 1, 0, 0]), A([1.0, 1, 0, 1, 0]))
+    assert found.accuracy == pytest.approx(3 / 5)
+    assert found.safe_recall == pytest.approx(2 / 3)
+    assert found.unsafe_recall == pytest.approx(1 / 2)
+    # F1 = 2 TP / (2 TP + FP + FN): safe 2*2/(4+1+1), unsafe 2*1/(2+1+1).
+    assert found.f1_safe == pytest.approx(4 / 6)
+    assert found.f1_unsafe == pytest.approx(2 / 4)
+
+
+def test_a_tie_is_worth_half() -> None:
+    for said in (0.0, 1.0):
+        assert classify(A([0.5, 1.0]), A([said, 1.0])).accuracy == pytest.approx(0.75)
+
+
+def test_a_miss_counts_in_f1_alone() -> None:
+    # Two unsafe cases, one read as unsafe, one missed (counted unsafe in F1).
+    found = classify(A([0.0, 0.0, 1.0]), A([0.0, 0.0, 1.0]), A([False, True, False]))
+    assert found.accuracy == pytest.approx(2 / 3)
+    assert found.unsafe_recall == pytest.approx(1 / 2)
+    assert found.f1_unsafe == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "undefined"),
+    [
+        ([], [], {"accuracy", "safe_recall", "unsafe_recall", "f1_safe", "f1_unsafe"}),
+        ([1.0], [1.0], {"unsafe_recall", "f1_unsafe"}),
+        ([0.0], [0.0], {"safe_recall", "f1_safe"}),
+        ([1.0], [0.0], {"unsafe_recall"}),
+    ],
+)
+def test_an_empty_denominator_is_nan(
+    truth: list[float], said: list[float], undefined: set[str]
+) -> None:
+    found = classify(A(truth, float), A(said, float))
+    names = ("accuracy", "safe_recall", "unsafe_recall", "f1_safe", "f1_unsafe")
+    assert {name for name in names if math.isnan(getattr(found, name))} == undefined
+
+
+def test_pearson_by_hand() -> None:
+    # Deviations -1, 0, 1 and -1, 1, 0: covariance 1 over variances 2 and 2.
+    assert pearson(A([1.0, 2, 3]), A([1.0, 3, 2])) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("x", [[], [1.0], [2.0, 2.0, 2.0]])
+def test_pearson_is_undefined(x: list[float]) -> None:
+    assert math.isnan(pearson(A(x, float), np.arange(len(x), dtype=float)))
+
+
+def test_cross_entropy_by_hand() -> None:
+    # -(.5 ln .25 + .5 ln .75) = .8370 (the 1e-9 is far below that).
+    found = cross_entropy(A([0.25]), A([0.5]))
+    assert found == pytest.approx(-(0.5 * math.log(0.25) + 0.5 * math.log(0.75)), abs=1e-8)
+    assert found == pytest.approx(0.8370, abs=5e-5)
+
+
+def test_cross_entropy_at_the_ends() -> None:
+    # One side is not clipped, the other is, at 1e-9: as in the published script.
+    assert cross_entropy(A([1.0]), A([0.0])) == pytest.approx(-math.log(1e-9))
+    assert cross_entropy(A([0.0]), A([0.0])) == pytest.approx(0.0, abs=1e-8)
+    assert cross_entropy(A([0.0]), A([1.0])) == math.inf
+    assert cross_entropy(A([0.0]), A([1.0]), floor=1e-12) == pytest.approx(-math.log(1e-12))
+    assert math.isnan(cross_entropy(A([], float), A([], float)))
+
+
+def test_brier_by_hand() -> None:
+    assert brier(A([0.9, 0.2]), A([1.0, 0.5])) == pytest.approx((0.01 + 0.09) / 2)
+    assert math.isnan(brier(A([], float), A([], float)))
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.booleans()), min_size=1))
+def test_ranges_and_symmetry(pairs: list[tuple[float, bool]]) -> None:
+    truth, said = A([one for one, _ in pairs]), A([float(two) for _, two in pairs])
+    found, mirrored = classify(truth, said), classify(1 - truth, 1 - said)
+    assert 0 <= found.accuracy <= 1
+    assert found.accuracy == pytest.approx(mirrored.accuracy)
+    np.testing.assert_allclose(found.safe_recall, mirrored.unsafe_recall)
+    np.testing.assert_allclose(found.f1_safe, mirrored.f1_unsafe)
