@@ -23,7 +23,7 @@ text."""
 _KEY_PREFIXES = frozenset({"final", "my", "overall", "safety", "the"})
 
 # --- objects and fields ---------------------------------------------------------------------
-@@
+
 
 @dataclass(frozen=True, slots=True)
 class Field:

@@ -10,15 +10,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from casewise.protocols._text import (
-    Answer,
-    is_refusal,
-    labelled_explanation,
-    last_statement,
-    lines,
-    prepare,
-    sentences,
-)
+from casewise.protocols._json import Answer, prepare
+from casewise.protocols._statements import is_refusal, labelled_explanation, last_statement
+from casewise.protocols._text import lines, sentences
 from casewise.protocols._types import Reading, Status, Verdict
 
 VERDICT_WORDS: Final[Mapping[str, Verdict]] = MappingProxyType(

@@ -9,15 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from casewise.protocols._text import (
-    Answer,
-    is_refusal,
-    labelled_explanation,
-    last_statement,
-    lines,
-    prepare,
-    sentences,
-)
+from casewise.protocols._json import Answer, prepare
+from casewise.protocols._statements import is_refusal, labelled_explanation, last_statement
+from casewise.protocols._text import lines, sentences
 from casewise.protocols._types import Reading, Status, Verdict
 
 SAFE_ABOVE: Final = 5.5

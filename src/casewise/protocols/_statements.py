@@ -139,6 +139,7 @@ def _value_of(field: Field) -> str:
     value = _OWN_LABEL.sub("", plain(field.value).strip(), count=1)
     return "" if field.is_cut and value == "1" else value
 
+
 # --- explanations ---------------------------------------------------------------------------
 
 _EXPLAINED = re.compile(
@@ -165,6 +166,7 @@ def labelled_explanation(prose: str) -> str | None:
 def clean_explanation(text: str) -> str | None:
     """The text as it can be stored: stripped, without lone surrogates; None if nothing is left."""
     return text.strip().encode("utf-8", "replace").decode("utf-8") or None
+
 
 # --- refusals -------------------------------------------------------------------------------
 

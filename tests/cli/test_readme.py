@@ -1,0 +1,122 @@
+"""Every command of the README is run, as it stands, but for addresses and paths of one's own."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Cli, clean_env
+from support.fake_openai import Answer, FakeServer
+
+README = (ROOT / "README.md").read_text("utf-8")
+COMMANDS = [
+    line
+    for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
+    for line in block.splitlines()
+]
+
+
+def answer(request: dict[str, Any]) -> Answer:
+    return '{"explanation": "x", "judgement": "safe"}'
+
+
+def shell(command: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", command],
+        cwd=folder,
+        env=clean_env() | {"PATH": path} | env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def block_with(text: str) -> str:
+    (block,) = [one for one in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if text in one]
+    return block
+
+
+def test_no_command_is_left_out() -> None:
+    assert sorted(COMMANDS) == sorted(
+        [
+            "make demo",
+            'pip install ".[local]"',
+            "casewise run",
+            *block_with("LOCAL_API_KEY").splitlines(),
+            *block_with("fetch casebench").splitlines(),
+            *block_with("inspect eval").splitlines(),
+            "make test",
+        ]
+    )
+
+
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_make_has_the_targets(target: str) -> None:
+    """What they do is what this suite does: it runs under one, and runs the other's command."""
+    done = shell(f"make --dry-run {target}", ROOT)
+    assert done.returncode == 0, done.stderr
+    assert {"demo": "casewise run", "test": "pytest"}[target] in done.stdout
+
+
+def test_pip_install(tmp_path: Path) -> None:
+    # The extra's requirements are in the environment already: --dry-run checks that they resolve.
+    command = block_with("pip install").splitlines()[0]
+    command = command.replace("pip install", "python -m pip install --dry-run --no-build-isolation")
+    done = shell(command.replace(".[local]", f"{ROOT}[local]"), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Would install casewise" in done.stdout
+
+
+def test_ones_own_model(tmp_path: Path) -> None:
+    with FakeServer(answer) as server:
+        block = block_with("LOCAL_API_KEY").replace("http://localhost:8000/v1", server.url)
+        done = shell(block, tmp_path)
+        assert len(server.requests) == 56
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "judgements.parquet").is_file()
+
+
+def test_inspect(tmp_path: Path) -> None:
+    with FakeServer(answer) as server:
+        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
+        done = shell(block_with("inspect eval"), tmp_path, **env)
+        assert len(server.requests) == 56
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "coverage" in done.stdout
+
+
+def test_casebench(tmp_path: Path, casebench: Path) -> None:
+    block = block_with("fetch casebench").replace(
+        "fetch casebench", f"fetch casebench --accept-terms --from {casebench}"
+    )
+    (tmp_path / "exp").symlink_to(casebench / "exp")
+    done = shell(block, tmp_path, CASEWISE_CACHE=str(tmp_path / "cache"))
+    assert done.returncode == 0, done.stderr
+    assert "SORRY-Bench" in done.stderr
+    assert "900" in done.stdout
+    assert '"accuracy": 0.77,' in done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", "run", "score", "export", "cases", *(f"cases {n}" for n in ("show", "fetch", "convert"))],
+)
+def test_help_fits_and_has_examples(cli: Cli, command: str) -> None:
+    done = cli(*command.split(), "--help", env={"COLUMNS": "80"})
+    assert done.returncode == 0
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    if command not in ("cases",):
+        assert "casewise " in done.stdout.split("Usage:")[1].split("\n", 1)[1]
+
+
+def test_links_of_the_documents_lead_somewhere() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"

