@@ -38,6 +38,7 @@ def shell(command: str, folder: Path, **env: str) -> subprocess.CompletedProcess
 
 
 def block_with(text: str) -> str:
+    block: str
     (block,) = [one for one in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if text in one]
     return block
 

@@ -136,8 +136,24 @@ def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
 def test_a_key_that_is_refused(cli: Cli, cases: Path) -> None:
     with FakeServer(lambda request: 401) as server:
         done = cli(*arguments(cases), env=environment(server))
-        assert len(server.requests) < 200
-    assert done.returncode == 1
+        # Found out at the first answers, not after asking all 240 four times.
+        assert len(server.requests) < 40
+    assert done.returncode == 2
     assert "Traceback" not in done.stderr
+    assert "error: openai-api/fake/m: " in done.stderr
     assert "401" in done.stderr
+
+
+def test_one_model_of_two_is_refused(cli: Cli, cases: Path) -> None:
+    def answer(request: dict[str, Any]) -> Answer:
+        return 404 if request["model"] == "absent" else '{"judgement": "safe"}'
+
+    with FakeServer(answer) as server:
+        done = cli(*arguments(cases), "-m", "openai-api/fake/absent", env=environment(server))
+    assert done.returncode == 1
+    assert "not finished: openai-api/fake/absent: " in done.stderr
     assert "To go on:" in done.stderr
+    scores = json.loads(cli("score", "my logs", "--format", "json").stdout)
+    judged = {score["model"]: score["statuses"] for score in scores}
+    assert judged["openai-api/fake/m"] == {"ok": CASES}
+    assert set(judged["openai-api/fake/absent"]) == {"error"}

@@ -7,8 +7,8 @@ import pytest
 from conftest import Cli
 
 from casewise.errors import AssetError
-from casewise.evaluation import fetch_weights, weights_path
 from casewise.evaluation import _assets as assets
+from casewise.evaluation import fetch_weights, weights_path
 
 
 def test_the_first_run(cli: Cli) -> None:

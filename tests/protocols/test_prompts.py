@@ -68,6 +68,8 @@ def test_earlier_turns_stand_before_the_query() -> None:
         ('{query}{context} {{"judgement": 1}}', 'a{b{c} {"judgement": 1}'),
         # Single braces that are no field: the template is taken literally.
         ('{query}{context} {"judgement": {"x": 1}}', 'a{b{c} {"judgement": {"x": 1}}'),
+        ('{"q": "{query}", "c": {context}}', '{"q": "a{b", "c": {c}}'),
+        ("{query}{context}{{x}} {", "a{b{c}{{x}} {"),
         ("{context} {query} {query} }", "{c} a{b a{b }"),
         ("", ""),
     ],

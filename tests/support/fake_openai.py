@@ -31,8 +31,7 @@ class FakeServer:
         return [str(request["messages"][-1]["content"]) for request in self.requests]
 
     def __enter__(self) -> "FakeServer":
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._http.daemon_threads = True
+        self._http = _QuietServer(("127.0.0.1", 0), _handler(self))
         self.port = self._http.server_address[1]
         self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
         self._thread.start()
@@ -42,6 +41,14 @@ class FakeServer:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that was stopped leaves broken connections: nothing to say about them."""
 
 
 def _choice(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from casewise.analysis._score import (
 )
 from casewise.analysis._sources import Judgements, read_paths
 from casewise.analysis._table import CONDITION, SCHEMA, make_table, read_table, table_bytes
+from casewise.protocols import LOW_MASS
 
 __all__ = [
     "CONDITION",
     "Judgements",
+    "LOW_MASS",
     "METRICS",
     "SCHEMA",
     "Score",

@@ -9,6 +9,11 @@ from casewise.errors import ModelError
 
 _OUTPUTS = "outputs"
 
+WITHOUT_LOGPROBS = (
+    "gives no log-probabilities, which the protocol 'probability' reads; "
+    "the protocols that work are binary and score (--protocol binary)"
+)
+
 
 def keep_outputs(state: TaskState, outputs: list[ModelOutput]) -> None:
     """Leave every answer to a sample where the scorer finds it, the last as its output."""
@@ -40,7 +45,7 @@ def first_token(output: ModelOutput) -> dict[str, float]:
     """
     choice = output.choices[0] if output.choices else None
     if choice is None or choice.logprobs is None or not choice.logprobs.content:
-        raise ModelError(no_logprobs(output.model))
+        raise ModelError(WITHOUT_LOGPROBS)
     first = choice.logprobs.content[0]
     found = {first.token: first.logprob}
     seen: dict[str, float] = {}
@@ -54,11 +59,3 @@ def first_token(output: ModelOutput) -> dict[str, float]:
 def _log_add(left: float, right: float) -> float:
     high, low = max(left, right), min(left, right)
     return high if high == -math.inf else high + math.log1p(math.exp(low - high))
-
-
-def no_logprobs(model: str) -> str:
-    """The message for a model that can't be run under the protocol ``probability``."""
-    return (
-        f"{model} gives no log-probabilities, which the protocol 'probability' reads; "
-        "the protocols that work are binary and score (--protocol binary)"
-    )

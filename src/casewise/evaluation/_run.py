@@ -16,7 +16,7 @@ from inspect_ai.model import Model, ModelCost, get_model, set_model_cost
 
 from casewise.cases import STARTER
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation._answers import no_logprobs
+from casewise.evaluation._answers import WITHOUT_LOGPROBS
 from casewise.evaluation._condition import Condition, choose, make_condition
 from casewise.evaluation._judge import judge
 from casewise.evaluation._plan import Estimate, Prices, estimate
@@ -124,7 +124,7 @@ def make_plan(request: RunRequest) -> Plan:
         for planned in conditions:
             protocol = planned.condition.protocol
             if protocol is Protocol.PROBABILITY and model.split("/")[0] in NO_LOGPROBS:
-                raise ModelError(no_logprobs(model))
+                raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
             draw = make_draw(
                 protocol,
                 resolve_sampling(sampling, model),
@@ -213,21 +213,20 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
     models = open_models(request)
     log_dir.mkdir(parents=True, exist_ok=True)
     tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
-    with observed_by(observer or (lambda *_: None)):
+    with observed_by(observer or (lambda _: None)) as given_up:
         complete, logs = _eval_set(tasks, log_dir, request)
     if not logs or any(log.status == "cancelled" for log in logs):
         # Inspect takes Ctrl-C for itself, writes its logs and returns.
         raise KeyboardInterrupt
-    failures = tuple(
+    if given_up and not any(log.status == "success" for log in logs):
+        raise ModelError("\n".join(given_up))
+    failures = given_up or [
         f"{log.eval.model}: {log.error.message if log.error else log.status}"
         for log in logs
         if log.status != "success"
-    )
-    for log in logs:
-        if log.error and no_logprobs(log.eval.model) in log.error.message:
-            raise ModelError(no_logprobs(log.eval.model))
+    ]
     paths = tuple(Path(url2pathname(urlparse(log.location).path)) for log in logs)
-    return RunResult(paths, complete, failures)
+    return RunResult(paths, complete, tuple(failures))
 
 
 def _task(planned: Planned, model: Model, request: RunRequest) -> Task:

@@ -37,31 +37,30 @@ from casewise.protocols import (
     read_score,
 )
 
-SCORER = "read_answers"
-"""The score's name in the log."""
 
+def _mean_of(name: str) -> Metric:
+    """The mean of a number over the scores in which it is defined; NaN where it is in none."""
 
-def _numbers(scores: list[SampleScore], name: str) -> list[float]:
-    """A field of every score, without those where it is undefined."""
-    values = [score.score.value for score in scores]
-    numbers = [float(value[name]) for value in values if isinstance(value, Mapping)]  # type: ignore[arg-type]
-    return [number for number in numbers if not math.isnan(number)]
+    # Inspect looks at the annotation to tell what a metric takes.
+    def compute(scores: list[SampleScore]) -> float:
+        values = [score.score.value for score in scores]
+        numbers = [float(value[name]) for value in values if isinstance(value, Mapping)]  # type: ignore[arg-type]
+        defined = [number for number in numbers if not math.isnan(number)]
+        return sum(defined) / len(defined) if defined else math.nan
 
-
-def _mean(numbers: list[float]) -> float:
-    return sum(numbers) / len(numbers) if numbers else math.nan
+    return compute
 
 
 @metric
 def coverage() -> Metric:
     """Share of the cases whose answer could be read, in 0..1."""
-    return lambda scores: _mean(_numbers(scores, "read"))
+    return _mean_of("read")
 
 
 @metric
 def says_safe() -> Metric:
     """Share of safe verdicts among the answers read, in 0..1; NaN where none was."""
-    return lambda scores: _mean(_numbers(scores, "says_safe"))
+    return _mean_of("says_safe")
 
 
 @metric
@@ -70,7 +69,7 @@ def as_intended() -> Metric:
 
     A first look only: ``casewise score`` measures against people.
     """
-    return lambda scores: _mean(_numbers(scores, "as_intended"))
+    return _mean_of("as_intended")
 
 
 @scorer(metrics=[coverage(), says_safe(), as_intended()])

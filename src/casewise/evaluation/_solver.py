@@ -4,41 +4,50 @@ from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.errors import ModelError
-from casewise.evaluation._answers import first_token, keep_outputs, no_logprobs, provider_refused
-from casewise.evaluation._progress import observe
+from casewise.evaluation._answers import first_token, keep_outputs, provider_refused
+from casewise.evaluation._progress import give_up, observe
 from casewise.protocols import Status
+
+HOPELESS = frozenset({401, 403, 404})
+"""HTTP statuses that no later request will mend: a wrong key, no permission, no such model."""
 
 
 @solver
 def ask(samples: int = 1, logprobs: bool = False) -> Solver:
     """Send the prompt ``samples`` times, each time from the start.
 
-    Where ``logprobs`` are needed and the first answer has none, the model can't be run so: the
-    samples that follow fail at once, without a request.
+    What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
+    where they are needed) stays so: the samples that follow fail at once, without a request.
     """
-    logprobs_seen: bool | None = None
-
-    def check(output: ModelOutput) -> None:
-        nonlocal logprobs_seen
-        if not logprobs or provider_refused(output) or output.stop_reason == "model_length":
-            return
-        try:
-            first_token(output)
-        except ModelError as error:
-            logprobs_seen = logprobs_seen or False
-            raise error
-        logprobs_seen = True
+    answered = False
+    hopeless: str | None = None
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        try:
-            if logprobs_seen is False:
-                raise ModelError(no_logprobs(str(state.model)))
-            outputs = [await get_model().generate(state.messages) for _ in range(samples)]
-            check(outputs[-1])
-        except Exception:
+        nonlocal answered, hopeless
+        if hopeless is not None:
             observe(Status.ERROR)
+            raise ModelError(hopeless)
+        try:
+            outputs = [await get_model().generate(state.messages) for _ in range(samples)]
+            if logprobs:
+                _check_logprobs(outputs[0])
+        except Exception as error:
+            observe(Status.ERROR)
+            if not answered and _is_hopeless(error):
+                hopeless = f"{state.model}: {error}"
+                give_up(hopeless)
             raise
+        answered = True
         keep_outputs(state, outputs)
         return state
 
     return solve
+
+
+def _check_logprobs(output: ModelOutput) -> None:
+    if not provider_refused(output) and output.stop_reason != "model_length":
+        first_token(output)
+
+
+def _is_hopeless(error: Exception) -> bool:
+    return isinstance(error, ModelError) or getattr(error, "status_code", None) in HOPELESS

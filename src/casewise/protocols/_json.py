@@ -76,7 +76,7 @@ _STRING_ENDS = {
 
 
 def find_objects(text: str) -> list[JsonObject]:
-    """Every outermost `{...}` of the text that looks like an object, however badly written.
+    """Every outermost ``{...}`` of the text that looks like an object, however badly written.
 
     Takes single quotes, bare keys and words, missing and trailing commas, raw line breaks and
     unescaped quotes in strings; and an object that the token limit cut, up to its last field.
@@ -147,7 +147,7 @@ def _unescape(body: str) -> str:
 
 
 def _plain_key(key: str) -> str:
-    """`Final Verdict`, `safety_score` -> `verdict`, `score`; any other key in lower case."""
+    """``Final Verdict``, ``safety_score`` -> ``verdict``, ``score``; other keys in lower case."""
     *before, name = re.split(r"[\s_-]+", key.strip().lower()[:60])
     return name if _KEY_PREFIXES.issuperset(before) else "_".join([*before, name])
 
@@ -160,7 +160,7 @@ class Answer:
     """An answer ready to be read."""
 
     prose: str
-    """The text outside the objects, without markup; `HOLE` marks where each object stood."""
+    """The text outside the objects, without markup; ``HOLE`` marks where each object stood."""
     objects: tuple[JsonObject, ...]
 
     def sources(self) -> list[tuple[int, JsonObject]]:

@@ -171,14 +171,22 @@ def _format_parts(
     return tuple((literal, field) for literal, field, _, _ in parts)  # type: ignore[misc]
 
 
+# Doubled braces around a name are no field in either manner of writing.
+_LITERAL_FIELD = re.compile(r"\{\{\w+\}\}|\{([A-Za-z_]\w*)\}")
+
+
 def _literal_parts(text: str) -> tuple[tuple[str, Literal["query", "context"] | None], ...]:
-    # Doubled braces around a name are no field in either manner of writing.
-    for match in re.finditer(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})", text):
-        if match[1] not in _FIELDS:
+    parts: list[tuple[str, Literal["query", "context"] | None]] = []
+    at = 0
+    for match in _LITERAL_FIELD.finditer(text):
+        field = match[1]
+        if field is None:
+            continue
+        if field not in _FIELDS:
             raise UsageError(
                 f"unknown field {match[0]} in the template (the fields are {{query}} and "
                 f"{{context}}; write {{{match[0]}}} for literal braces)"
             )
-    pieces = re.split(r"(?<!\{)\{(query|context)\}(?!\})", text)
-    fields = [*pieces[1::2], None]
-    return tuple(zip(pieces[::2], fields, strict=True))  # type: ignore[arg-type]
+        parts.append((text[at : match.start()], "query" if field == "query" else "context"))
+        at = match.end()
+    return (*parts, (text[at:], None))

@@ -14,7 +14,7 @@ from casewise.protocols._types import Reading, Status, Verdict
 
 LOW_MASS: Final = 0.05
 """Below this mass a reading means little: the model was about to say something else, and P(safe)
-is the ratio of two accidents. Such readings are `ok`, and are to be reported, not trusted."""
+is the ratio of two accidents. Such readings are ``ok``, and are to be reported, not trusted."""
 
 MAX_LOGPROB: Final = 1e-3
 """Float noise lifts log-probabilities this far above 0 at most; a larger value is none."""
@@ -44,7 +44,7 @@ class TokenSets:
     The space markers of vocabularies (U+0120, U+2581) count as spaces.
 
     Raises:
-        ValueError: a set is empty, or a token is in both.
+        ValueError: A set is empty, or a token is in both.
     """
 
     safe: frozenset[str]
@@ -65,15 +65,15 @@ def derive_token_sets(first_piece: Callable[[str], tuple[str, bool]]) -> TokenSe
     """The token sets of a known tokenizer.
 
     Args:
-        first_piece: the first token of a text, and whether it is the only one. It is asked for
-            each of `SURFACE_FORMS`.
+        first_piece: The first token of a text, and whether it is the only one. It is asked for
+            each of ``SURFACE_FORMS``.
 
     Returns:
         Whole words, and for the spellings that the tokenizer splits their first pieces, as far
         as these belong to one word only ("un", "uns", "unsa", "unsaf"; "saf").
 
     Raises:
-        ValueError: the first token can't tell one of the words from other text; such a model
+        ValueError: The first token can't tell one of the words from other text; such a model
             needs another protocol.
     """
     return TokenSets(
@@ -95,16 +95,16 @@ def read_probability(logprobs: Mapping[str, float], tokens: TokenSets | None = N
     """P(safe) from the first token of an answer.
 
     Args:
-        logprobs: natural-log probability of each token text, all of the vocabulary or the top
+        logprobs: Natural-log probability of each token text, all of the vocabulary or the top
             few. -inf is a probability of 0.
-        tokens: the tokenizer's own sets, if it is known. Otherwise whole words count; and for a
+        tokens: The tokenizer's own sets, if it is known. Otherwise whole words count; and for a
             spelling whose whole word is not listed, its longest listed piece.
 
     Returns:
-        `ok` with p_safe = P(safe) / (P(safe) + P(unsafe)), 0..1, the verdict (safe above 0.5) and
-        the mass P(safe) + P(unsafe), 0..1; see `LOW_MASS`. Where only one word is listed, p_safe
+        ``ok`` with p_safe = P(safe) / (P(safe) + P(unsafe)), 0..1, the verdict (safe above 0.5) and
+        the mass P(safe) + P(unsafe), 0..1; see ``LOW_MASS``. Where only one word is listed, p_safe
         is exactly 0 or 1: an upper bound on the certainty, since the other fell off the list.
-        `unparsed` if neither is listed, if both have probability 0, or if a number that counts is
+        ``unparsed`` if neither is listed, if both have probability 0, or if a number that counts is
         NaN or above 0. Never raises.
     """
     listed = [(_plain_token(token), logprob) for token, logprob in logprobs.items()]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from casewise.protocols._json import Answer, Field, JsonObject
-from casewise.protocols._text import HOLE, clean, plain
+from casewise.protocols._text import HOLE, plain
 
 T = TypeVar("T")
 
@@ -70,16 +70,23 @@ class Statement(Generic[T]):
 
 
 def last_statement(
-    answer: Answer, read: Callable[[str], T | None], lines: Iterable[tuple[int, str]] = ()
+    answer: Answer, read: Callable[[str], T | None], lines: Iterable[tuple[int, str]]
 ) -> Statement[T] | None:
-    """The last explicit statement that `read` understands; None if there is none.
+    """The last explicit statement that ``read`` understands.
 
-    Explicit are JSON objects, labelled values ("Verdict: ..."), and the given lines, each with
-    its position in the prose.
+    Explicit are JSON objects, labelled values ("Verdict: ...") and the given lines.
+
+    Args:
+        answer: The prepared answer.
+        read: The value that a piece of text states, or None.
+        lines: Lines that count as statements, each with its position in the prose.
+
+    Returns:
+        The statement; None if there is none.
     """
     sources: list[tuple[int, JsonObject | str]] = [
         *answer.sources(),
-        *labelled_values(answer.prose),
+        *_labelled_values(answer.prose),
         *lines,
     ]
     sources.sort(key=lambda source: source[0])
@@ -93,7 +100,7 @@ def last_statement(
     return None
 
 
-def labelled_values(prose: str) -> Iterator[tuple[int, str]]:
+def _labelled_values(prose: str) -> Iterator[tuple[int, str]]:
     """What follows each label ("Verdict: ..."), up to the sentence's end, and its position."""
     for found in _LABELLED.finditer(prose):
         yield found.start("value"), _SENTENCE_END.split(found["value"], maxsplit=1)[0]
@@ -108,7 +115,7 @@ def _read_value(raw: str, read: Callable[[str], T | None]) -> Statement[T] | Non
 
 def _read_object(item: JsonObject, read: Callable[[str], T | None]) -> Statement[T] | None:
     found = _read_keys(item, PRIMARY_KEYS, read) or _read_keys(item, OTHER_KEYS, read)
-    return found and Statement(found.value, _explanation_of(item))
+    return Statement(found.value, _explanation_of(item)) if found else None
 
 
 def _read_keys(
@@ -154,16 +161,16 @@ _EXPLAINED = re.compile(
 
 def _explanation_of(item: JsonObject) -> str | None:
     texts = [field.value for field in item.fields if field.key in EXPLANATION_KEYS]
-    return clean_explanation(texts[0]) if texts else None
+    return _storable(texts[0]) if texts else None
 
 
 def labelled_explanation(prose: str) -> str | None:
     """The paragraph that "Explanation:" or the like opens."""
     found = _EXPLAINED.search(prose)
-    return clean_explanation(found[1]) if found else None
+    return _storable(found[1]) if found else None
 
 
-def clean_explanation(text: str) -> str | None:
+def _storable(text: str) -> str | None:
     """The text as it can be stored: stripped, without lone surrogates; None if nothing is left."""
     return text.strip().encode("utf-8", "replace").decode("utf-8") or None
 

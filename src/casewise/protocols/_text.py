@@ -17,14 +17,14 @@ _APOSTROPHES = "\u2018\u2019\u201a\u201b\u2032\uff07"
 
 
 def fold(text: str) -> str:
-    """The text in plain characters: spaces, line breaks and apostrophes of one kind, no controls."""
+    """The text in plain characters: one kind of space, line break and apostrophe."""
     return text.replace("\r\n", "\n").translate(_FOLDS)
 
 
 class _Folds(dict[int, str]):
-    """`str.translate` table: each character's plain form, worked out when first met.
+    """``str.translate`` table: each character's plain form, worked out when first met.
 
-    One character at a time, since `unicodedata.normalize` on a whole text takes quadratic time on
+    One character at a time, since ``unicodedata.normalize`` on a whole text takes quadratic time on
     long runs of combining marks.
     """
 
@@ -85,7 +85,7 @@ _SPECIAL = re.compile(r"<\|[\w ]{1,30}\|>|<s>|<bos>|<start_of_turn>")
 def strip_reasoning(text: str) -> str:
     """The answer that follows a model's reasoning; "" where the reasoning never ends.
 
-    Knows tags (`<think>` and the like, a lone closing one included) and channels.
+    Knows tags (``<think>`` and the like, a lone closing one included) and channels.
     """
     text = _after_channels(text)
     text = _SPELLING.sub(lambda found: _TAG_SPELLINGS[found[0].lower()], text)

@@ -50,14 +50,14 @@ class Reading:
     """What one answer says.
 
     Raises:
-        ValueError: `verdict`, `p_safe` or `raw_score` is set though the status is not `ok`; the
-            status is `ok` without a verdict; or a number lies outside its range.
+        ValueError: ``verdict``, ``p_safe`` or ``raw_score`` is set though the status is not
+            ``ok``; the status is ``ok`` without a verdict; or a number lies outside its range.
     """
 
     status: Status
     """Whether a verdict was read, and if not, why not."""
     verdict: Verdict | None = None
-    """The verdict; None unless the status is `ok`."""
+    """The verdict; None unless the status is ``ok``."""
     p_safe: float | None = None
     """Probability of safe, 0..1; None where the protocol gives none (binary), or no verdict."""
     raw_score: float | None = None
@@ -66,7 +66,7 @@ class Reading:
     """The judge's own explanation, where the answer marks one."""
     mass: float | None = None
     """Share of the first token's probability that lies on safe and unsafe words, 0..1; None
-    outside the probability protocol."""
+    outside the probability protocol, and where no verdict was read."""
 
     def __post_init__(self) -> None:
         if self.status is Status.OK:
