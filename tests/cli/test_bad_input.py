@@ -108,7 +108,7 @@ def test_export_of_another_kind(cli: Cli, tmp_path: Path, casebench: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
-def test_a_log_of_another_task(cli: Cli, tmp_path: Path) -> None:
+def test_a_log_of_another_task(cli: Cli, tmp_path: Path, casebench: Path) -> None:
     (tmp_path / "other.py").write_text(
         "from inspect_ai import Task, task\n"
         "from inspect_ai.dataset import Sample\n"
@@ -130,6 +130,17 @@ def test_a_log_of_another_task(cli: Cli, tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr
     assert_refused(cli("score", "logs"), "a log of another task", "greeting")
+    (log,) = (tmp_path / "logs").glob("*.eval")
+    assert_refused(cli("score", log), "a log of another task", "greeting")
+    # Beside something that can be scored, it is passed over with a note.
+    (tmp_path / "logs/output_binary.json").symlink_to(
+        casebench / "exp/safety_gpt-4o/output_binary.json"
+    )
+    done = cli("score", "logs", "--format", "json")
+    assert done.returncode == 0
+    assert "passed over" in done.stderr
+    assert "another task" in done.stderr
+    assert len(json.loads(done.stdout)) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut", b"{}"])

@@ -1,6 +1,6 @@
 """From paths (logs, tables, published outputs, folders of them) to one judgement table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -49,7 +49,8 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     rows = [row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)]
     if rows:
         frames.append(make_table(rows))
-    frame, log_notes = _read_logs([path for path, kind in named if kind is _Kind.LOG], texts)
+    logs = [path for path, kind in named if kind is _Kind.LOG]
+    frame, log_notes = _read_logs(logs, set(paths), texts=texts, alone=not frames)
     frames += [frame] if frame is not None else []
     if not frames:
         places = ", ".join(str(path) for path in paths)
@@ -61,16 +62,31 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     return Judgements(table, (*notes, *log_notes))
 
 
-def _read_logs(paths: Iterable[Path], texts: bool) -> tuple[pl.DataFrame | None, list[str]]:
-    paths = list(paths)
+def _read_logs(
+    paths: Sequence[Path], named: set[Path], *, texts: bool, alone: bool
+) -> tuple[pl.DataFrame | None, list[str]]:
+    """Read logs; those in a folder that can't be used are passed over with a note.
+
+    Where there is nothing else, or where a person named the file, that is an error.
+    """
     if not paths:
         return None, []
     # Inspect takes seconds to import; tables and published outputs are read without it.
     from casewise.analysis._logs import choose_logs, read_header, read_judgements
 
-    logs, notes = choose_logs(read_header(path) for path in paths)
+    headers, passed_over = [], []
+    for path in paths:
+        try:
+            headers.append(read_header(path))
+        except InputError as error:
+            if path in named:
+                raise
+            passed_over.append(error)
+    if passed_over and alone and not headers:
+        raise passed_over[0]
+    logs, notes = choose_logs(headers)
     rows = (row for log in logs for row in read_judgements(log, texts=texts))
-    return make_table(rows), notes
+    return make_table(rows), [*(f"passed over {error}" for error in passed_over), *notes]
 
 
 def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]:

@@ -54,8 +54,7 @@ def main() -> None:
     try:
         app()
     except CasewiseError as error:
-        err().print("[bold red]error:[/] ", end="")
-        err().print(str(error), markup=False)
+        _say_error(str(error))
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
@@ -63,3 +62,12 @@ def main() -> None:
         # The reader of a pipe has what it wanted; keep Python quiet about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        _say_error(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        sys.exit(BAD_INPUT)
+
+
+def _say_error(text: str) -> None:
+    console = err()
+    console.print("[bold red]error:[/] ", end="")
+    console.print(text, markup=False)

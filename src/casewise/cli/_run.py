@@ -208,14 +208,18 @@ def _already_judged(plan: "Plan", log_dir: Path) -> int:
 
 
 def _say_what(plan: "Plan", log_dir: Path) -> None:
+    from casewise.evaluation import SIZE_MB, SMOLLM2, weights_path
+
     request: RunRequest = plan.request
     judged = plan.judgements
     note(
         f"{', '.join(request.models)} on {request.cases}: {judged:,} judgements "
         f"({', '.join(request.protocols)}); logs in {log_dir}"
     )
-    if any(model.startswith("casewise/") for model in request.models):
+    if SMOLLM2 in request.models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")
+        if not weights_path().is_file():
+            note(f"fetching its weights into {weights_path().parent} ({SIZE_MB} MB, once)")
 
 
 def _say_how_to_resume(what: str, log_dir: Path) -> None:

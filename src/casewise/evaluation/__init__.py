@@ -1,6 +1,6 @@
 """Running models over cases, on Inspect."""
 
-from casewise.evaluation._assets import fetch_weights, weights_path
+from casewise.evaluation._assets import SIZE_MB, fetch_weights, weights_path
 from casewise.evaluation._judge import judge
 from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._progress import Observer
@@ -16,6 +16,7 @@ __all__ = [
     "RunRequest",
     "RunResult",
     "SAMPLES",
+    "SIZE_MB",
     "SMOLLM2",
     "Sampling",
     "fetch_weights",

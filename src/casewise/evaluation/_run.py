@@ -214,7 +214,10 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
     log_dir.mkdir(parents=True, exist_ok=True)
     tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
     with observed_by(observer or (lambda _: None)) as given_up:
-        complete, logs = _eval_set(tasks, log_dir, request)
+        try:
+            complete, logs = _eval_set(tasks, log_dir, request)
+        except PrerequisiteError as error:
+            raise UsageError(plain(str(error.message))) from None
     if not logs or any(log.status == "cancelled" for log in logs):
         # Inspect takes Ctrl-C for itself, writes its logs and returns.
         raise KeyboardInterrupt
