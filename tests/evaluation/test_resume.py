@@ -157,3 +157,15 @@ def test_one_model_of_two_is_refused(cli: Cli, cases: Path) -> None:
     judged = {score["model"]: score["statuses"] for score in scores}
     assert judged["openai-api/fake/m"] == {"ok": CASES}
     assert set(judged["openai-api/fake/absent"]) == {"error"}
+
+
+def test_a_changed_file_is_not_taken_for_the_old_one(cli: Cli, tmp_path: Path) -> None:
+    """Cases keep their ids while their text changes: the folder's answers are to another text."""
+    path = tmp_path / "cases.jsonl"
+    with FakeServer(lambda request: "Judgement: safe") as server:
+        for query in ("question 1 as it was", "question 1 as it is"):
+            path.write_text(json.dumps({"id": "one", "query": query, "context": {"sender": {}}}))
+            done = cli(*arguments(path), env=environment(server))
+            assert done.returncode == 0, done.stderr
+        assert len(server.requests) == 2
+    assert len(json.loads(cli("score", "my logs", "--format", "json").stdout)) == 2

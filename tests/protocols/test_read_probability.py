@@ -41,6 +41,8 @@ UNKNOWN_TOKENIZER = [
     ),
     pytest.param({"\u0120safe": 0.3, "\u0120unsafe": 0.1}, 0.75, 0.4, id="byte-level-space"),
     pytest.param({"\u2581safe": 0.1, "\u2581unsafe": 0.3}, 0.25, 0.4, id="sentencepiece-space"),
+    # A line end before the word is a space; tokens of one form add up: (.3 + .1) / (.4 + .1)
+    pytest.param({" safe": 0.3, "\nsafe": 0.1, "unsafe": 0.1}, 0.8, 0.5, id="line-end"),
     # "un" belongs to "unsafe", which is not listed: .4 / (.4 + .1)
     pytest.param({"safe": 0.4, "un": 0.1}, 0.8, 0.5, id="first-piece"),
     # "unsafe" is a token of its own, so "un" opens other words: .4 / (.4 + .1)

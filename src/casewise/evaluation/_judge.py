@@ -19,7 +19,7 @@ from inspect_ai.model import (
 )
 
 import casewise
-from casewise.cases import STARTER, Case
+from casewise.cases import STARTER, Case, digest
 from casewise.evaluation._condition import Condition, choose, make_condition
 from casewise.evaluation._sampling import Draw, Sampling, make_draw, resolve_sampling
 from casewise.evaluation._scorer import read_answers
@@ -72,7 +72,9 @@ def judge(
         solver=ask(samples=draw.samples, logprobs=bool(draw.config.logprobs)),
         scorer=read_answers(protocol=condition.protocol),
         config=draw.config,
-        version=VERSION,
+        # Part of the task's identity: other cases or another template under the same path are
+        # not taken for those that a folder of logs already answers.
+        version=f"{VERSION}+{digest(condition.data.hash, condition.prompts.version)}",
         metadata=task_metadata(condition, settled, draw),
     )
 

@@ -6,6 +6,7 @@ says how much the share means.
 """
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -123,7 +124,7 @@ def read_probability(logprobs: Mapping[str, float], tokens: TokenSets | None = N
 
 
 def _plain_token(token: str) -> str:
-    text = token.replace("\u0120", " ").replace("\u2581", " ")
+    text = re.sub(r"[\u0120\u2581\u010a\n]", " ", token)
     return " " + text.lstrip(" ") if text.startswith(" ") else text
 
 
