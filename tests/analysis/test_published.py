@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from casewise.analysis import Split, UnreadPolicy, as_record, read_paths, score_table
+from casewise.analysis import (
+    Split,
+    UnreadPolicy,
+    as_record,
+    intended_baseline,
+    read_paths,
+    score_table,
+)
 from casewise.cases import LabelRule, Ties
 from casewise.errors import InputError
 
@@ -165,7 +172,8 @@ def test_by_category_and_intention(casebench: Path) -> None:
     parts = score_table(table, by=Split.CATEGORY)
     assert len(parts) == 45
     assert {part.n for part in parts} == {20}
-    assert sum(part.accuracy for part in parts) / 45 == pytest.approx(whole.accuracy)
+    mean = sum(part.measures["accuracy"].value for part in parts) / 45
+    assert mean == pytest.approx(whole.measures["accuracy"].value)
     sides = score_table(table, by=Split.INTENDED)
     assert [as_record(side)["intended"] for side in sides] == ["safe", "unsafe"]
     assert [side.n for side in sides] == [450, 450]
@@ -190,3 +198,36 @@ def test_nothing_recognised_is_an_error(tmp_path: Path) -> None:
 def test_the_same_file_twice_counts_once(casebench: Path) -> None:
     path = casebench / "exp/safety_gpt-4o/output_binary.json"
     assert len(read_paths([path, path.parent]).table) == 1800  # binary and score, each once
+
+
+CLUSTERED = {
+    ("gpt-4o", "score", None): {
+        "accuracy_se": 0.01167,
+        "safe_recall_se": 0.02470,
+        "pcc_se": 0.01907,
+        "bce_se": 0.01237,
+        "brier_se": 0.00341,
+        "within_pcc_safe": 0.19947,
+        "within_pcc_unsafe": 0.12986,
+    },
+    ("llama370B", "probability", None): {"accuracy_se": 0.01028, "pcc_se": 0.01942},
+    ("llama370B", "score", None): {"within_pcc_safe": 0.07226, "within_pcc_unsafe": -0.15793},
+}
+
+
+def test_errors_clustered_by_query(casebench: Path) -> None:
+    found = rows(casebench / "exp", labels=LabelRule.PUBLISHED)
+    for key, figures in CLUSTERED.items():
+        for name, figure in figures.items():
+            assert found[key][name] == pytest.approx(figure, abs=6e-6), name
+        low, high = found[key]["accuracy_ci"]
+        assert low < found[key]["accuracy"] < high
+
+
+def test_the_intended_side_beats_every_model(casebench: Path) -> None:
+    table = intended_baseline(read_paths([casebench / "exp/safety_gpt-4o"]).table)
+    (score,) = score_table(table, labels=LabelRule.PUBLISHED)
+    record = as_record(score)
+    assert (record["model"], record["n"]) == ("baseline:intended", 900)
+    assert record["accuracy"] == pytest.approx(0.94333, abs=5e-6)
+    assert record["pcc"] == pytest.approx(0.80586, abs=5e-6)

@@ -6,10 +6,53 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from casewise.statistics import brier, classify, cross_entropy, pearson
+from casewise.statistics import (
+    Classification,
+    brier_scores,
+    clustered_mean,
+    clustered_pearson,
+    clustered_ratio,
+    cross_entropies,
+)
+from casewise.statistics import classify as classify_clustered
 
+FloatArray = NDArray[np.float64]
 A = np.array
+NAMES = ("accuracy", "safe_recall", "unsafe_recall", "f1_safe", "f1_unsafe")
+
+
+class Values:
+    """The values of a classification, without their errors."""
+
+    def __init__(self, found: Classification) -> None:
+        for name in NAMES:
+            setattr(self, name, getattr(found, name).value)
+
+    accuracy: float
+    safe_recall: float
+    unsafe_recall: float
+    f1_safe: float
+    f1_unsafe: float
+
+
+def classify(
+    truth: FloatArray, predicted: FloatArray, missed: NDArray[np.bool_] | None = None
+) -> Values:
+    return Values(classify_clustered(truth, predicted, np.arange(len(truth)), missed))
+
+
+def pearson(x: FloatArray, y: FloatArray) -> float:
+    return clustered_pearson(x, y, np.arange(len(x))).value
+
+
+def cross_entropy(p: FloatArray, rate: FloatArray, floor: float = 0.0) -> float:
+    return clustered_mean(cross_entropies(p, rate, floor), np.arange(len(p))).value
+
+
+def brier(p: FloatArray, rate: FloatArray) -> float:
+    return clustered_mean(brier_scores(p, rate), np.arange(len(p))).value
 
 
 def test_classify_by_hand() -> None:
@@ -49,8 +92,7 @@ def test_an_empty_denominator_is_nan(
     truth: list[float], said: list[float], undefined: set[str]
 ) -> None:
     found = classify(A(truth, float), A(said, float))
-    names = ("accuracy", "safe_recall", "unsafe_recall", "f1_safe", "f1_unsafe")
-    assert {name for name in names if math.isnan(getattr(found, name))} == undefined
+    assert {name for name in NAMES if math.isnan(getattr(found, name))} == undefined
 
 
 def test_pearson_by_hand() -> None:
@@ -92,3 +134,37 @@ def test_ranges_and_symmetry(pairs: list[tuple[float, bool]]) -> None:
     assert found.accuracy == pytest.approx(mirrored.accuracy)
     np.testing.assert_allclose(found.safe_recall, mirrored.unsafe_recall)
     np.testing.assert_allclose(found.f1_safe, mirrored.f1_unsafe)
+
+
+def test_clustered_error_of_a_mean_by_hand() -> None:
+    # Mean 1/2, deviations .5 .5 -.5 -.5. In pairs (1, 1) and (0, 0) they add up to 1 and -1:
+    # sqrt(1 + 1) / 4. Each by itself: sqrt(4 x .25) / 4. In pairs (1, 0) they cancel.
+    values = A([1.0, 1, 0, 0])
+    assert clustered_mean(values, A([0, 0, 1, 1])).se == pytest.approx(math.sqrt(2) / 4)
+    assert clustered_mean(values, A([0, 1, 2, 3])).se == pytest.approx(1 / 4)
+    assert clustered_mean(values, A([0, 1, 0, 1])).se == pytest.approx(0)
+
+
+def test_clustered_error_of_a_ratio_by_hand() -> None:
+    # 2 of 3; influence: 1 - 2/3, 1 - 2/3, 0 - 2/3, and nothing for the one outside the whole.
+    found = clustered_ratio(A([1.0, 1, 0, 0]), A([1.0, 1, 1, 0]), A([0, 1, 2, 3]))
+    assert found.value == pytest.approx(2 / 3)
+    assert found.se == pytest.approx(math.sqrt(1 / 9 + 1 / 9 + 4 / 9) / 3)
+    low, high = found.interval
+    assert (high - low) / 2 == pytest.approx(1.96 * found.se, rel=1e-4)
+
+
+def test_clustered_error_of_a_correlation_agrees_with_the_bootstrap() -> None:
+    generator = np.random.default_rng(3)
+    shared = generator.normal(size=200).repeat(2)
+    x = shared + generator.normal(size=400)
+    y = 0.5 * shared + generator.normal(size=400)
+    clusters = np.arange(200).repeat(2)
+    found = clustered_pearson(x, y, clusters)
+    assert found.value == pytest.approx(np.corrcoef(x, y)[0, 1])
+    draws = []
+    for _ in range(2000):
+        picked = generator.integers(0, 200, 200)
+        rows = np.concatenate([2 * picked, 2 * picked + 1])
+        draws.append(np.corrcoef(x[rows], y[rows])[0, 1])
+    assert found.se == pytest.approx(np.std(draws), rel=0.06)

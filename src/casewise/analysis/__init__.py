@@ -6,6 +6,7 @@ from casewise.analysis._score import (
     Split,
     UnreadPolicy,
     as_record,
+    intended_baseline,
     score_table,
 )
 from casewise.analysis._sources import Judgements, read_paths
@@ -22,6 +23,7 @@ __all__ = [
     "Split",
     "UnreadPolicy",
     "as_record",
+    "intended_baseline",
     "make_table",
     "read_paths",
     "read_table",

@@ -4,9 +4,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
-from casewise.analysis import Score, Split, UnreadPolicy, read_paths, score_table
+from casewise.analysis import (
+    Score,
+    Split,
+    UnreadPolicy,
+    intended_baseline,
+    read_paths,
+    score_table,
+)
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import note, out, write_out
 from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
@@ -66,18 +74,28 @@ def score(
     judgements = read_paths(paths)
     for line in judgements.notes:
         note(f"note: {line}")
-    settings = {"unparsed": unparsed, "ties": ties, "by": by}
-    scores = score_table(judgements.table, labels=labels, **settings)  # type: ignore[arg-type]
+    scores = score_table(judgements.table, labels=labels, unparsed=unparsed, ties=ties, by=by)
     if format is Format.TABLE:
-        others = [score_table(judgements.table, labels=rule, **settings) for rule in LabelRule]  # type: ignore[arg-type]
-        print_table(scores, others)
+        print_table(judgements.table, scores, unparsed=unparsed, ties=ties, by=by)
         return
     write_out(
         {Format.JSON: to_json, Format.CSV: to_csv, Format.MARKDOWN: to_markdown}[format](scores)
     )
 
 
-def print_table(scores: list[Score], others: list[list[Score]]) -> None:
-    """Print scores for a person."""
+def print_table(
+    table: pl.DataFrame,
+    scores: list[Score],
+    *,
+    unparsed: UnreadPolicy = UnreadPolicy.HONEST,
+    ties: Ties = Ties.HALF,
+    by: Split | None = None,
+) -> None:
+    """Print scores for a person, with other label rules and the baseline beside them."""
+    others = [
+        score_table(table, labels=rule, unparsed=unparsed, ties=ties, by=by) for rule in LabelRule
+    ]
+    rule = scores[0].labels if scores else None
+    baselines = score_table(intended_baseline(table), labels=rule, ties=ties)
     console = out()
-    console.print(score_renderable(scores, others, console.width))
+    console.print(score_renderable(scores, others, baselines, console.width))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from casewise.analysis import METRICS, Score, as_record
+from casewise.analysis import Score, as_record
 
 Column = tuple[str, Callable[[Score], str]]
 """A head (its lines parted by line ends) and what makes a cell."""
@@ -53,16 +53,18 @@ def title(scores: Sequence[Score]) -> str:
 
 def number_columns(*, wide: bool) -> list[Column]:
     """The columns of numbers; narrow tables leave F1 out."""
-    metrics = [name for name in METRICS if wide or not name.startswith("f1")]
+    metrics = [name for name in _HEADS if wide or not name.startswith("f1")]
     return [
         ("n", lambda score: str(score.n)),
         ("read", lambda score: number(score.coverage)),
-        *((_HEADS[name], partial(_metric_cell, name)) for name in metrics),
+        (_HEADS["accuracy"], partial(_metric_cell, "accuracy")),
+        ("±\n95 %", lambda score: number(score.measures["accuracy"].margin)),
+        *((_HEADS[name], partial(_metric_cell, name)) for name in metrics if name != "accuracy"),
     ]
 
 
 def _metric_cell(name: str, score: Score) -> str:
-    return number(getattr(score, name))
+    return number(score.measures[name].value)
 
 
 def group_text(score: Score) -> str:

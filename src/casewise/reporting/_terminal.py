@@ -22,13 +22,17 @@ WIDE = 100
 
 
 def score_renderable(
-    scores: Sequence[Score], others: Sequence[Sequence[Score]], width: int
+    scores: Sequence[Score],
+    others: Sequence[Sequence[Score]],
+    baselines: Sequence[Score],
+    width: int,
 ) -> RenderableType:
     """The table, with the accuracy under other label rules and the remarks below it.
 
     Args:
         scores: The rows.
         others: The same rows under each label rule.
+        baselines: What predicting the intended side scores on the same cases.
         width: Columns of the terminal.
     """
     parts: list[RenderableType] = [
@@ -37,7 +41,7 @@ def score_renderable(
     rules = _other_rules(scores, others)
     if rules:
         parts.append(_table("Accuracy under other labels", scores, rules))
-    parts += [Text(line) for line in remarks(scores)]
+    parts += [Text(line) for line in [*_baseline_lines(baselines), *remarks(scores)]]
     return Group(*parts)
 
 
@@ -78,10 +82,23 @@ def _other_rules(scores: Sequence[Score], others: Sequence[Sequence[Score]]) -> 
         def cell(score: Score, rows: Sequence[Score] = rows) -> str:
             row = rows[places[id(score)]]
             cases = f" ({row.n})" if row.label_coverage < 1 else ""
-            return number(row.accuracy) + cases
+            return number(row.measures["accuracy"].value) + cases
 
         columns.append((str(rows[0].labels), cell))
     return columns
+
+
+def _baseline_lines(baselines: Sequence[Score]) -> list[str]:
+    """What every accuracy must be held against."""
+    return list(
+        dict.fromkeys(
+            f"Answering what each context's author meant scores accuracy "
+            f"{number(one.measures['accuracy'].value)}, PCC {number(one.measures['pcc'].value)} "
+            f"(labels: {one.labels}, {one.n} cases)."
+            for one in baselines
+            if one.n and one.labels != "intended"
+        )
+    )
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._clustered import Estimate, clustered_mean, clustered_ratio
+
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 
@@ -13,15 +16,18 @@ BoolArray = NDArray[np.bool_]
 class Classification:
     """Measures in 0..1, higher is better; NaN where the denominator is empty."""
 
-    accuracy: float
-    safe_recall: float
-    unsafe_recall: float
-    f1_safe: float
-    f1_unsafe: float
+    accuracy: Estimate
+    safe_recall: Estimate
+    unsafe_recall: Estimate
+    f1_safe: Estimate
+    f1_unsafe: Estimate
 
 
 def classify(
-    truth: FloatArray, predicted: FloatArray, missed: BoolArray | None = None
+    truth: FloatArray,
+    predicted: FloatArray,
+    clusters: IntArray,
+    missed: BoolArray | None = None,
 ) -> Classification:
     """Compare verdicts with labels.
 
@@ -32,17 +38,17 @@ def classify(
     Args:
         truth: 1 safe, 0 unsafe, .5 a tie. Shape ``(n,)``, no NaN.
         predicted: 1 safe, 0 unsafe. Shape ``(n,)``, no NaN.
+        clusters: The query of each, numbered from 0. Shape ``(n,)``.
         missed: Answers that weren't read. Shape ``(n,)``; None is none.
     """
     read = np.ones_like(truth) if missed is None else 1.0 - missed
     safe_hits, unsafe_hits = truth * predicted, (1 - truth) * (1 - predicted)
-    safe, unsafe = truth.sum(), (1 - truth).sum()
     return Classification(
-        accuracy=ratio((safe_hits * read).sum() + (unsafe_hits * read).sum(), len(truth)),
-        safe_recall=ratio((safe_hits * read).sum(), safe),
-        unsafe_recall=ratio((unsafe_hits * read).sum(), unsafe),
-        f1_safe=ratio(2 * safe_hits.sum(), safe + predicted.sum()),
-        f1_unsafe=ratio(2 * unsafe_hits.sum(), unsafe + (1 - predicted).sum()),
+        accuracy=clustered_mean((safe_hits + unsafe_hits) * read, clusters),
+        safe_recall=clustered_ratio(safe_hits * read, truth, clusters),
+        unsafe_recall=clustered_ratio(unsafe_hits * read, 1 - truth, clusters),
+        f1_safe=clustered_ratio(2 * safe_hits, truth + predicted, clusters),
+        f1_unsafe=clustered_ratio(2 * unsafe_hits, 2 - truth - predicted, clusters),
     )
 
 
