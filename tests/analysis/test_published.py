@@ -231,3 +231,18 @@ def test_the_intended_side_beats_every_model(casebench: Path) -> None:
     assert (record["model"], record["n"]) == ("baseline:intended", 900)
     assert record["accuracy"] == pytest.approx(0.94333, abs=5e-6)
     assert record["pcc"] == pytest.approx(0.80586, abs=5e-6)
+
+
+def test_a_damaged_output_is_loud(tmp_path: Path) -> None:
+    """Cut short, it is no stray file: a table without it would be taken for the whole."""
+    records = [record(f"q{n}", True, 0.8, "safe") for n in range(3)]
+    (tmp_path / "output_binary.json").write_text(json.dumps(records))
+    (tmp_path / "output_score.json").write_text(json.dumps(records)[:-40])
+    with pytest.raises(InputError, match=r"output_score\.json.*truncated JSON"):
+        read_paths([tmp_path])
+
+
+def test_an_output_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "output_binary.json"
+    path.write_text(json.dumps([record("q", True, 0.8, None)]), "utf-8-sig")
+    assert read_paths([path]).table["status"].to_list() == ["unparsed"]

@@ -77,6 +77,23 @@ def test_forms_are_told_by_content_not_by_name(tmp_path: Path, name: str) -> Non
     assert len(loaded.cases) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "form"),
+    [
+        ("lines.json", '{"query": "a"}\n{"query": "b"}\n', Form.JSONL),
+        ("list.jsonl", '{"cases": [{"query": "a"}, {"query": "b"}]}', Form.JSON),
+        ("comment.yaml", "# mine, query, context\n- query: a\n- query: b\n", Form.YAML),
+        ("crlf.csv", "\ufeffquery,id\r\na,1\r\nb,2\r\n", Form.CSV),
+    ],
+)
+def test_names_that_mislead(tmp_path: Path, name: str, text: str, form: Form) -> None:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    loaded = load_cases(path)
+    assert loaded.form is form
+    assert [case.query for case in loaded.cases] == ["a", "b"]
+
+
 def test_twins_written_once(tmp_path: Path) -> None:
     text = """
 licence: CC0-1.0
@@ -211,7 +228,17 @@ BAD = {
     "prose": ("a.txt", "Dear all,\nthe meeting is off.\n", "not a file of cases"),
     "a picture": ("a.bin", b"\x89PNG\r\n\x1a\n\x00\x00", "wrong encoding"),
     "deep nesting": ("a.json", "[" * 100_000, "nested too deeply"),
-    "lone surrogate": ("a.jsonl", '{"query": "\\ud800"}\n', "field 'query'"),
+    "lone surrogate": ("a.jsonl", '{"query": "\\ud800"}\n', "field 'query': half of a character"),
+    "nested surrogate": (
+        "a.jsonl",
+        '{"query": "q", "context": {"a": "\\udfff"}}\n',
+        "line 1, field 'context': half of a character",
+    ),
+    "a number without end": (
+        "a.jsonl",
+        f'{{"query": "q", "context": {{"a": {"1" * 5000}}}}}\n',
+        "line 1: not valid JSON",
+    ),
 }
 
 
@@ -261,7 +288,9 @@ CASES = st.builds(
         st.builds(Turn, role=st.sampled_from(["system", "user", "assistant"]), content=TEXT),
         max_size=2,
     ).map(tuple),
-    category=st.none() | TEXT.filter(bool),
+    category=st.none() | TEXT,
+    tags=st.lists(TEXT, max_size=3).map(tuple),
+    source=st.none() | TEXT,
     votes=st.none() | st.lists(st.sampled_from(["safe", "unsafe"]), max_size=3).map(tuple),
     published_safe_rate=st.none() | st.floats(0, 1),
 )

@@ -42,6 +42,7 @@ CONTEXT = Context(
             },
         ),
         ("sender,recipient,transmission_principle", {}),
+        ("recipient,background,sender,transmission_principle", {}),
         ("absent", CONTEXT.root),
     ],
 )
@@ -64,6 +65,11 @@ def test_cases_that_lack_a_parameter_are_kept_and_counted() -> None:
     assert result.cases[1:] == (poor, without)
     assert result.cases[0].id == case(CONTEXT).id
     assert result.cases[0].context == ablate(CONTEXT, ("urgency", "type"))
+
+
+def test_a_name_inside_a_removed_group_is_no_mistake() -> None:
+    result = ablate_cases([case(CONTEXT)], "recipient,background")
+    assert result.missing == {"recipient": 0, "background": 0}
 
 
 def test_a_name_that_stands_nowhere_is_said_with_those_that_do() -> None:

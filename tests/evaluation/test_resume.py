@@ -169,3 +169,59 @@ def test_a_changed_file_is_not_taken_for_the_old_one(cli: Cli, tmp_path: Path) -
             assert done.returncode == 0, done.stderr
         assert len(server.requests) == 2
     assert len(json.loads(cli("score", "my logs", "--format", "json").stdout)) == 2
+
+
+def test_other_options_in_the_same_folder(cli: Cli, cases: Path) -> None:
+    """Runs of one folder are told apart, and what one judged is not counted for another."""
+    with FakeServer(lambda request: "Judgement: safe") as server:
+        command = [*arguments(cases), "--limit", "3"]
+        for extra in ([], ["--ablate", "sender"], ["--delivery", "none"]):
+            done = cli(*command, *extra, env=environment(server))
+            assert done.returncode == 0, done.stderr
+            assert "judged before" not in done.stderr
+        assert len(server.requests) == 9
+        done = cli(*command, env=environment(server))
+        assert "going on: 3 of 3 were judged before" in done.stderr
+        assert len(server.requests) == 9
+    scores = json.loads(cli("score", "my logs", "--format", "json").stdout)
+    found = sorted((score["ablation"] or "", score["delivery"], score["n"]) for score in scores)
+    assert found == [("", "judge", 3), ("", "none", 3), ("sender", "judge", 3)]
+
+
+@pytest.mark.parametrize(
+    ("sampling", "temperature", "system", "requests"),
+    [("reference", 1.0, 0, 9), ("reference-open", 0.6, 1, 3)],
+)
+def test_reference_sampling(
+    cli: Cli, cases: Path, sampling: str, temperature: float, system: int, requests: int
+) -> None:
+    options = ["-m", "openai-api/fake/m", "--cases", str(cases), "--protocol", "score"]
+    with FakeServer(lambda request: "8") as server:
+        done = cli("run", *options, "--limit", "3", "--sampling", sampling, env=environment(server))
+    assert done.returncode == 0, done.stderr
+    assert len(server.requests) == requests
+    assert {request["temperature"] for request in server.requests} == {temperature}
+    roles = [message["role"] for message in server.requests[0]["messages"]]
+    assert roles == ["system"] * system + ["user"]
+
+
+def test_ablation_through_inspect(cli: Cli, tmp_path: Path, cases: Path) -> None:
+    """Inspect's command line turns a,b into a list."""
+    with FakeServer(lambda request: "Judgement: safe") as server:
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "inspect_ai", "eval", "casewise/judge"),
+                *("-T", "ablate=sender,platform_type", "-T", f"cases={cases}", "-T", "limit=2"),
+                *("-T", "protocol=binary", "--model", "openai-api/fake/m"),
+                *("--log-dir", "logs", "--display", "none"),
+            ],
+            cwd=tmp_path,
+            env=clean_env() | environment(server),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert all("\nSituation:\n{}\n" in prompt for prompt in server.prompts)
+    (score,) = json.loads(cli("score", "logs", "--format", "json").stdout)
+    assert score["ablation"] == "sender,platform_type"

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from casewise.analysis._outputs import read_outputs
-from casewise.analysis._table import make_table, read_table
+from casewise.analysis._table import CONDITION, make_table, read_table
 from casewise.cases import is_output
 from casewise.errors import InputError
 
@@ -58,7 +58,9 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
             "nothing to score: no log, judgement table or CASE-Bench output was recognised",
             file=places,
         )
-    table = pl.concat(frames).unique(["run_id", "case_id", "epoch"], maintain_order=True)
+    table = pl.concat(frames).unique(
+        ["run_id", *CONDITION, "case_id", "epoch"], maintain_order=True
+    )
     return Judgements(table, (*notes, *log_notes))
 
 
@@ -134,7 +136,7 @@ def _kind(path: Path) -> _Kind:
     """Tell a file's kind by its first bytes, then by its content."""
     try:
         with path.open("rb") as file:
-            start = file.read(4096)
+            start = file.read(4096).removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     if start.startswith(b"PAR1"):

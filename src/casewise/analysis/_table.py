@@ -67,14 +67,59 @@ def read_table(path: Path) -> pl.DataFrame:
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"not a judgement table: {reason}", file=path) from None
-    lacking = [name for name in SCHEMA if name not in table.columns]
+    lacking = [name for name in _NEEDED if name not in table.columns]
     if lacking:
         raise InputError("not a judgement table: a column is missing", file=path, field=lacking[0])
+    columns = [
+        pl.col(name).cast(kind) if name in table.columns else pl.lit(None, kind).alias(name)
+        for name, kind in SCHEMA.items()
+    ]
     try:
-        return table.select([pl.col(name).cast(kind) for name, kind in SCHEMA.items()])
+        table = table.select(columns)
     except pl.exceptions.PolarsError as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"wrong values in the judgement table: {reason}", file=path) from None
+    _check_values(table, path)
+    return table.with_columns(
+        pl.col("query_id").fill_null(pl.col("case_id")), pl.col("epoch").fill_null(1)
+    )
+
+
+_NEEDED = ("model", "protocol", "case_id", "status", "verdict")
+"""Columns that no table can do without; the others may be absent."""
+
+
+def _check_values(table: pl.DataFrame, path: Path) -> None:
+    """Refuse values that would be scored wrongly.
+
+    Raises:
+        InputError: The first such row and its field.
+    """
+    ok = pl.col("status") == "ok"
+    rules = {
+        "status": (pl.col("status").is_in(_STATUSES).fill_null(False), ", ".join(_STATUSES)),
+        "verdict": (
+            pl.when(ok).then(pl.col("verdict").is_in(["safe", "unsafe"])).otherwise(True),
+            "safe or unsafe where the status is ok",
+        ),
+        "p_safe": (pl.col("p_safe").is_between(0, 1).fill_null(True), "0 to 1, or nothing"),
+        "case_id": (pl.col("case_id").is_not_null(), "a case's id"),
+    }
+    for field, (rule, expected) in rules.items():
+        good = table.select(rule.fill_null(False).alias("good"))["good"]
+        if not good.all():
+            row = int((~good).arg_true()[0])
+            raise InputError(
+                "wrong value",
+                file=path,
+                record=f"row {row + 1}",
+                field=field,
+                found=table[field][row],
+                expected=expected,
+            )
+
+
+_STATUSES = ("ok", "unparsed", "refused", "error")
 
 
 def table_bytes(table: pl.DataFrame, path: Path) -> bytes:

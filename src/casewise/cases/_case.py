@@ -119,10 +119,18 @@ def _number_to_text(value: object) -> object:
     return str(value) if number else value
 
 
+def _blank_to_none(value: object) -> object:
+    return None if value in ("", [], ()) else value
+
+
+OptionalText = Annotated[str | None, BeforeValidator(_blank_to_none)]
+"""Text, or nothing: an empty cell of a spreadsheet is nothing."""
+
+
 class Case(_Strict):
     """One query in one context (or in none), with its author's intention and people's votes."""
 
-    query: str = Field(min_length=1)
+    query: str
     """What the user asks the chatbot."""
     context: Context | None = None
     """Where it is asked; null in the no-context arm."""
@@ -135,17 +143,17 @@ class Case(_Strict):
     """Given in the file, or the hash of query, context and history."""
     query_id: str = Field(min_length=1, default_factory=lambda data: digest(data["query"]))
     """The hash of the query: shared by the cases of a pair."""
-    category: str | None = None
+    category: OptionalText = None
     intended: Side | None = None
     """What the context's author meant the case to be. Not a human label."""
-    votes: Votes | None = None
+    votes: Annotated[Votes | None, BeforeValidator(_blank_to_none)] = None
     author_vote: Side | None = None
     """The 21st vote of the published outputs, which equals the intention and is no annotator's."""
     published_safe_rate: float | None = Field(default=None, ge=0, le=1)
     """The share of safe votes as the data's authors published it."""
-    source: str | None = None
-    licence: str | None = None
-    language: str | None = None
+    source: OptionalText = None
+    licence: OptionalText = None
+    language: OptionalText = None
     """BCP 47 tag, for example ``en``."""
     tags: tuple[str, ...] = ()
 

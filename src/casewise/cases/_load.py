@@ -1,6 +1,7 @@
 """Load a file of cases: recognise its form, check every record, name what is wrong."""
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from casewise.cases._records import (
 )
 from casewise.cases._text import parse_json, read_text
 from casewise.cases._upstream import (
+    MARKS,
     UpstreamOutput,
     answer_keys,
     is_upstream,
@@ -112,11 +114,18 @@ def load_output(path: Path | str) -> list[UpstreamOutput]:
 
 
 def is_output(path: Path) -> bool:
-    """Whether a JSON file is one of the published outputs (its records hold a model's answers)."""
+    """Whether a JSON file is one of the published outputs (its records hold a model's answers).
+
+    Raises:
+        InputError: It has the marks of one, and is cut short or broken.
+    """
     try:
-        records = parse_json(read_text(path), file=path)
+        text = read_text(path)
     except InputError:
         return False
+    if not any(f'"{mark}"' in text for mark in MARKS):
+        return False
+    records = parse_json(text, file=path)
     return isinstance(records, list) and is_upstream(records) and bool(answer_keys(records))
 
 
@@ -165,8 +174,12 @@ def _validated(
             continue
         try:
             case = Case.model_validate(_present(record))
+            to_line(case).encode()
         except ValidationError as error:
             problems.append(_explain(error, record, path, place))
+            continue
+        except UnicodeEncodeError as error:
+            problems.append(_half_character(error, record, path, place))
             continue
         if case.id in places:
             problems.append(
@@ -190,6 +203,16 @@ def _present(record: Any) -> Any:
     if not isinstance(record, dict):
         return record
     return {key: value for key, value in record.items() if value is not None or key not in _HASHED}
+
+
+def _half_character(error: UnicodeEncodeError, record: Any, path: Path, place: str) -> InputError:
+    """JSON's escapes can write half of a surrogate pair, which no UTF-8 file can hold."""
+    half = error.object[error.start : error.end]
+    field = next(
+        (name for name, value in record.items() if half in json.dumps(value, ensure_ascii=False)),
+        None,
+    )
+    return InputError("half of a character", file=path, record=place, field=field, found=half)
 
 
 _HASHED = ("id", "query_id")

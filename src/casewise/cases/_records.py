@@ -55,13 +55,13 @@ def sniff(text: str, path: Path) -> Form:
     first_line = start.split("\n", 1)[0]
     if start.startswith("["):
         return Form.JSON
-    if start.startswith("{"):
-        return Form.JSON if path.suffix == ".json" or not _is_json(first_line) else Form.JSONL
     by_name = _SUFFIXES.get(path.suffix.lower())
+    if start.startswith("{"):
+        return Form.JSONL if _is_jsonl(start, by_name) else Form.JSON
     if by_name in (Form.JSON, Form.JSONL):
         return by_name
     header = next(csv.reader([first_line]), [])
-    if "query" in (name.strip() for name in header):
+    if "query" in (name.strip() for name in header) and not first_line.startswith("#"):
         return Form.CSV
     if by_name is not None:
         return by_name
@@ -70,13 +70,17 @@ def sniff(text: str, path: Path) -> Form:
     raise InputError("not a file of cases", file=path, found=first_line, expected=KNOWN_FORMS)
 
 
-def _is_json(line: str) -> bool:
+def _is_jsonl(text: str, by_name: Form | None) -> bool:
+    """Whether text that opens an object holds one object a line."""
+    first, _, rest = text.partition("\n")
     try:
-        json.loads(line)
+        record = json.loads(first)
     except (ValueError, RecursionError):
-        # A first line that is cut or broken is still a line of JSON Lines if it ends in a brace.
-        return line.rstrip().endswith("}")
-    return True
+        # A first line that is cut or broken: the name decides, or a brace at its end.
+        return by_name is Form.JSONL or (by_name is not Form.JSON and first.rstrip().endswith("}"))
+    if rest.strip():
+        return True
+    return by_name is Form.JSONL and "cases" not in record
 
 
 def json_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
@@ -191,8 +195,8 @@ def csv_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
 
     Columns are fields of a case. ``context``, ``history`` and ``votes`` hold JSON; a context may
     also stand in columns ``sender.type``, ``recipient.background``...; votes may stand in
-    ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons. Empty cells are
-    absent fields.
+    ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons, or a JSON list.
+    Empty cells are absent fields.
     """
     csv.field_size_limit(sys.maxsize)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -247,10 +251,10 @@ def _csv_record(header: list[str], cells: list[str], place: str, path: Path) -> 
             counts[name.removeprefix("votes_")] = _number(cell, name, int, place, path)
         elif name == "published_safe_rate":
             record[name] = _number(cell, name, float, place, path)
-        elif name in _CSV_JSON:
-            record[name] = parse_json(cell, file=path, record=f"{place}, field {name!r}")
-        elif name == "tags":
+        elif name == "tags" and not cell.startswith("["):
             record[name] = [tag.strip() for tag in cell.split(";") if tag.strip()]
+        elif name in (*_CSV_JSON, "tags"):
+            record[name] = parse_json(cell, file=path, record=f"{place}, field {name!r}")
         elif name not in Case.model_fields:
             group, _, parameter = name.partition(".")
             context.setdefault(group, {})[parameter] = cell

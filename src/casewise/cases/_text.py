@@ -63,3 +63,5 @@ def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
         raise InputError(f"{problem}: {error.msg} at {place}", file=file, record=record) from None
     except RecursionError:
         raise InputError("nested too deeply", file=file, record=record) from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise InputError(f"not valid JSON: {error}", file=file, record=record) from None

@@ -29,6 +29,9 @@ _FIELDS = {
     "safe_rate",
     "category",
 }
+MARKS = frozenset({"context_intended_to_be_safe", "safe_rate"})
+"""Keys that only upstream's records have."""
+
 _MODES: dict[str, str] = {"binary": "binary", "score": "score", "logits": "probability"}
 _NAME = re.compile(r"output_(binary|score|logits)(?:_(.+))?\.json")
 
@@ -51,8 +54,7 @@ class UpstreamOutput:
 
 def is_upstream(records: Sequence[object]) -> bool:
     """Tell upstream's records by their keys."""
-    marks = {"context_intended_to_be_safe", "safe_rate"}
-    return any(isinstance(record, Mapping) and marks & record.keys() for record in records[:20])
+    return any(isinstance(record, Mapping) and MARKS & record.keys() for record in records[:20])
 
 
 def answer_keys(records: Sequence[object]) -> list[str]:
@@ -116,14 +118,16 @@ def _votes(scores: object, wrong: Any) -> list[str]:
 def read_answers(
     records: Sequence[Mapping[str, Any]], model: str, *, file: Path
 ) -> tuple[str | float, ...]:
-    """The answers under a model's key; a record without the key has no answer, ``""``.
+    """The answers under a model's key; a record without the key, or null, has no answer, ``""``.
 
     Raises:
         InputError: An answer is neither text nor a number.
     """
     answers: list[str | float] = []
     for index, record in enumerate(records, start=1):
-        answer = record.get(model, "")
+        answer = record.get(model)
+        if answer is None:
+            answer = ""
         if isinstance(answer, bool) or not isinstance(answer, str | int | float):
             raise InputError(
                 "wrong answer",
@@ -148,7 +152,14 @@ def output_condition(
     match = _NAME.fullmatch(file.name)
     if match:
         return _MODES[match[1]], match[2]  # type: ignore[return-value]
-    numbers = [answer for answer in answers if not isinstance(answer, str)]
+    numbers = [number for answer in answers if (number := _to_number(answer)) is not None]
     if not numbers:
         return "binary", None
     return ("score" if max(numbers) > 1 else "probability"), None
+
+
+def _to_number(answer: str | float) -> float | None:
+    try:
+        return float(answer)
+    except ValueError:
+        return None

@@ -75,8 +75,10 @@ def to_csv(cases: Iterable[Case]) -> str:
 def _cell(name: str, value: Any) -> str:
     if value is None:
         return ""
-    if name == "tags":
-        return ";".join(value)
+    if name == "tags" and all(tag and tag.strip() == tag and tag[0] != "[" for tag in value):
+        joined = ";".join(value)
+        if joined.count(";") == len(value) - 1:
+            return joined
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from casewise.analysis import read_paths, score_table
 from casewise.cli._console import err, note, out
 from casewise.cli._score import print_table
-from casewise.errors import UsageError
+from casewise.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan, RunRequest, RunResult
@@ -194,16 +194,25 @@ def _run_and_print(plan: "Plan", log_dir: Path) -> None:
 
 def _already_judged(plan: "Plan", log_dir: Path) -> int:
     """Judgements of this plan that the folder holds; they are not asked for again."""
-    if not any(log_dir.glob("*.eval")):
+    try:
+        table = read_paths([log_dir]).table.filter(pl.col("status") != "error")
+    except InputError:
         return 0
-    table = read_paths([log_dir]).table.filter(
-        pl.col("status") != "error",
-        pl.col("model").is_in(plan.request.models),
-        pl.col("dataset_hash") == plan.conditions[0].condition.data.hash,
-    )
-    ours = {(str(one.condition.protocol), one.condition.prompts.version) for one in plan.conditions}
-    found = table.select("protocol", "prompt_version").iter_rows()
-    return min(sum(row in ours for row in found), plan.judgements)
+    count = 0
+    for planned in plan.conditions:
+        condition = planned.condition
+        names = ",".join(condition.ablation.names) if condition.ablation else None
+        found = table.filter(
+            pl.col("model").is_in(plan.request.models),
+            pl.col("dataset_hash") == condition.data.hash,
+            pl.col("prompt_version") == condition.prompts.version,
+            pl.col("delivery") == str(condition.delivery),
+            pl.col("ablation").eq_missing(pl.lit(names)),
+            pl.col("variant").str.starts_with(plan.request.sampling),
+            pl.col("case_id").is_in([case.id for case in condition.cases]),
+        )
+        count += len(found.unique(["model", "case_id"]))
+    return count
 
 
 def _say_what(plan: "Plan", log_dir: Path) -> None:

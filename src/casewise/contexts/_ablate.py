@@ -92,10 +92,11 @@ def _ablate(context: Context, names: Sequence[str]) -> tuple[Context, set[str]]:
     found: set[str] = set()
     root = context.root
     for name in names:
-        root, removed = _without(root, name.split("."), anywhere="." not in name)
-        if removed:
+        path, anywhere = name.split("."), "." not in name
+        # Found in the whole context: an earlier name may have taken this one's group away.
+        if _without(context.root, path, anywhere=anywhere)[1]:
             found.add(name)
-    # model_construct would share the caller's dictionary; these are new ones.
+            root, _ = _without(root, path, anywhere=anywhere)
     return Context(root), found
 
 

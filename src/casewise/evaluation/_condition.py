@@ -75,7 +75,7 @@ def make_condition(
         raise UsageError("--ablate removes parts of a context; with --delivery none there is none")
     ablation = ablate_cases(data.cases, names) if names else None
     if limit is not None and limit < 1:
-        raise UsageError(f"--limit {limit}: give at least 1")
+        raise UsageError(f"limit {limit}: give at least 1")
     chosen_cases = (ablation.cases if ablation else data.cases)[:limit]
     ordered = sorted(chosen_cases, key=prompts.render)
     return Condition(chosen, place, ablation, prompts, data, tuple(ordered))

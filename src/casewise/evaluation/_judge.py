@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from inspect_ai import Task, task
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
@@ -20,6 +21,7 @@ from inspect_ai.model import (
 
 import casewise
 from casewise.cases import STARTER, Case, digest
+from casewise.errors import CasewiseError
 from casewise.evaluation._condition import Condition, choose, make_condition
 from casewise.evaluation._sampling import Draw, Sampling, make_draw, resolve_sampling
 from casewise.evaluation._scorer import read_answers
@@ -41,6 +43,7 @@ def judge(
     samples: int | None = None,
     limit: int | None = None,
     max_tokens: int | None = None,
+    model_name: str | None = None,
 ) -> Task:
     """Judge cases in their contexts.
 
@@ -54,12 +57,17 @@ def judge(
         samples: Answers that ``score`` averages.
         limit: Only the first cases of the file.
         max_tokens: Longest answer.
+        model_name: The model whose reference sampling is meant, where it isn't the run's.
     """
-    condition = make_condition(
-        cases, protocol=protocol, delivery=delivery, ablate=ablate, prompt=prompt, limit=limit
-    )
+    try:
+        condition = make_condition(
+            cases, protocol=protocol, delivery=delivery, ablate=ablate, prompt=prompt, limit=limit
+        )
+    except CasewiseError as error:
+        # Inspect shows this one without a traceback.
+        raise PrerequisiteError(str(error)) from error
     chosen = choose(Sampling, sampling, "sampling")
-    model = "" if chosen is Sampling.GREEDY else str(get_model())
+    model = "" if chosen is Sampling.GREEDY else model_name or str(get_model())
     settled = resolve_sampling(chosen, model)
     draw = make_draw(
         condition.protocol, settled, model=model, samples=samples, max_tokens=max_tokens

@@ -1,6 +1,7 @@
 """Run models over conditions: on Inspect's ``eval_set``, lean, and hard to stop for good."""
 
 import logging
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, ModelCost, get_model, set_model_cost
 
-from casewise.cases import STARTER
+from casewise.cases import CASEBENCH, STARTER
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._answers import WITHOUT_LOGPROBS
 from casewise.evaluation._condition import Condition, choose, make_condition
@@ -23,7 +24,7 @@ from casewise.evaluation._plan import Estimate, Prices, estimate
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._sampling import NO_LOGPROBS, Sampling, make_draw, resolve_sampling
 from casewise.evaluation._smollm2 import SMOLLM2, prepare
-from casewise.protocols import Delivery, Protocol
+from casewise.protocols import OURS, UPSTREAM, Delivery, Protocol
 
 LOG_BUFFER = 100
 """Judgements held before a log is written: what a crash can lose."""
@@ -101,8 +102,7 @@ def make_plan(request: RunRequest) -> Plan:
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     sampling = choose(Sampling, request.sampling, "sampling")
-    if request.samples is not None and request.samples < 1:
-        raise UsageError(f"--samples {request.samples}: give at least 1")
+    _check_numbers(request)
     conditions = tuple(
         Planned(
             make_condition(
@@ -136,6 +136,16 @@ def make_plan(request: RunRequest) -> Plan:
     return Plan(request, conditions, tuple(estimates))
 
 
+def _check_numbers(request: RunRequest) -> None:
+    for name in ("limit", "samples", "max_tokens", "max_connections"):
+        value = getattr(request, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")
+    for name, price in (("in", request.prices.input), ("out", request.prices.output)):
+        if price is not None and not (math.isfinite(price) and price >= 0):
+            raise UsageError(f"--price-{name} {price}: give dollars, 0 or more")
+
+
 def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
     """Without a context there is nothing to remove: that delivery is run once, if others are."""
     if delivery == Delivery.NONE and len(request.deliveries) > 1:
@@ -152,7 +162,7 @@ def _arguments(
         "cases": _case_argument(request.cases),
         "delivery": str(delivery),
         "ablate": ablation,
-        "prompt": request.prompt,
+        "prompt": _prompt_argument(request.prompt),
         "samples": request.samples,
         "limit": request.limit,
         "max_tokens": request.max_tokens,
@@ -161,7 +171,11 @@ def _arguments(
 
 
 def _case_argument(cases: str) -> str:
-    return cases if cases in ("starter", "casebench") else str(Path(cases).resolve())
+    return cases if cases in (STARTER, CASEBENCH) else str(Path(cases).resolve())
+
+
+def _prompt_argument(prompt: str | None) -> str | None:
+    return prompt if prompt in (None, OURS, UPSTREAM) else str(Path(prompt).resolve())
 
 
 def open_models(request: RunRequest) -> list[Model]:
@@ -234,7 +248,8 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
 
 def _task(planned: Planned, model: Model, request: RunRequest) -> Task:
     sampling = resolve_sampling(Sampling(request.sampling), str(model))
-    task = judge(**planned.arguments, sampling=str(sampling))
+    name = None if sampling is Sampling.GREEDY else str(model)
+    task = judge(**planned.arguments, sampling=str(sampling), model_name=name)
     task.model = model
     return task
 

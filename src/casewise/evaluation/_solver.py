@@ -33,7 +33,7 @@ def ask(samples: int = 1, logprobs: bool = False) -> Solver:
                 _check_logprobs(outputs[0])
         except Exception as error:
             observe(Status.ERROR)
-            if not answered and _is_hopeless(error):
+            if not answered and hopeless is None and _is_hopeless(error):
                 hopeless = f"{state.model}: {error}"
                 give_up(hopeless)
             raise

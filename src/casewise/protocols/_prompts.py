@@ -124,7 +124,7 @@ def _upstream(protocol: Protocol) -> Template:
 
 def _from_file(path: Path, *, needs_context: bool) -> Template:
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         raise InputError(
             "no such template",
@@ -185,7 +185,7 @@ def _literal_parts(text: str) -> tuple[tuple[str, Literal["query", "context"] | 
         if field not in _FIELDS:
             raise UsageError(
                 f"unknown field {match[0]} in the template (the fields are {{query}} and "
-                f"{{context}}; write {{{match[0]}}} for literal braces)"
+                f"{{context}}; write literal braces twice, everywhere)"
             )
         parts.append((text[at : match.start()], "query" if field == "query" else "context"))
         at = match.end()

@@ -50,6 +50,8 @@ def clustered_ratio(parts: FloatArray, wholes: FloatArray, clusters: IntArray) -
     if not whole:
         return UNDEFINED
     value = parts.sum() / whole
+    if not np.isfinite(value):
+        return Estimate(float(value), float("nan"))
     return Estimate(float(value), _error(parts - value * wholes, clusters) / float(whole))
 
 
