@@ -184,7 +184,11 @@ BAD = {
     "utf-16": ("a.json", "[]".encode("utf-16"), "expected UTF-8"),
     "no query": ("a.jsonl", '{"id": "x"}\n', "line 1, field 'query': the field is missing"),
     "blank query": ("a.jsonl", '{"query": "  "}\n', "the query is blank"),
-    "query is a number": ("a.json", '[{"query": 3}]', "record 1, field 'query': wrong value"),
+    "query is a number": (
+        "a.json",
+        '[{"query": 3}]',
+        "field 'query': wrong value (found 3; expected text)",
+    ),
     "vote of 3": (
         "a.jsonl",
         '{"query": "q", "votes": [1, 2, 3]}\n',
@@ -210,7 +214,7 @@ BAD = {
     "a key twice": ("a.jsonl", '{"query": "q", "query": "r"}\n', "the key stands twice"),
     "a YAML key twice": ("a.yaml", "- query: q\n  query: r\n", "stands twice"),
     "broken YAML": ("a.yaml", "- query: [q\n", "not valid YAML"),
-    "YAML date": ("a.yaml", "- query: q\n  context: {a: 2026-01-01}\n", "field 'context"),
+    "YAML date": ("a.yaml", "- query: q\n  context: {a: 2026-01-01}\n", "(quote dates)"),
     "unknown role": (
         "a.jsonl",
         '{"query": "q", "history": [{"role": "bot", "content": "x"}]}\n',

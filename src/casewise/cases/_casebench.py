@@ -19,11 +19,12 @@ CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940; github.com/BriansIDP/CASEBe
 
 Content warning: red-teaming queries on sensitive and distressing topics.
 
-The queries come from SORRY-Bench. CASE-Bench's authors ask that its data be used only by people
-who have been granted access to SORRY-Bench and who keep to that agreement. By going on you state
-that this is so, that you use the data for research on safety, and that you will not publish or
-upload the queries. casewise keeps the files in your own cache and sends them to no one but the
-models that you name."""
+The queries come from SORRY-Bench. CASE-Bench's authors ask that its data be
+used only by people who have been granted access to SORRY-Bench and who keep to
+that agreement. By going on you state that this is so, that you use the data for
+research on safety, and that you will not publish or upload the queries. casewise
+keeps the files in your own cache and sends them to no one but the models that
+you name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,16 +235,28 @@ def _explain(error: ValidationError, record: object, path: Path, place: str) -> 
             field=field,
             expected=f"one of {', '.join(Case.model_fields)}" if "." not in field else None,
         )
-    expected = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    expected = _EXPECTED.get(first["type"]) or (
+        first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    )
     whole = field == ""
     return InputError(
         expected if whole else "wrong value",
         file=path,
         record=place,
         field=field or None,
-        found=... if whole or field == "query" else first["input"],
+        # A query is never shown; whatever stands in its place is.
+        found=...
+        if whole or (field == "query" and isinstance(first["input"], str))
+        else first["input"],
         expected=None if whole else expected,
     )
+
+
+_EXPECTED = {
+    "string_type": "text",
+    "invalid-json-value": "text, a number, true, false, a list or a mapping (quote dates)",
+}
+"""Plain words for pydantic's."""
 
 
 def _field_name(detail: ErrorDetails) -> str:
