@@ -1,12 +1,12 @@
 """Logs to the judgement table to scores."""
 
+from casewise.analysis._baselines import intended_baseline
 from casewise.analysis._score import (
     METRICS,
     Score,
     Split,
     UnreadPolicy,
     as_record,
-    intended_baseline,
     score_table,
 )
 from casewise.analysis._sources import Judgements, read_paths
