@@ -97,7 +97,7 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
     """
     ok = pl.col("status") == "ok"
     rules = {
-        "status": (pl.col("status").is_in(_STATUSES).fill_null(False), ", ".join(_STATUSES)),
+        "status": (pl.col("status").is_in(_STATUSES), ", ".join(_STATUSES)),
         "verdict": (
             pl.when(ok).then(pl.col("verdict").is_in(["safe", "unsafe"])).otherwise(True),
             "safe or unsafe where the status is ok",

@@ -182,13 +182,12 @@ def _run_and_print(plan: "Plan", log_dir: Path) -> None:
     done = _already_judged(plan, log_dir)
     if done:
         note(f"going on: {done:,} of {plan.judgements:,} were judged before")
-    with RunProgress(console, plan.judgements, done) as progress:
-        try:
+    try:
+        with RunProgress(console, plan.judgements, done) as progress:
             result = run_plan(plan, log_dir, progress)
-        except KeyboardInterrupt:
-            progress.__exit__(None, None, None)
-            _say_how_to_resume("stopped", log_dir)
-            raise
+    except KeyboardInterrupt:
+        _say_how_to_resume("stopped", log_dir)
+        raise
     _print_result(result, log_dir)
 
 
