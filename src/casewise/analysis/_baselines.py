@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -49,11 +50,11 @@ def score_baselines(
     scoring = scoring or Scoring()
     # A model that replies is held against itself without a context, not against judges.
     table = table.filter(pl.col("protocol") != Protocol.RESPOND)
-    found = []
+    found: list[Score] = []
     for cases in case_sets(table):
-        for name in ANSWERS:
-            found += score_table(baseline_table(cases, name), scoring, by)
-        for base in score_table(baseline_table(cases, "always-safe"), scoring, by):
+        answers = {name: score_table(baseline_table(cases, name), scoring, by) for name in ANSWERS}
+        found += chain.from_iterable(answers.values())
+        for base in answers["always-safe"]:
             found += _people(cases, base, scoring, seed)
     alone = table.filter(pl.col("delivery") == "none")
     found += [_query_alone(score) for score in score_table(alone, scoring, by)]

@@ -7,6 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from casewise.cases import read_text
 from casewise.errors import InputError
 from casewise.protocols import ResponseClass
 
@@ -57,7 +58,7 @@ def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, 
     path = Path(path)
     replies: dict[str, LabelledReply] = {}
     # Lines end at line feeds alone: a reply may hold U+2028.
-    for number, line in enumerate(_read(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
             one = _parse(line, label, path, f"line {number}")
             if one.id in replies:
@@ -65,21 +66,7 @@ def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, 
                     "duplicate id", file=path, record=f"line {number}", field="id", found=one.id
                 )
             replies[one.id] = one
-    if not replies:
-        raise InputError("the file is empty", file=path)
     return tuple(replies.values())
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
-    except UnicodeDecodeError as error:
-        found = error.object[error.start : error.start + 4]
-        raise InputError("wrong encoding", file=path, found=found, expected="UTF-8") from None
 
 
 def _parse(line: str, label: str, path: Path, place: str) -> LabelledReply:

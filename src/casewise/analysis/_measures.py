@@ -45,6 +45,16 @@ class UnreadPolicy(StrEnum):
     """Left out, with the coverage and the bounds of the accuracy."""
 
 
+PAIR_METRICS: Sequence[str] = (
+    "flip_rate",
+    "both_right",
+    "rank_accuracy",
+    "flip_recall",
+    "flip_precision",
+    "shift_pcc",
+)
+"""The names of the measures of pairs."""
+
 METRICS: Sequence[str] = (
     "accuracy",
     "safe_recall",
@@ -58,12 +68,7 @@ METRICS: Sequence[str] = (
     "ece",
     "within_pcc_safe",
     "within_pcc_unsafe",
-    "flip_rate",
-    "both_right",
-    "rank_accuracy",
-    "flip_recall",
-    "flip_precision",
-    "shift_pcc",
+    *PAIR_METRICS,
 )
 """The names of the measures. ``within_pcc_*`` correlate within one type of context: they show
 whether a model follows people beyond recognising what the context's author meant."""
@@ -168,7 +173,7 @@ def _measures(counted: _Counted, floor: float) -> Measures:
         f"within_pcc_{side}": clustered_pearson(part.p_safe, part.truth.rate, part.clusters)
         for side, part in within.items()
     }
-    values |= {name: getattr(pairs, name) for name in (*METRICS[12:], *QUADRANTS)}
+    values |= {name: getattr(pairs, name) for name in (*PAIR_METRICS, *QUADRANTS)}
     return Measures(values, bars.bins, pairs.pairs)
 
 

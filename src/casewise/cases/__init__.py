@@ -37,6 +37,8 @@ from casewise.cases._load import (
 from casewise.cases._open import CASEBENCH, STARTER, open_cases
 from casewise.cases._plain_yaml import read_plain_yaml
 from casewise.cases._records import Form
+from casewise.cases._text import read_text
+from casewise.cases._twins import find_twins
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
 from casewise.cases._write import to_fields, to_line, write_atomically, write_cases
 
@@ -76,6 +78,7 @@ __all__ = [
     "digest",
     "fetch_casebench",
     "find_problems",
+    "find_twins",
     "flags_query",
     "is_output",
     "load_card",
@@ -84,6 +87,7 @@ __all__ = [
     "make_labels",
     "open_cases",
     "read_plain_yaml",
+    "read_text",
     "system_text",
     "to_fields",
     "to_line",

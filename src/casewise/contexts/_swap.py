@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from casewise.cases import Case, Context
+from casewise.cases import Case, Context, find_twins
 from casewise.contexts._ablate import parameter_names
 from casewise.errors import UsageError
 
@@ -97,15 +97,12 @@ def _leaves(root: Tree, above: Place = ()) -> Iterator[tuple[Place, JsonValue]]:
 
 def _pairs(cases: tuple[Case, ...]) -> Iterator[tuple[Case, Context, Context]]:
     """Each case that has a twin, its context, and the twin's."""
-    first: dict[tuple[str, str], Context] = {}
+    twins = find_twins(cases)
     for case in cases:
-        if case.intended is not None and case.context is not None:
-            first.setdefault((case.query_id, case.intended), case.context)
-    for case in cases:
-        if case.intended is not None and case.context is not None:
-            twin = first.get((case.query_id, "unsafe" if case.intended == "safe" else "safe"))
-            if twin is not None:
-                yield case, case.context, twin
+        twin = twins.get(case.id)
+        # Only a case with a context has an intended side.
+        if twin is not None and twin.context is not None and case.context is not None:
+            yield case, case.context, twin.context
 
 
 def _paths(root: Tree, above: Place = ()) -> Iterator[Place]:

@@ -13,7 +13,7 @@ from inspect_ai.model import get_model
 
 from casewise.cases import STARTER, digest
 from casewise.errors import CasewiseError
-from casewise.evaluation._condition import Condition, choose, make_condition
+from casewise.evaluation._condition import choose, make_condition
 from casewise.evaluation._converse import converse
 from casewise.evaluation._reply_scorer import GRADER, grade_reply
 from casewise.evaluation._samples import script_sample, task_metadata, to_sample
@@ -79,6 +79,7 @@ def respond(
     samples = [to_sample(case, condition, draw) for case in condition.cases]
     if condition.script is not None:
         samples.append(script_sample(condition.script, condition.system))
+    identity = digest(condition.data.hash, condition.prompts.version, condition.variation_version)
     return Task(
         dataset=MemoryDataset(samples, name=condition.data.name),
         solver=converse(),
@@ -87,10 +88,6 @@ def respond(
         model_roles={GRADER: grader} if grader else None,
         # Part of the task's identity: other cases or another wording under the same name are not
         # taken for those that a folder of logs already answers.
-        version=f"{VERSION}+{digest(*_identity(condition))}",
+        version=f"{VERSION}+{identity}",
         metadata=task_metadata(condition, settled, draw) | {"grader": grader or "rules"},
     )
-
-
-def _identity(condition: Condition) -> tuple[str | None, ...]:
-    return condition.data.hash, condition.prompts.version, condition.variation_version

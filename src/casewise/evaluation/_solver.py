@@ -1,5 +1,7 @@
 """Ask a case's prompt, once or several times."""
 
+from collections.abc import Awaitable, Callable
+
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
@@ -12,9 +14,8 @@ HOPELESS = frozenset({401, 403, 404})
 """HTTP statuses that no later request will mend: a wrong key, no permission, no such model."""
 
 
-@solver
-def ask(samples: int = 1, logprobs: bool = False) -> Solver:
-    """Send the prompt ``samples`` times, each time from the start.
+def until_hopeless(work: Callable[[TaskState], Awaitable[None]]) -> Solver:
+    """A solver's step that gives a model up when its first samples show that none will do.
 
     What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
     where they are needed) stays so: the samples that follow fail at once, without a request.
@@ -28,20 +29,30 @@ def ask(samples: int = 1, logprobs: bool = False) -> Solver:
             observe(Status.ERROR)
             raise ModelError(hopeless)
         try:
-            outputs = [await get_model().generate(state.messages) for _ in range(samples)]
-            if logprobs:
-                _check_logprobs(outputs[0])
+            await work(state)
         except Exception as error:
             observe(Status.ERROR)
-            if not answered and hopeless is None and is_hopeless(error):
+            if not answered and hopeless is None and _is_hopeless(error):
                 hopeless = f"{state.model}: {error}"
                 give_up(hopeless)
             raise
         answered = True
-        keep_outputs(state, outputs)
         return state
 
     return solve
+
+
+@solver
+def ask(samples: int = 1, logprobs: bool = False) -> Solver:
+    """Send the prompt ``samples`` times, each time from the start; see ``until_hopeless``."""
+
+    async def work(state: TaskState) -> None:
+        outputs = [await get_model().generate(state.messages) for _ in range(samples)]
+        if logprobs:
+            _check_logprobs(outputs[0])
+        keep_outputs(state, outputs)
+
+    return until_hopeless(work)
 
 
 def _check_logprobs(output: ModelOutput) -> None:
@@ -49,6 +60,5 @@ def _check_logprobs(output: ModelOutput) -> None:
         first_token(output)
 
 
-def is_hopeless(error: Exception) -> bool:
-    """Whether no later request will do better."""
+def _is_hopeless(error: Exception) -> bool:
     return isinstance(error, ModelError) or getattr(error, "status_code", None) in HOPELESS

@@ -59,7 +59,7 @@ from casewise.protocols._variations import (
     variation_version,
     vary,
 )
-from casewise.protocols._varied import VariedConversations, find_twins
+from casewise.protocols._varied import VariedConversations
 
 __all__ = [
     "Asked",
@@ -95,7 +95,6 @@ __all__ = [
     "VariedConversations",
     "Verdict",
     "derive_token_sets",
-    "find_twins",
     "find_variation",
     "grade_nonce",
     "load_prompts",

@@ -56,18 +56,3 @@ class VariedConversations:
     def _open(self, case: Case) -> Opening | None:
         opening = self.plain.open(case)
         return vary(self.name, case, self.twins.get(case.id), opening, self.delivery, self.seed)
-
-
-def find_twins(cases: tuple[Case, ...]) -> dict[str, Case]:
-    """By the id of a case, the first case of its query that is intended the other way."""
-    sides: dict[tuple[str, str], Case] = {}
-    for case in cases:
-        if case.intended is not None:
-            sides.setdefault((case.query_id, case.intended), case)
-    other = {"safe": "unsafe", "unsafe": "safe"}
-    found = {
-        case.id: sides.get((case.query_id, other[case.intended]))
-        for case in cases
-        if case.intended is not None
-    }
-    return {name: twin for name, twin in found.items() if twin is not None}
