@@ -116,6 +116,26 @@ def test_mcnemar_counts_what_the_accuracy_counts(protocol: str) -> None:
         assert (one.mcnemar.c - one.mcnemar.b) / one.n == pytest.approx(difference)
 
 
+def test_replies_that_were_not_graded_are_left_out_under_either_policy() -> None:
+    graded = random_table(30, 1, protocol="respond").with_columns(
+        pl.when(pl.col("p_safe") > 0.5)
+        .then(pl.lit("compliance"))
+        .otherwise(pl.lit("refusal"))
+        .alias("response_class"),
+        pl.lit(None, pl.String).alias("verdict"),
+        pl.lit(None, pl.Float64).alias("p_safe"),
+    )
+    missing = pl.int_range(pl.len()) % 3 == 0
+    other = graded.with_columns(
+        pl.when(missing).then(pl.lit("unparsed")).otherwise("status").alias("status"),
+        pl.when(missing).then(None).otherwise("response_class").alias("response_class"),
+    )
+    for policy in UnreadPolicy:
+        (one,) = compared(graded, other, unparsed=policy, labels=LabelRule.INTENDED)
+        assert one.n == 40
+        assert one.changed == ()
+
+
 def test_numbers_are_compared_where_both_have_one() -> None:
     a, b = random_table(30, 1), random_table(30, 1, skill=1)
     lacking = pl.col("query_id") < "q00010"

@@ -134,6 +134,22 @@ def test_bootstrap_intervals_agree_with_the_analytic(casebench: Path) -> None:
     assert same == row
 
 
+def test_an_unread_moderation_answer_is_a_miss_as_an_unread_word_is() -> None:
+    missing = pl.int_range(pl.len()) % 3 == 0
+    rows = random_table(6, 1).with_columns(
+        pl.when(missing).then(pl.lit("unparsed")).otherwise("status").alias("status"),
+        pl.when(missing).then(None).otherwise("verdict").alias("verdict"),
+        pl.lit(None, pl.Float64).alias("p_safe"),
+    )
+    reference = Scoring(LabelRule.INTENDED, UnreadPolicy.REFERENCE)
+    guard, binary = (
+        records(rows.with_columns(pl.lit(protocol).alias("protocol")), reference)[0]
+        for protocol in ("guard", "binary")
+    )
+    assert guard["brier"] is None
+    assert guard | {"protocol": "binary"} == binary
+
+
 def test_the_query_alone_is_a_baseline() -> None:
     rows = pl.concat(
         [

@@ -128,7 +128,7 @@ def _count(answers: Answers, unparsed: UnreadPolicy) -> _Counted:
     nothing_missed = np.zeros(len(unread), bool)
     if unparsed is UnreadPolicy.HONEST or answers.protocol == Protocol.RESPOND:
         return _Counted(answers.only(answers.read), nothing_missed[answers.read])
-    if answers.protocol == "binary":
+    if answers.protocol in (Protocol.BINARY, Protocol.GUARD):
         filled = replace(
             answers,
             p_safe=np.full(len(unread), np.nan),

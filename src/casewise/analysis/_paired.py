@@ -10,6 +10,7 @@ from casewise.analysis._measures import UnreadPolicy
 from casewise.analysis._score import Score, Scoring, score_rows
 from casewise.analysis._table import OF_CASE
 from casewise.cases import LabelRule
+from casewise.protocols import Protocol
 from casewise.statistics import Estimate, combine
 
 KEYS = ["case_id", "epoch"]
@@ -18,10 +19,13 @@ KEYS = ["case_id", "epoch"]
 def shared_rows(parts: Sequence[pl.DataFrame], unparsed: UnreadPolicy) -> tuple[pl.DataFrame, ...]:
     """The rows of each part whose case and epoch every part has, in the same order.
 
-    Under ``honest`` only what every part has read; under ``reference`` unread answers stay.
+    Under ``honest`` only what every part has read; under ``reference`` unread verdicts stay, but
+    no replies: the published script has none, so there is no reference to fill them by.
     """
-    if unparsed is UnreadPolicy.HONEST:
-        parts = [part.filter(pl.col("status") == "ok") for part in parts]
+    counted = pl.col("status") == "ok"
+    if unparsed is UnreadPolicy.REFERENCE:
+        counted |= pl.col("protocol") != Protocol.RESPOND
+    parts = [part.filter(counted) for part in parts]
     keys = parts[0].select(KEYS)
     for part in parts[1:]:
         keys = keys.join(part.select(KEYS), on=KEYS, how="semi")
