@@ -27,6 +27,8 @@ check: $(READY)
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "casewise needs Python 3.11 or newer (set PYTHON=...)" >&2; exit 2; }
 	$(PYTHON) -m venv --clear $(VENV)
+	@# Older pips take a package that is locked for one that is not, where it is also asked for with extras.
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet "pip>=25.3"
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	@touch $(READY)
