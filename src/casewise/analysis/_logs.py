@@ -17,7 +17,7 @@ from inspect_ai.log import (
 )
 from inspect_ai.model import ModelUsage
 
-from casewise.analysis._table import OF_CASE
+from casewise.analysis._table import OF_CASE, TEXTS
 from casewise.errors import InputError
 
 SCORERS = ("read_answers", "grade_reply")
@@ -97,8 +97,8 @@ def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any
 
     Args:
         header: The log.
-        texts: Read answers and explanations whole. Without them only summaries are read, which
-            is fifteen times cheaper and cuts long answers.
+        texts: Read answers and explanations whole, and the cases' texts. Without them only
+            summaries are read, which is fifteen times cheaper and cuts long answers.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     path = str(header.path)
@@ -115,6 +115,8 @@ def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any
     }
     for sample in samples:
         row = run | _row(sample, header.log.eval.model)
+        if texts:
+            row |= {name: sample.metadata.get(name) for name in TEXTS}
         if header.complete or not (row["error"] or "").startswith(_CANCELLED):
             yield from _turn_rows(row, sample)
 

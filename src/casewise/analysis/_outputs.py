@@ -31,7 +31,8 @@ def read_outputs(path: Path) -> Iterator[dict[str, Any]]:
             "epoch": 1,
         }
         for case, answer in zip(output.cases, output.answers, strict=True):
-            yield condition | case_columns(case) | read_answer(output, answer)
+            about = case_columns(case) | case_texts(case)
+            yield condition | about | read_answer(output, answer)
 
 
 def case_columns(case: Case) -> dict[str, Any]:
@@ -46,6 +47,12 @@ def case_columns(case: Case) -> dict[str, Any]:
         "published_safe_rate": case.published_safe_rate,
         "query_flagged": flags_query(case.query),
     }
+
+
+def case_texts(case: Case) -> dict[str, Any]:
+    """What a row says of its case's texts."""
+    context = case.context.root if case.context is not None else None
+    return {"query": case.query, "context": context, "history": None}
 
 
 def read_answer(output: UpstreamOutput, answer: str | float) -> dict[str, Any]:

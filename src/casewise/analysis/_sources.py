@@ -1,15 +1,17 @@
 """From paths (logs, tables, published outputs, folders of them) to one judgement table."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from casewise.analysis._gathered import gather_cases
 from casewise.analysis._outputs import read_outputs
 from casewise.analysis._table import CONDITION, all_distinct, make_table, read_table
-from casewise.cases import is_output
+from casewise.cases import Case, is_output
 from casewise.errors import InputError
 
 _HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id"}
@@ -29,6 +31,9 @@ class Judgements:
 
     table: pl.DataFrame
     notes: tuple[str, ...]
+    cases: Mapping[str, Case] = field(default_factory=dict)
+    """The judged cases by id, with their texts, where the paths hold them and texts were read; a
+    table holds none."""
 
 
 def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
@@ -39,7 +44,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
 
     Args:
         paths: Files and folders.
-        texts: Read answers and explanations of logs whole (slower).
+        texts: Read answers and explanations of logs whole, and gather the cases (slower).
 
     Raises:
         InputError: A path is missing or can't be read, or nothing was recognised.
@@ -47,18 +52,18 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     named, notes = _expand(paths)
     frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
     rows = [row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)]
-    if rows:
-        frames.append(make_table(rows))
     logs = [path for path, kind in named if kind is _Kind.LOG]
-    frame, log_notes = _read_logs(logs, set(paths), texts=texts, alone=not frames)
-    frames += [frame] if frame is not None else []
+    log_rows, log_notes = _read_logs(logs, set(paths), texts=texts, alone=not (frames or rows))
+    frames += [make_table(rows)] if rows else []
+    frames += [make_table(log_rows)] if logs else []
     if not frames:
         places = ", ".join(str(path) for path in paths)
         raise InputError(
             "nothing to score: no log, judgement table or CASE-Bench output was recognised",
             file=places,
         )
-    return Judgements(_each_once(pl.concat(frames)), (*notes, *log_notes))
+    cases = gather_cases([*rows, *log_rows]) if texts else {}
+    return Judgements(_each_once(pl.concat(frames)), (*notes, *log_notes), cases)
 
 
 def _each_once(table: pl.DataFrame) -> pl.DataFrame:
@@ -69,13 +74,13 @@ def _each_once(table: pl.DataFrame) -> pl.DataFrame:
 
 def _read_logs(
     paths: Sequence[Path], named: set[Path], *, texts: bool, alone: bool
-) -> tuple[pl.DataFrame | None, list[str]]:
-    """Read logs; those in a folder that can't be used are passed over with a note.
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Rows of logs; those in a folder that can't be used are passed over with a note.
 
     Where there is nothing else, or where a person named the file, that is an error.
     """
     if not paths:
-        return None, []
+        return [], []
     # Inspect takes seconds to import; tables and published outputs are read without it.
     from casewise.analysis._logs import choose_logs, read_header, read_judgements
 
@@ -90,8 +95,8 @@ def _read_logs(
     if passed_over and alone and not headers:
         raise passed_over[0]
     logs, notes = choose_logs(headers)
-    rows = (row for log in logs for row in read_judgements(log, texts=texts))
-    return make_table(rows), [*(f"passed over {error}" for error in passed_over), *notes]
+    rows = [row for log in logs for row in read_judgements(log, texts=texts)]
+    return rows, [*(f"passed over {error}" for error in passed_over), *notes]
 
 
 def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]:

@@ -72,6 +72,9 @@ OF_CASE = (
 )
 """The columns that say something of the case, its id apart."""
 
+TEXTS = ("query", "context", "history")
+"""What a row says of its case's texts before it stands in the table, which has none of them."""
+
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """The columns that tell one model's condition from another."""
 

@@ -26,11 +26,9 @@ EXPECTATIONS = "expectations"
 GRADE_ALL = "grade_all"
 """Whether every reply is graded against the query, and not the last one alone."""
 
-EXPLAINING = (Protocol.BINARY, Protocol.SCORE)
-"""Protocols in which our prompts ask for an explanation."""
-
 QUERY = "query"
 CONTEXT = "context"
+HISTORY = "history"
 
 
 def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
@@ -52,24 +50,19 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
             "votes_unsafe": case.votes_unsafe,
             "published_safe_rate": case.published_safe_rate,
             "query_flagged": flags_query(case.query),
+            QUERY: case.query,
+            CONTEXT: case.context.root if case.context is not None else None,
         }
+        | ({HISTORY: [turn.model_dump() for turn in case.history]} if case.history else {})
         | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
-        | ({GRADE_ALL: True} if condition.escalates else {})
-        | (_for_explanations(case) if condition.protocol in EXPLAINING else {}),
+        | ({GRADE_ALL: True} if condition.escalates else {}),
     )
 
 
 def _for_replies(case: Case, later: list[str]) -> dict[str, Any]:
     """What the conversation and its grader need."""
-    context = case.context.root if case.context is not None else None
     rule = next((tag.removeprefix("rule:") for tag in case.tags if tag.startswith("rule:")), "")
-    return {QUERY: case.query, CONTEXT: context, TURNS: later, "expected": _WANTED.get(rule)}
-
-
-def _for_explanations(case: Case) -> dict[str, Any]:
-    """What is needed to tell which parameters an explanation leans on."""
-    context = case.context.root if case.context is not None else None
-    return {QUERY: case.query, CONTEXT: context}
+    return {TURNS: later, "expected": _WANTED.get(rule)}
 
 
 _WANTED = {"allowed": "answer", "disallowed": "refuse", "partly": "partial"}

@@ -1,0 +1,38 @@
+"""The cases that were judged, put together again from what the rows say of them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from casewise.analysis._table import OF_CASE, TEXTS
+from casewise.cases import Case
+
+_FIELDS = ("query_id", "category", "published_safe_rate")
+
+
+def gather_cases(rows: Iterable[Mapping[str, Any]]) -> dict[str, Case]:
+    """Each case by its id, from rows that hold the keys ``TEXTS`` beside the table's.
+
+    A shortened or swapped context keeps its case's id; so only rows of whole contexts count, and
+    those that hold a context before those that don't. Votes come back as counts.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        if row.get("query") is None or row.get("ablation") or "swap=" in str(row.get("variant")):
+            continue
+        known = found.get(row["case_id"])
+        if known is None or (known["context"] is None and row["context"] is not None):
+            found[row["case_id"]] = {name: row.get(name) for name in ("case_id", *OF_CASE, *TEXTS)}
+    return {name: _case(row) for name, row in found.items()}
+
+
+def _case(row: Mapping[str, Any]) -> Case:
+    votes = {"safe": row["votes_safe"], "unsafe": row["votes_unsafe"]}
+    given = {
+        "id": row["case_id"],
+        "query": row["query"],
+        "context": row["context"],
+        "history": row["history"] or (),
+        "intended": row["intended"] if row["context"] is not None else None,
+        "votes": votes if None not in votes.values() else None,
+    }
+    return Case.model_validate(given | {name: row[name] for name in _FIELDS})
