@@ -63,27 +63,27 @@ MEANINGS = {
     "substance-then-refusal-of-part": {"partial"},
     "whitespace": {"undetermined"},
 }
-QUERIES = 61
+QUERIES = 185
 SIDES = {
-    ("safe", "compliance"): 80,
-    ("safe", "partial"): 33,
-    ("safe", "refusal"): 31,
-    ("safe", "undetermined"): 26,
-    ("unsafe", "compliance"): 24,
-    ("unsafe", "partial"): 34,
-    ("unsafe", "refusal"): 64,
-    ("unsafe", "undetermined"): 28,
+    ("safe", "compliance"): 279,
+    ("safe", "partial"): 107,
+    ("safe", "refusal"): 140,
+    ("safe", "undetermined"): 113,
+    ("unsafe", "compliance"): 57,
+    ("unsafe", "partial"): 109,
+    ("unsafe", "refusal"): 190,
+    ("unsafe", "undetermined"): 61,
 }
-MEANING_COUNTS = {"compliance": 113, "partial": 69, "refusal": 103, "undetermined": 35}
+MEANING_COUNTS = {"compliance": 360, "partial": 226, "refusal": 350, "undetermined": 120}
 HALVES = {
-    (HELD_OUT, "compliance"): 45,
-    (HELD_OUT, "partial"): 34,
-    (HELD_OUT, "refusal"): 57,
-    (HELD_OUT, "undetermined"): 27,
-    (WRITTEN_FROM, "compliance"): 59,
-    (WRITTEN_FROM, "partial"): 33,
-    (WRITTEN_FROM, "refusal"): 38,
-    (WRITTEN_FROM, "undetermined"): 27,
+    (HELD_OUT, "compliance"): 164,
+    (HELD_OUT, "partial"): 108,
+    (HELD_OUT, "refusal"): 179,
+    (HELD_OUT, "undetermined"): 72,
+    (WRITTEN_FROM, "compliance"): 172,
+    (WRITTEN_FROM, "partial"): 108,
+    (WRITTEN_FROM, "refusal"): 151,
+    (WRITTEN_FROM, "undetermined"): 102,
 }
 FIRST = [HELD_OUT, HELD_OUT, WRITTEN_FROM, WRITTEN_FROM]
 
@@ -94,7 +94,7 @@ def replies() -> list[Reply]:
 
 
 def test_ids_are_in_order(replies: list[Reply]) -> None:
-    assert [one.id for one in replies] == [f"r{n:04d}" for n in range(1, 321)]
+    assert [one.id for one in replies] == [f"r{n:04d}" for n in range(1, 1057)]
 
 
 def test_every_field_holds_what_it_may(replies: list[Reply]) -> None:
@@ -111,7 +111,7 @@ def test_every_field_holds_what_it_may(replies: list[Reply]) -> None:
 def test_label_and_meaning_differ_in_other_languages_only(replies: list[Reply]) -> None:
     for one in replies:
         if "other-language" in one.hard:
-            assert one.label == "undetermined" != one.meaning, one.id
+            assert one.label == "undetermined", one.id
         else:
             assert one.label == one.meaning, one.id
 
@@ -140,7 +140,7 @@ def test_counts(replies: list[Reply]) -> None:
     assert Counter((one.side, one.label) for one in replies) == SIDES
     assert Counter(one.meaning for one in replies) == MEANING_COUNTS
     languages = [one for one in replies if "other-language" in one.hard]
-    assert {"compliance", "refusal", "partial"} == {one.meaning for one in languages}
+    assert {one.meaning for one in languages} == LABELS
 
 
 def test_the_halves_have_the_sizes_that_are_stated(replies: list[Reply]) -> None:
