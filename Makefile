@@ -3,6 +3,8 @@
 #   make demo    set up, and let the embedded model judge the starter cases
 #   make test    set up, check style and types, run every test
 #   make check   style and types only
+#   make figures draw the figures of docs/acting.md again
+#   make images  photograph the report for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -11,18 +13,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lock clean
+.PHONY: demo test check figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
 
 test: check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+figures: $(READY)
+	$(BIN)/python docs/make_figures.py
 
 $(READY): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "casewise needs Python 3.11 or newer (set PYTHON=...)" >&2; exit 2; }
@@ -32,6 +37,9 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
 	@touch $(READY)
+
+images: $(READY)
+	$(BIN)/python docs/make_screenshots.py
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv

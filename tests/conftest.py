@@ -15,6 +15,9 @@ from casewise.cli import main
 ROOT = Path(__file__).resolve().parent.parent
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
 
+INSIDE = ("compare", "describe", "export", "gate", "power", "report", "score")
+"""Commands that run no model."""
+
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -59,7 +62,7 @@ def cli(tmp_path: Path, cli_inside: Cli) -> Cli:
     def call(
         *arguments: str | Path, env: dict[str, str] | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        if arguments and arguments[0] in ("compare", "describe", "export", "power", "score"):
+        if arguments and arguments[0] in INSIDE:
             return cli_inside(*arguments, env=env, stdin=stdin)
         return subprocess.run(
             [sys.executable, "-m", "casewise", *map(str, arguments)],

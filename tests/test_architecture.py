@@ -32,7 +32,7 @@ ROOMS = {
 """Each room and the rooms that it may open; ``errors`` is open to all."""
 
 WALLED = {
-    "inspect_ai": lambda path: path.startswith("evaluation/") or path == "analysis/_logs.py",
+    "inspect_ai": lambda path: path.startswith(("evaluation/", "analysis/logs/")),
     "xllamacpp": lambda path: path == "evaluation/_smollm2.py",
     "ray": lambda path: path.startswith("evaluation/"),
     "fastapi": lambda path: path.startswith("annotation/app"),

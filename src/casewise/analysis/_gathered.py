@@ -3,17 +3,19 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from casewise.analysis._table import OF_CASE, TEXTS
+from casewise.analysis._table import OF_CASE, TEXTS, WHOLE
 from casewise.cases import Case
 
 _FIELDS = ("query_id", "category", "published_safe_rate")
+_KEPT = ("case_id", *OF_CASE, *TEXTS, WHOLE)
 
 
 def gather_cases(rows: Iterable[Mapping[str, Any]]) -> dict[str, Case]:
     """Each case by its id, from rows that hold the keys ``TEXTS`` beside the table's.
 
     A shortened or swapped context keeps its case's id; so only rows of whole contexts count, and
-    those that hold a context before those that don't. Votes come back as counts.
+    those that hold a context before those that don't. Published outputs give back their cases
+    whole; a log has no more of the votes than their counts.
     """
     found: dict[str, Mapping[str, Any]] = {}
     for row in rows:
@@ -21,8 +23,8 @@ def gather_cases(rows: Iterable[Mapping[str, Any]]) -> dict[str, Case]:
             continue
         known = found.get(row["case_id"])
         if known is None or (known["context"] is None and row["context"] is not None):
-            found[row["case_id"]] = {name: row.get(name) for name in ("case_id", *OF_CASE, *TEXTS)}
-    return {name: _case(row) for name, row in found.items()}
+            found[row["case_id"]] = {name: row.get(name) for name in _KEPT}
+    return {name: row[WHOLE] or _case(row) for name, row in found.items()}
 
 
 def _case(row: Mapping[str, Any]) -> Case:

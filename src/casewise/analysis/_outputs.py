@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from casewise.analysis._table import WHOLE
+from casewise.analysis._withheld import is_withheld
 from casewise.cases import Case, UpstreamOutput, dataset_hash, flags_query, load_output
 
 PROMPT_VERSION = "upstream"
@@ -31,7 +33,7 @@ def read_outputs(path: Path) -> Iterator[dict[str, Any]]:
             "epoch": 1,
         }
         for case, answer in zip(output.cases, output.answers, strict=True):
-            about = case_columns(case) | case_texts(case)
+            about = case_columns(case) | case_texts(case) | {WHOLE: case}
             yield condition | about | read_answer(output, answer)
 
 
@@ -45,7 +47,7 @@ def case_columns(case: Case) -> dict[str, Any]:
         "votes_safe": case.votes_safe,
         "votes_unsafe": case.votes_unsafe,
         "published_safe_rate": case.published_safe_rate,
-        "query_flagged": flags_query(case.query),
+        "query_flagged": None if is_withheld(case.query) else flags_query(case.query),
     }
 
 

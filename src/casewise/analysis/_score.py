@@ -150,7 +150,9 @@ def score_rows(
 ) -> Score:
     """Score the rows of one condition (and group) under one label rule."""
     kept, truth = labelled_rows(rows, rule, scoring.ties)
-    answers = make_answers(kept, truth, scoring.resampling, scoring.partial_weight)
+    answers = make_answers(
+        kept, truth, scoring.resampling, scoring.partial_weight, condition["protocol"]
+    )
     read, safe = answers.only(answers.read), truth.safe[~answers.read]
     n = len(kept)
     hits = float(credits(read.truth.safe, read.verdict).sum())

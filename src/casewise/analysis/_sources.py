@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,8 +14,11 @@ from casewise.analysis._table import CONDITION, all_distinct, make_table, read_t
 from casewise.cases import Case, is_output
 from casewise.errors import InputError
 
-_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id"}
-"""Files that Inspect keeps beside its logs."""
+if TYPE_CHECKING:
+    from casewise.analysis.logs import LogHeader
+
+_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md"}
+"""Files that Inspect keeps beside its logs, and what explains a folder to people."""
 
 
 class _Kind(Enum):
@@ -82,7 +85,34 @@ def _read_logs(
     if not paths:
         return [], []
     # Inspect takes seconds to import; tables and published outputs are read without it.
-    from casewise.analysis._logs import choose_logs, read_header, read_judgements
+    from casewise.analysis.logs import read_judgements
+
+    logs, notes = _choose_logs(paths, named, alone=alone)
+    rows = [row for log in logs for row in read_judgements(log, texts=texts)]
+    return rows, notes
+
+
+def find_logs(paths: Sequence[Path]) -> tuple[list["LogHeader"], list[str]]:
+    """The logs among paths, one a task and model, and notes on what is passed over.
+
+    Raises:
+        InputError: A path is missing or can't be read, or there is no log.
+    """
+    named, notes = _expand(paths)
+    logs = [path for path, kind in named if kind is _Kind.LOG]
+    if not logs:
+        places = ", ".join(str(path) for path in paths)
+        raise InputError("no Inspect log here", file=places, expected="a log folder or .eval files")
+    others = [path.name for path, kind in named if kind is not _Kind.LOG]
+    notes += [f"passed over what is no log: {_some(others)}"] if others else []
+    chosen, log_notes = _choose_logs(logs, set(paths), alone=True)
+    return chosen, [*notes, *log_notes]
+
+
+def _choose_logs(
+    paths: Sequence[Path], named: set[Path], *, alone: bool
+) -> tuple[list["LogHeader"], list[str]]:
+    from casewise.analysis.logs import choose_logs, read_header
 
     headers, passed_over = [], []
     for path in paths:
@@ -95,8 +125,7 @@ def _read_logs(
     if passed_over and alone and not headers:
         raise passed_over[0]
     logs, notes = choose_logs(headers)
-    rows = [row for log in logs for row in read_judgements(log, texts=texts)]
-    return rows, [*(f"passed over {error}" for error in passed_over), *notes]
+    return logs, [*(f"passed over {error}" for error in passed_over), *notes]
 
 
 def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]:

@@ -75,6 +75,9 @@ OF_CASE = (
 TEXTS = ("query", "context", "history")
 """What a row says of its case's texts before it stands in the table, which has none of them."""
 
+WHOLE = "case"
+"""Where such a row holds the case itself, if its source does."""
+
 CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
 """The columns that tell one model's condition from another."""
 
@@ -170,8 +173,13 @@ _CLASSES = [str(one) for one in ResponseClass if one is not ResponseClass.UNDETE
 _STATUSES = ("ok", "unparsed", "refused", "error")
 
 
-def table_bytes(table: pl.DataFrame, path: Path) -> bytes:
+def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str] | None = None) -> bytes:
     """The bytes of a table in the form that the path's suffix names (.parquet or .csv).
+
+    Args:
+        table: The table.
+        path: Where it will stand; nothing is written here.
+        about: What the file says of itself, where its form has a place for it (Parquet).
 
     Raises:
         InputError: Another suffix.
@@ -179,7 +187,7 @@ def table_bytes(table: pl.DataFrame, path: Path) -> bytes:
     out = io.BytesIO()
     match path.suffix.lower():
         case ".parquet":
-            table.write_parquet(out)
+            table.write_parquet(out, metadata=dict(about or {}))
         case ".csv":
             table.write_csv(out)
         case _:

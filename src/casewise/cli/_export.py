@@ -5,33 +5,89 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import read_paths, table_bytes
-from casewise.cases import write_atomically
-from casewise.cli._console import note
+from casewise.analysis import (
+    CONTENT_WARNING,
+    ExportForm,
+    ExportRequest,
+    export_to,
+    form_of,
+)
+from casewise.cases import LabelRule, open_cases
+from casewise.cli._console import err, note
 
 
 def export(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...",
-            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
-        ),
-    ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The table to write: FILE.parquet or FILE.csv.")
+        Path,
+        typer.Option("--out", "-o", help="What to write: FILE.parquet, FILE.csv, or a folder."),
     ],
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH...]",
+            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[
+        ExportForm | None,
+        typer.Option(help="The form. Default: the table that the name of --out ends in."),
+    ] = None,
+    reveal: Annotated[
+        bool,
+        typer.Option(
+            "--reveal", help="Include queries, contexts, replies and explanations (distressing)."
+        ),
+    ] = False,
+    cases: Annotated[
+        str | None,
+        typer.Option(
+            help="The whole cases, for forms that hold them: a file, starter or casebench. "
+            "Default: those in the logs and outputs."
+        ),
+    ] = None,
+    labels: Annotated[
+        LabelRule | None,
+        typer.Option(
+            help="The truth in the documents of lm-eval. Default: published, else votes, "
+            "else intended."
+        ),
+    ] = None,
 ) -> None:
-    """Write the judgement table: one row a model, condition, case and epoch.
+    """Write judgements, logs or cases in another form; texts are withheld.
 
-    The table holds answers and explanations, which may quote the queries.
+    Without --reveal, queries, contexts, replies, explanations and error
+    messages are left out; ids, categories and lengths stand in for them.
+    docs/exports.md says what each form holds.
 
-    [bold]Example[/]
+    [bold]Examples[/]
 
     casewise export logs/ --out judgements.parquet
+
+    casewise export logs/ --to redacted-logs --out publishable/
+
+    casewise export logs/ --to hf --out dataset/
+
+    casewise export logs/ --to casebench --reveal --out exp/
+
+    casewise export --to lm-eval --cases starter --reveal --out task/
     """
-    judgements = read_paths(paths, texts=True)
-    for line in judgements.notes:
+    form = form_of(out, to)
+    loaded = open_cases(cases) if cases is not None else None
+    for line in loaded.notes if loaded is not None else ():
         note(f"note: {line}")
-    write_atomically(out, table_bytes(judgements.table, out))
-    note(f"{out}: {len(judgements.table)} judgements")
+    request = ExportRequest(
+        paths=tuple(paths or ()),
+        out=out,
+        form=form,
+        reveal=reveal,
+        cases=loaded.cases if loaded is not None else None,
+        labels=labels,
+    )
+    done = export_to(request)
+    for line in done.notes:
+        note(f"note: {line}")
+    if reveal:
+        err().print(CONTENT_WARNING, style="yellow")
+    whole = reveal or form is ExportForm.REDACTED_LOGS
+    note(f"{out}: {done.content}{'' if whole else '; texts withheld (--reveal includes them)'}")

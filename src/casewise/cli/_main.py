@@ -12,8 +12,10 @@ from casewise.cli._compare import compare
 from casewise.cli._console import err
 from casewise.cli._describe import describe
 from casewise.cli._export import export
+from casewise.cli._gate import gate
 from casewise.cli._graders import graders_app
 from casewise.cli._power import power
+from casewise.cli._report import report
 from casewise.cli._run import run
 from casewise.cli._score import score
 from casewise.errors import CasewiseError
@@ -34,8 +36,10 @@ app = typer.Typer(
 app.command()(run)
 app.command()(score)
 app.command()(compare)
+app.command()(report)
 app.command()(describe)
 app.command()(export)
+app.command()(gate)
 app.command()(power)
 app.add_typer(cases_app, name="cases")
 app.add_typer(graders_app, name="graders")

@@ -85,6 +85,14 @@ def power(
             rich_help_panel=_GRADES,
         ),
     ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            help="What the second model may be worse by, 0..1, as in casewise gate; instead of "
+            "--effect. Power is then the chance that an equal model passes.",
+            rich_help_panel=_MODELS,
+        ),
+    ] = None,
     discordance: Annotated[
         float | None,
         typer.Option(
@@ -153,6 +161,8 @@ def power(
 
     casewise power --test pairs --effect .03 --sd .3 --n 300 --noise .5 --power .8
 
+    casewise power --test pairs --margin .05 --discordance .1 --power .8
+
     casewise power --reproduce-paper
     """
     given = PowerInputs(
@@ -165,6 +175,7 @@ def power(
         p1=p1,
         p2=p2,
         method=method,
+        margin=margin,
         superiority=superiority,
         parent=parent,
         discordance=discordance,

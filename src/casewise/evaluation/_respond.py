@@ -18,7 +18,7 @@ from casewise.evaluation._converse import converse
 from casewise.evaluation._reply_scorer import GRADER, grade_reply
 from casewise.evaluation._samples import script_sample, task_metadata, to_sample
 from casewise.evaluation._sampling import Sampling, make_draw, resolve_sampling
-from casewise.protocols import Protocol
+from casewise.protocols import GRADE_VERSION, READER_VERSION, Protocol
 
 VERSION = "1-A"
 """A number for the comparability of results, a letter for the interface."""
@@ -89,5 +89,9 @@ def respond(
         # Part of the task's identity: other cases or another wording under the same name are not
         # taken for those that a folder of logs already answers.
         version=f"{VERSION}+{identity}",
-        metadata=task_metadata(condition, settled, draw) | {"grader": grader or "rules"},
+        metadata=task_metadata(condition, settled, draw)
+        | {
+            "grader": grader or "rules",
+            "grader_version": GRADE_VERSION if grader else READER_VERSION,
+        },
     )

@@ -11,6 +11,7 @@ from casewise.reporting._describe import (
     description_renderable,
 )
 from casewise.reporting._formats import to_csv, to_json, to_markdown
+from casewise.reporting._gate import gate_json, gate_junit, gate_markdown, gate_renderable
 from casewise.reporting._graders import grader_json, grader_markdown, grader_renderable
 from casewise.reporting._power import (
     paper_json,
@@ -22,6 +23,8 @@ from casewise.reporting._power import (
 )
 from casewise.reporting._scores import condition_text, number
 from casewise.reporting._terminal import score_renderable
+from casewise.reporting.card import evaluation_card
+from casewise.reporting.page import report_page
 
 __all__ = [
     "comparison_json",
@@ -31,6 +34,11 @@ __all__ = [
     "description_json",
     "description_markdown",
     "description_renderable",
+    "evaluation_card",
+    "gate_json",
+    "gate_junit",
+    "gate_markdown",
+    "gate_renderable",
     "grader_json",
     "grader_markdown",
     "grader_renderable",
@@ -41,6 +49,7 @@ __all__ = [
     "plan_json",
     "plan_lines",
     "plan_markdown",
+    "report_page",
     "score_renderable",
     "to_csv",
     "to_json",

@@ -29,6 +29,8 @@ _TESTS = {
     PowerTest.PAIRS: "test of the accuracies of two models on the same cases",
 }
 
+_NONINFERIORITY = "test that a model is not worse than another by a margin, on the same cases"
+
 _PER = {Quantity.VOTES: "votes a case"}
 """Counts whose name alone doesn't say what they are counted by."""
 
@@ -41,12 +43,13 @@ _TOTALS = {
 _HEADS = ("test", "method", "difference", "alpha", "sides", "power", "votes a case")
 
 
-def answer_text(answer: Answer) -> str:
+def answer_text(answer: Answer, inputs: PowerInputs) -> str:
     """An answer in words: ``20.03 votes a case, so 21 (42 in all)``."""
     value = answer.value
     match answer.quantity:
         case Quantity.POWER:
-            hits = f"{100 * value:.0f} of 100 such studies would find the difference"
+            found = "find the difference" if inputs.margin is None else "pass an equal model"
+            hits = f"{100 * value:.0f} of 100 such studies would {found}"
             return f"power {number(value)}: {hits}"
         case Quantity.COHENS_D:
             return f"the smallest difference found is d = {number(value)} standard deviations"
@@ -82,13 +85,15 @@ def _count_text(answer: Answer) -> str:
 def plan_heading(inputs: PowerInputs) -> str:
     """The test, its sides and its level."""
     sides = "two-sided" if inputs.two_sided else "one-sided"
-    return f"{_TESTS[inputs.test]}, {sides}, alpha {number(inputs.alpha, 4).rstrip('0')}"
+    test = _TESTS[inputs.test] if inputs.margin is None else _NONINFERIORITY
+    return f"{test}, {sides}, alpha {number(inputs.alpha, 4).rstrip('0')}"
 
 
 def given_text(inputs: PowerInputs) -> str:
     """Everything else that went in, defaults included."""
     shown = {
         "effect": inputs.effect,
+        "margin": inputs.margin,
         "P(X < Y)": inputs.superiority,
         "p1": inputs.p1,
         "p2": inputs.p2,
@@ -113,7 +118,7 @@ def given_text(inputs: PowerInputs) -> str:
 def plan_lines(plan: Plan) -> list[str]:
     """A plan in lines of plain text, the answers first."""
     return [
-        *(answer_text(answer) for answer in plan.answers),
+        *(answer_text(answer, plan.inputs) for answer in plan.answers),
         f"({plan_heading(plan.inputs)}; {given_text(plan.inputs)})",
         *plan.notes,
     ]
@@ -121,7 +126,8 @@ def plan_lines(plan: Plan) -> list[str]:
 
 def plan_markdown(plan: Plan) -> str:
     """A Markdown table of the answers, and what went in."""
-    answers = [f"| {answer_text(one).replace('|', chr(92) + '|')} |" for one in plan.answers]
+    texts = [answer_text(one, plan.inputs) for one in plan.answers]
+    answers = [f"| {text.replace('|', chr(92) + '|')} |" for text in texts]
     heading = plan_heading(plan.inputs)
     lines = [f"| {heading} |", "|---|", *answers, "", f"Given: {given_text(plan.inputs)}."]
     return "\n".join([*lines, *plan.notes]) + "\n"

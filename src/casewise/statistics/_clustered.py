@@ -110,7 +110,7 @@ class Estimate:
         NaN where few clusters are all alike: they show no spread to tell it from.
         """
         if self.is_wilson:
-            return wilson_interval(self.value, self._effective_size())
+            return wilson_interval(self.value, self.effective_size)
         if self.clusters >= FEW_CLUSTERS:
             half = Z_95 * self.se
         elif self.se > 0:
@@ -121,8 +121,11 @@ class Estimate:
             half = math.nan
         return self.value - half, self.value + half
 
-    def _effective_size(self) -> float:
-        """The independent rows that would give this error: Korn & Graubard (1998).
+    @property
+    def effective_size(self) -> float:
+        """Of a proportion, the independent rows that would give this error.
+
+        Korn & Graubard (1998), Survey Methodology 24.
 
         Without an error to tell it from, each cluster counts as one.
         """

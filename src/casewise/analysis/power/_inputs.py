@@ -49,6 +49,8 @@ class PowerInputs:
     """Votes a case; for pairs, queries."""
     power: float | None = None
     """In 0..1, above alpha."""
+    margin: float | None = None
+    """What the second model may be worse by, in 0..1; instead of ``effect``, and one-sided."""
     alpha: float = 0.05
     two_sided: bool = True
     p1: float | None = None
@@ -83,6 +85,7 @@ _OWN = {
     PowerTest.PROPORTIONS: {"p1", "p2", "method"},
     PowerTest.PAIRS: {
         "effect",
+        "margin",
         "discordance",
         "sd",
         "rho",
@@ -97,7 +100,7 @@ _EFFECTS = {
     PowerTest.T: "--effect (Cohen's d)",
     PowerTest.MANN_WHITNEY: "--effect (Cohen's d) or --superiority",
     PowerTest.PROPORTIONS: "--p2 (beside --p1)",
-    PowerTest.PAIRS: "--effect (the difference of the accuracies)",
+    PowerTest.PAIRS: "--effect (the difference of the accuracies) or --margin",
 }
 """How each test is told the effect."""
 
@@ -182,7 +185,8 @@ def paired_design(inputs: PowerInputs, difference: float) -> PairedDesign:
 
 
 def _has_effect(inputs: PowerInputs) -> bool:
-    return any(one is not None for one in (inputs.effect, inputs.superiority, inputs.p2))
+    effects = (inputs.effect, inputs.margin, inputs.superiority, inputs.p2)
+    return any(one is not None for one in effects)
 
 
 def _within(
@@ -229,6 +233,9 @@ def _check_pairs(inputs: PowerInputs) -> None:
             "is right) or --sd (of a case's difference)"
         )
     _within(inputs, "effect", 0, 1)
+    _within(inputs, "margin", 0, 1, open_ends=True)
+    if inputs.margin is not None and inputs.effect is not None:
+        raise UsageError("--margin stands instead of --effect; give one of them")
     _within(inputs, "discordance", 0, 1)
     _within(inputs, "sd", 0, 1)
     _within(inputs, "rho", -1, 1)

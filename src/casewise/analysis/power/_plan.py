@@ -9,9 +9,14 @@ from casewise.analysis.power._inputs import (
     Unknown,
     check_inputs,
     find_unknown,
-    paired_design,
 )
-from casewise.analysis.power._problems import Problem, Quantity, given_effect, make_problems
+from casewise.analysis.power._problems import (
+    Problem,
+    Quantity,
+    given_effect,
+    make_problems,
+    pairs_power,
+)
 from casewise.errors import UsageError
 from casewise.statistics import (
     MOST_EXACT,
@@ -20,7 +25,6 @@ from casewise.statistics import (
     Parent,
     ProportionMethod,
     fisher_size,
-    paired_power,
     smallest_effect,
     smallest_size,
     whole,
@@ -107,6 +111,7 @@ def _with_defaults(inputs: PowerInputs) -> PowerInputs:
         cases = inputs.cases_per_query or 2
         return replace(
             inputs,
+            two_sided=inputs.two_sided and inputs.margin is None,
             cases_per_query=cases,
             rho=inputs.rho if inputs.rho is not None or cases == 1 else 0.0,
         )
@@ -170,15 +175,12 @@ def _smallest_effect(inputs: PowerInputs, problem: Problem) -> Answer | None:
 
 
 def _epochs(inputs: PowerInputs) -> Answer:
-    assert inputs.effect is not None
     assert inputs.n is not None
     assert inputs.power is not None
-    level = Level(inputs.alpha, inputs.two_sided)
-    effect, queries = inputs.effect, inputs.n
-    design = paired_design(inputs, effect)
+    effect, queries = given_effect(inputs), inputs.n
 
     def power_of(epochs: float) -> float:
-        return paired_power(effect, queries, epochs, design, level)
+        return pairs_power(inputs, effect, queries, epochs)
 
     best = power_of(math.inf)
     if best <= inputs.power:
@@ -199,6 +201,11 @@ def _notes(given: PowerInputs, inputs: PowerInputs, answers: list[Answer]) -> li
         notes.append("Fisher's exact test decides; its power is summed over all outcomes.")
     if inputs.test is not PowerTest.PAIRS:
         return notes
+    if inputs.margin is not None:
+        notes.append(
+            "Power is the chance that a model equal to the other is shown not to be worse by the "
+            "margin, in the test of casewise gate; one-sided."
+        )
     if given.rho is None and inputs.rho is not None:
         notes.append(
             "Without --rho, the cases of one query are taken as unrelated; if models differ on "

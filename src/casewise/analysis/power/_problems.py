@@ -12,6 +12,7 @@ from casewise.statistics import (
     ProportionMethod,
     mann_whitney_power,
     noether_power,
+    noninferiority_power,
     paired_power,
     proportions_power,
     t_power,
@@ -70,7 +71,7 @@ def make_problems(inputs: PowerInputs) -> list[Problem]:
         case PowerTest.PROPORTIONS:
             return _proportions(inputs, level)
         case PowerTest.PAIRS:
-            return [_pairs(inputs, level)]
+            return [_pairs(inputs)]
 
 
 def _of_votes(
@@ -114,12 +115,26 @@ def _proportions(inputs: PowerInputs, level: Level) -> list[Problem]:
     return [above] * (p1 < 1) + [below] * (p1 > 0)
 
 
-def _pairs(inputs: PowerInputs, level: Level) -> Problem:
+def pairs_power(inputs: PowerInputs, effect: float, queries: float, epochs: float) -> float:
+    """Power to find a difference, or to show that equal models are within a margin."""
+    level = Level(inputs.alpha, inputs.two_sided)
+    if inputs.margin is None:
+        return paired_power(effect, queries, epochs, paired_design(inputs, effect), level)
+    design = paired_design(inputs, 0.0)
+    variance = design.query_variance(epochs)
+    step = None
+    if inputs.discordance is not None:
+        # Where both cases of a query flip together, it moves by more than one case's weight.
+        step = max(variance / design.variance, 1 / design.cases)
+    return noninferiority_power(effect, queries, variance, step, level) if variance else 1.0
+
+
+def _pairs(inputs: PowerInputs) -> Problem:
     cases = inputs.cases_per_query or 2
     epochs = inputs.epochs or 1
 
-    def power_of(difference: float, queries: float) -> float:
-        return paired_power(difference, queries, epochs, paired_design(inputs, difference), level)
+    def power_of(effect: float, queries: float) -> float:
+        return pairs_power(inputs, effect, queries, epochs)
 
     counted = {1: Quantity.CASES, 2: Quantity.PAIRS}.get(cases, Quantity.QUERIES)
     most = 1.0 if inputs.discordance is None else inputs.discordance
@@ -132,5 +147,7 @@ def given_effect(inputs: PowerInputs) -> float:
         return abs(inputs.p2 - inputs.p1)
     if inputs.superiority is not None:
         return abs(inputs.superiority - 0.5)
+    if inputs.margin is not None:
+        return inputs.margin
     assert inputs.effect is not None
     return inputs.effect

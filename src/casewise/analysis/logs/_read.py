@@ -1,9 +1,10 @@
-"""Inspect's logs as judgement rows. With ``evaluation/``, the only place that knows Inspect."""
+"""Inspect's logs as judgement rows."""
 
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ GRADER = "grader"
 _FROM_TASK = ("protocol", "delivery", "ablation", "variant", "prompt_version", "dataset_hash")
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
-_CANCELLED = "CancelledError"
+CANCELLED = "CancelledError"
 """How the error of a sample begins that was in flight when the run was stopped."""
 
 
@@ -93,7 +94,7 @@ def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LogHeader], list[str
 
 
 def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any]]:
-    """Rows of a log.
+    """Rows of a log, in the order of its data set.
 
     Args:
         header: The log.
@@ -113,12 +114,19 @@ def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any
         "run_id": header.log.eval.eval_id,
         "model": header.log.eval.model,
     }
+    # Samples end in the order in which answers come; sums in another order end in other digits.
+    ids = header.log.eval.dataset.sample_ids or []
+    places = {str(one): place for place, one in enumerate(ids)}
+    judged = []
     for sample in samples:
         row = run | _row(sample, header.log.eval.model)
         if texts:
             row |= {name: sample.metadata.get(name) for name in TEXTS}
-        if header.complete or not (row["error"] or "").startswith(_CANCELLED):
-            yield from _turn_rows(row, sample)
+        if header.complete or not (row["error"] or "").startswith(CANCELLED):
+            place = (places.get(str(sample.id), len(places)), sample.epoch)
+            judged.append((place, list(_turn_rows(row, sample))))
+    for _, rows in sorted(judged, key=itemgetter(0)):
+        yield from rows
 
 
 def _row(sample: EvalSample | EvalSampleSummary, model: str) -> dict[str, Any]:

@@ -1,0 +1,120 @@
+"""Photograph a report of the starter cases, judged by scripted models, in Debian's Chromium.
+
+make images
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Browser, sync_playwright
+
+from casewise.analysis import Judgements, Overview, Scoring, make_overview, make_table
+from casewise.cases import STARTER, Case, open_cases
+from casewise.reporting.page._page import report_page
+
+IMAGES = Path(__file__).resolve().parent / "images"
+MOST_BYTES = 150_000
+
+MODELS = {
+    "scripted/attentive": (0.5, 0.22),
+    "scripted/cautious": (0.33, 0.22),
+    "scripted/lenient": (0.7, 0.22),
+    "scripted/keyword": (0.5, 0.02),
+}
+"""The probability of safe on average, and how far it moves with the context."""
+
+SIZES = ((400, 900, 1.0), (1280, 960, 0.75))
+"""Width and height of the window, and how much smaller the image is."""
+
+
+def judgements(cases: list[Case], seed: int = 0) -> Iterator[dict[str, Any]]:
+    """What the scripted models say; dice stand in for what makes a real one waver."""
+    for place, (model, (base, reach)) in enumerate(MODELS.items()):
+        random = np.random.default_rng([seed, place])
+        for case in cases:
+            towards = reach if case.intended == "safe" else -reach
+            p = float(np.clip(base + towards + random.normal(0, 0.18), 0.01, 0.99))
+            verdict = "safe" if p > 0.5 else "unsafe"
+            yield {
+                "run_id": model,
+                "model": model,
+                "protocol": "probability",
+                "delivery": "judge",
+                "dataset_hash": "starter",
+                "case_id": case.id,
+                "query_id": case.query_id,
+                "category": case.category,
+                "intended": case.intended,
+                "epoch": 1,
+                "status": "ok",
+                "verdict": verdict,
+                "p_safe": p,
+                "answer": f"A scripted answer: {verdict}.",
+            }
+
+
+def overview() -> Overview:
+    """The starter cases with all that the scripted models say of them."""
+    cases = list(open_cases(STARTER).cases)
+    table = make_table(judgements(cases))
+    return make_overview(Judgements(table, (), {case.id: case for case in cases}), Scoring())
+
+
+def photograph(browser: Browser, html: Path, folder: Path) -> Iterator[Path]:
+    """The first finding, and an open pair, in both sizes, light and dark."""
+    for width, height, scale in SIZES:
+        for scheme in ("light", "dark"):
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                device_scale_factor=scale,
+                color_scheme="dark" if scheme == "dark" else "light",
+                reduced_motion="reduce",
+                offline=True,
+            )
+            page = context.new_page()
+            page.goto(html.as_uri())
+            page.wait_for_selector("html[data-ready]", state="attached")
+            page.evaluate("document.querySelector('section.finding').scrollIntoView()")
+            name = folder / f"report-{width}-{scheme}.png"
+            page.screenshot(path=name)
+            yield name
+            page.click("#texts")
+            page.click("#warning-accept")
+            page.click("#rows li:first-child button")
+            name = folder / f"report-pair-{width}-{scheme}.png"
+            page.screenshot(path=name)
+            yield name
+            context.close()
+
+
+def main() -> None:
+    """Write the images, and stop at one that is too large."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=IMAGES)
+    folder = parser.parse_args().out
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        sys.exit("Chromium is not installed (Debian: apt-get install chromium)")
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        html = Path(scratch) / "report.html"
+        page = report_page(overview(), title="Four scripted judges, the starter cases", reveal=True)
+        html.write_text(page, "utf-8")
+        arguments = ["--no-sandbox", "--disable-lcd-text"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        for image in photograph(browser, html, folder):
+            size = image.stat().st_size
+            print(f"{image}: {size:,} bytes")
+            if size > MOST_BYTES:
+                sys.exit(f"{image} is larger than {MOST_BYTES:,} bytes")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""What a result can't say, as far as the data show it."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from casewise.analysis._score import Score
+from casewise.analysis.card._runs import DataFacts, RunFacts
+from casewise.analysis.overview import Overview
+from casewise.cases import LabelRule
+from casewise.protocols import LOW_MASS
+
+FEW_QUERIES = 100
+"""Below so many queries the interval of a share near one half reaches .1 to either side."""
+
+GOOD_COVERAGE = 0.95
+"""Below this share of read answers, what was not read may turn the result."""
+
+EMBEDDED = "casewise/smollm2"
+BY_RULES = "rules"
+PROVIDER = "provider"
+
+
+class LimitKind(StrEnum):
+    """What a reader must beware of."""
+
+    INTENTIONS = "intentions"
+    """Labels are the authors' intentions."""
+    ONE_CROWD = "one-crowd"
+    """Labels are the votes of one group of people."""
+    PANELS = "panels"
+    """Categories were voted on by different panels."""
+    INTENT_BASELINE = "intent-baseline"
+    """Guessing the intention scores high: ``accuracy`` says how high."""
+    JUDGING_ONLY = "judging-only"
+    """No model was asked to act."""
+    RULES = "rules"
+    """Replies were graded by the offline reader."""
+    GRADED_BY_MODEL = "graded-by-model"
+    EMBEDDED = "embedded"
+    """The embedded model judges at chance."""
+    FEW = "few"
+    """``queries`` says how few."""
+    ASKED_ONCE = "asked-once"
+    UNREAD = "unread"
+    """Many answers were not read."""
+    LOW_MASS = "low-mass"
+    """The first token is hardly ever one of the two words."""
+    FIRST_CASES = "first-cases"
+    """Only the first cases of the data set were asked."""
+    UNFINISHED = "unfinished"
+    NOT_RECORDED = "not-recorded"
+    """No log says how the run was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit, and the runs it holds for."""
+
+    kind: LimitKind
+    runs: tuple[int, ...]
+    """Their places; empty where the kind is of the data."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+def find_limits(
+    runs: Sequence[RunFacts], data: Sequence[DataFacts], overview: Overview
+) -> tuple[Limit, ...]:
+    """The limits that hold, those of the data first."""
+    scores = overview.scores
+    found = [*_of_labels(data, scores, overview.report.baselines), *_of_runs(runs, scores)]
+    return tuple(found)
+
+
+def _of_labels(
+    data: Sequence[DataFacts], scores: Sequence[Score], baselines: Sequence[Score]
+) -> Iterable[Limit]:
+    def ruled(wanted: Callable[[LabelRule], bool]) -> tuple[int, ...]:
+        return _places(wanted(score.labels) for score in scores)
+
+    if meant := ruled(lambda rule: rule is LabelRule.INTENDED):
+        yield Limit(LimitKind.INTENTIONS, meant)
+    voted = ruled(lambda rule: rule is not LabelRule.INTENDED)
+    if voted:
+        yield Limit(LimitKind.ONE_CROWD, voted)
+    if any(one.published and len(one.categories) > 1 for one in data):
+        yield Limit(LimitKind.PANELS, ())
+    intent = [
+        one.measures["accuracy"].value
+        for one in baselines
+        if one.condition["model"] == "baseline:intended" and one.labels is not LabelRule.INTENDED
+    ]
+    if intent:
+        yield Limit(LimitKind.INTENT_BASELINE, (), {"accuracy": max(intent)})
+    if scores and not any(score.acts for score in scores):
+        yield Limit(LimitKind.JUDGING_ONLY, ())
+
+
+def _of_runs(runs: Sequence[RunFacts], scores: Sequence[Score]) -> Iterable[Limit]:
+    tests: dict[LimitKind, Iterable[bool]] = {
+        LimitKind.RULES: (BY_RULES in one.graded_by for one in runs),
+        LimitKind.GRADED_BY_MODEL: (set(one.graded_by) > {*one.graded_by} & _KNOWN for one in runs),
+        LimitKind.EMBEDDED: (one.condition["model"] == EMBEDDED for one in runs),
+        LimitKind.ASKED_ONCE: (_asked_once(one) for one in runs),
+        LimitKind.UNREAD: (score.coverage < GOOD_COVERAGE for score in scores),
+        LimitKind.LOW_MASS: (score.mass < LOW_MASS for score in scores),
+        LimitKind.FIRST_CASES: (_cut(one) for one in runs),
+        LimitKind.UNFINISHED: (
+            any(record.status != "success" for record in one.records) for one in runs
+        ),
+        LimitKind.NOT_RECORDED: (not one.records for one in runs),
+    }
+    few = _places(one.queries < FEW_QUERIES for one in runs)
+    if few:
+        queries = [runs[place].queries for place in few]
+        ends = {"fewest": float(min(queries)), "most": float(max(queries))}
+        yield Limit(LimitKind.FEW, few, ends)
+    for kind, holds in tests.items():
+        if places := _places(holds):
+            yield Limit(kind, places)
+
+
+_KNOWN = {BY_RULES, PROVIDER}
+
+
+def _asked_once(one: RunFacts) -> bool:
+    averaged = any((record.samples or 1) > 1 for record in one.records)
+    return bool(one.records) and one.epochs == 1 and not averaged
+
+
+def _cut(one: RunFacts) -> bool:
+    return any(
+        ("limit" in record.asked or record.cut) and one.cases < (record.data_size or math.inf)
+        for record in one.records
+    )
+
+
+def _places(holds: Iterable[bool]) -> tuple[int, ...]:
+    return tuple(place for place, one in enumerate(holds) if one)

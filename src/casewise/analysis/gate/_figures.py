@@ -1,0 +1,194 @@
+"""The figures that a rule is held against: of a run, of its baseline, and their difference."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from casewise.analysis._answers import label_fields, labelled_rows, make_answers
+from casewise.analysis._compare import Run
+from casewise.analysis._paired import KEYS, score_together
+from casewise.analysis._score import Score, Scoring, score_rows
+from casewise.analysis._table import OF_CASE
+from casewise.analysis._trust import Gain, trust_in_claims
+from casewise.analysis.gate._measures import Kind
+from casewise.analysis.gate._rules import CASE_COLUMNS, GateConfig, GateRule
+from casewise.analysis.gate._select import Family, case_rows, check_rows
+from casewise.cases import LabelRule, default_rule
+from casewise.errors import InputError
+from casewise.statistics import UNDEFINED, Estimate, ratio
+
+_ALL = Scoring()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a rule's verdict is made of."""
+
+    value: Estimate
+    """Of the run; against a baseline, over the cases that both answered."""
+    baseline: Estimate | None
+    labels: LabelRule
+    n: int
+    """Judgements that count, of each run."""
+    coverage: float
+    """Share of the run's labelled judgements that were read."""
+    left_out: int
+    """Against a baseline: judgements of either run without an answered counterpart or a label."""
+
+    @property
+    def change(self) -> Estimate | None:
+        """The run minus its baseline, with its paired error."""
+        return None if self.baseline is None else self.value - self.baseline
+
+
+@dataclass(frozen=True, slots=True)
+class FigureMaker:
+    """Makes figures; rules about the same cases share their scores."""
+
+    config: GateConfig
+    _scores: dict[tuple[object, ...], tuple[Score, ...]] = field(default_factory=dict)
+
+    def make(self, rule: GateRule, family: Family, against: Family | None) -> Figures:
+        """The figures of one condition under one rule.
+
+        Raises:
+            InputError: No case has a label, or what the measure needs; the runs share no case.
+        """
+        families = [family] if against is None else [family, against]
+        rows = [[case_rows(rule, run.rows) for run in one.runs] for one in families]
+        for run, kept in zip(family.runs, rows[0], strict=True):
+            check_rows(rule, run.rows, kept, self.config)
+        labels = rule.labels or default_rule(label_fields(rows[0][-1]))
+        labelled, _ = labelled_rows(rows[0][-1], labels)
+        if not len(labelled):
+            raise self._fault(rule, f"no case of {family.name} has a label under '{labels}'")
+        coverage = _share_read(labelled)
+        if len(rows) == 2:
+            self._check_shared(rule, families, rows)
+        if rule.measure.kind is Kind.GAIN:
+            return _gains(rule, rows, labels, coverage)
+        parts = [one[-1] for one in rows]
+        if rule.measure.kind is Kind.COVERAGE:
+            return _coverages(parts, labels, coverage)
+        return self._of_scores(rule, [one.runs[-1] for one in families], parts, labels, coverage)
+
+    def _of_scores(
+        self,
+        rule: GateRule,
+        runs: list[Run],
+        parts: list[pl.DataFrame],
+        labels: LabelRule,
+        coverage: float,
+    ) -> Figures:
+        for run, part in zip(runs, parts, strict=True):
+            self._check_needs(rule, run, part, labels)
+        scores = self._score(rule, runs, parts, labels)
+        # Scores of no answers at all have the measures of judges.
+        value, *baseline = (one.measures.get(rule.measure.name, UNDEFINED) for one in scores)
+        read = round(scores[0].n * scores[0].coverage) if scores[0].n else 0
+        if not baseline:
+            return Figures(value, None, labels, read, coverage, 0)
+        left_out = sum(map(len, parts)) - 2 * read
+        return Figures(value, baseline[0], labels, read, coverage, left_out)
+
+    def _score(
+        self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
+    ) -> tuple[Score, ...]:
+        cases = tuple(one for one in rule.where if one[0] in CASE_COLUMNS)
+        key = (tuple(id(run) for run in runs), labels, cases)
+        if key not in self._scores:
+            pairs = [(run.condition, part) for run, part in zip(runs, parts, strict=True)]
+            self._scores[key] = (
+                (score_rows(pairs[0][1], pairs[0][0], labels, _ALL),)
+                if len(pairs) == 1
+                else tuple(score_together(pairs, labels, _ALL))
+            )
+        return self._scores[key]
+
+    def _check_needs(self, rule: GateRule, run: Run, rows: pl.DataFrame, labels: LabelRule) -> None:
+        """Refuse what no number of cases would mend; too few of them is a matter of the verdict."""
+        measure = rule.measure
+        read = rows.filter(pl.col("status") == "ok")
+        if measure.numbers and len(read) and read["p_safe"].is_null().all():
+            raise self._fault(
+                rule,
+                f"{measure.name} needs probabilities, and {run.name} gives verdicts only",
+                "a run under the protocol probability or score",
+            )
+        if measure.pairs and not len(make_answers(*labelled_rows(rows, labels)).pairs):
+            raise self._fault(
+                rule,
+                f"{measure.name} needs both contexts of a query, and {run.name} has no such pair",
+                "a case meant safe and one meant unsafe of the same query",
+            )
+
+    def _check_shared(
+        self, rule: GateRule, families: list[Family], rows: list[list[pl.DataFrame]]
+    ) -> None:
+        keys = rows[0][-1].select(KEYS)
+        if not len(keys.join(rows[1][-1].select(KEYS), on=KEYS, how="semi")):
+            names = " and ".join(one.name for one in families)
+            raise self._fault(rule, f"{names} share no case", "runs over the same cases")
+
+    def _fault(self, rule: GateRule, problem: str, expected: str | None = None) -> InputError:
+        return InputError(
+            problem, file=self.config.file, record=f"rule {rule.number}", expected=expected
+        )
+
+
+def _coverages(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Figures:
+    """Coverage is counted: no error, and of all labelled cases that either run was asked."""
+    if len(parts) == 1:
+        n = len(labelled_rows(parts[0], labels)[0])
+        return Figures(_counted(coverage), None, labels, n, coverage, 0)
+    shared = [labelled_rows(one, labels)[0] for one in _on_shared(parts)]
+    values = [_counted(_share_read(one)) for one in shared]
+    left_out = sum(map(len, parts)) - sum(map(len, shared))
+    return Figures(values[0], values[1], labels, len(shared[0]), coverage, left_out)
+
+
+def _share_read(rows: pl.DataFrame) -> float:
+    return ratio(int((rows["status"] == "ok").sum()), len(rows))
+
+
+def _counted(value: float) -> Estimate:
+    return Estimate(value, np.zeros(1), np.empty(0))
+
+
+def _gains(
+    rule: GateRule, rows: list[list[pl.DataFrame]], labels: LabelRule, coverage: float
+) -> Figures:
+    """Gains over the cases that were graded under every delivery, of both runs if there are two."""
+    flat = [one.filter(pl.col("status") == "ok") for family in rows for one in family]
+    shared = _on_shared(flat)
+    size = len(rows[0])
+    values = []
+    n = 0
+    for start in range(0, len(shared), size):
+        found = trust_in_claims(pl.concat(shared[start : start + size]), Scoring(labels=labels))
+        value = getattr(found[0], rule.measure.name) if found else None
+        n = found[0].n if found else 0
+        values.append((value.all if isinstance(value, Gain) else value) or UNDEFINED)
+    left_out = sum(len(one) for family in rows for one in family) - n * len(shared)
+    baseline = values[1] if len(rows) == 2 else None
+    return Figures(values[0], baseline, labels, n, coverage, left_out if baseline else 0)
+
+
+def _on_shared(parts: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The rows of every part whose case and epoch all have, with the truth of the first."""
+    keys = parts[0].select(*KEYS, *OF_CASE)
+    for part in parts[1:]:
+        keys = keys.join(part.select(KEYS), on=KEYS, how="semi", maintain_order="left")
+    return [
+        keys.join(part.drop(OF_CASE), on=KEYS, how="left", maintain_order="left").select(
+            part.columns
+        )
+        for part in parts
+    ]
+
+
+def defined(one: Estimate | None) -> bool:
+    """Whether there is a figure at all."""
+    return one is not None and math.isfinite(one.value)

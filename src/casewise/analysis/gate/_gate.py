@@ -1,0 +1,160 @@
+"""A run held to every rule of a gate."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from casewise.analysis._compare import find_runs
+from casewise.analysis.gate._figures import FigureMaker, defined
+from casewise.analysis.gate._judge import GateVerdict, judge
+from casewise.analysis.gate._needed import Needed, cases_needed
+from casewise.analysis.gate._rules import GateConfig, GateRule
+from casewise.analysis.gate._select import Family, counterpart, select
+from casewise.cases import LabelRule
+from casewise.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One rule held against one condition of the run. NaN is undefined."""
+
+    rule: GateRule
+    run: str
+    """The condition, under the shortest name that tells it from the run's others."""
+    condition: dict[str, Any]
+    against: str | None
+    """The baseline's condition."""
+    verdict: GateVerdict
+    value: float
+    """Of the run; against a baseline, over the cases that both answered."""
+    baseline: float
+    change: float
+    """The run minus its baseline; NaN where the rule needs none."""
+    low: float
+    """One-sided bound of the value, or of the change, at the rule's confidence."""
+    high: float
+    n: int
+    """Judgements that count, of each run."""
+    queries: int
+    """Queries that count in the measure."""
+    coverage: float
+    """Share of the run's labelled judgements that were read."""
+    left_out: int
+    """Judgements of either run without an answered counterpart or a label."""
+    labels: LabelRule
+    needed: Needed | None
+    """Of an undecided rule, how many cases would have decided it; None if no number does."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """Every verdict of a gate."""
+
+    rows: tuple[GateRow, ...]
+    """By condition, then by rule."""
+    notes: tuple[str, ...]
+    """What must be said beside the verdicts, a sentence each."""
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """Fail if any rule fails; else undecided if any is; else pass."""
+        found = {row.verdict for row in self.rows}
+        for one in (GateVerdict.FAIL, GateVerdict.UNDECIDED):
+            if one in found:
+                return one
+        return GateVerdict.PASS
+
+    def count(self, verdict: GateVerdict) -> int:
+        """How many rows have a verdict."""
+        return sum(row.verdict is verdict for row in self.rows)
+
+
+def run_gate(
+    table: pl.DataFrame, config: GateConfig, baseline: pl.DataFrame | None = None
+) -> GateReport:
+    """Hold every condition of a run to the rules that are about it.
+
+    Args:
+        table: The run's judgement table.
+        config: The rules. Of the shipped ones, those about other protocols than the run's, and
+            without a baseline those that need it, are left out with a note.
+        baseline: Another run's, over the same cases or some of them.
+
+    Raises:
+        InputError: A rule has nothing to be held against, or no rule is left.
+    """
+    runs = find_runs({"run": table})
+    others = find_runs({"baseline": baseline}) if baseline is not None else []
+    notes = []
+    without = [rule for rule in config.rules if rule.compares and baseline is None]
+    if without and not config.shipped:
+        raise InputError(
+            "the rule needs a baseline, and none was given",
+            file=config.file,
+            record=f"rule {without[0].number}",
+            field=without[0].demand,
+            expected="--baseline RUN",
+        )
+    rules = [rule for rule in config.rules if rule not in without]
+    if without:
+        names = ", ".join(dict.fromkeys(rule.measure.name for rule in without))
+        notes.append(f"Without --baseline the rules about changes are left out: {names}.")
+    maker = FigureMaker(config)
+    rows, skipped = [], []
+    for rule in rules:
+        families = select(rule, runs, config)
+        skipped += [] if families else [rule.measure.name]
+        for family in families:
+            against = counterpart(rule, family, others, config) if rule.compares else None
+            rows.append(_row(maker, rule, family, against))
+            notes += _cautions(family, against)
+    if not rows:
+        raise InputError(
+            "the run has nothing that a rule is about",
+            expected=f"one of {', '.join(dict.fromkeys(rule.measure.name for rule in rules))}",
+        )
+    if skipped:
+        notes.append(f"Left out, as no protocol of the run has them: {', '.join(skipped)}.")
+    places = {run.name: place for place, run in enumerate(runs)}
+    rows.sort(key=lambda row: places[row.run])
+    return GateReport(tuple(rows), tuple(dict.fromkeys(notes)))
+
+
+def _row(maker: FigureMaker, rule: GateRule, family: Family, against: Family | None) -> GateRow:
+    figures = maker.make(rule, family, against)
+    found = judge(rule, figures)
+    change = figures.change
+    figure = figures.value if change is None else change
+    undecided = found.verdict is GateVerdict.UNDECIDED
+    return GateRow(
+        rule=rule,
+        run=family.name,
+        condition=family.condition,
+        against=against.name if against is not None else None,
+        verdict=found.verdict,
+        value=figures.value.value,
+        baseline=figures.baseline.value if figures.baseline is not None else math.nan,
+        change=change.value if change is not None else math.nan,
+        low=found.bounds.low,
+        high=found.bounds.high,
+        n=figures.n,
+        queries=figure.clusters if defined(figure) else 0,
+        coverage=figures.coverage,
+        left_out=figures.left_out,
+        labels=figures.labels,
+        needed=cases_needed(rule, figures) if undecided else None,
+    )
+
+
+def _cautions(family: Family, against: Family | None) -> list[str]:
+    if against is None:
+        return []
+    mine, other = family.condition["prompt_version"], against.condition["prompt_version"]
+    if mine == other:
+        return []
+    return [
+        f"{family.name} was asked by the prompt {mine}, its baseline by {other}: the change is "
+        "that of both, model and prompt."
+    ]

@@ -1,0 +1,19 @@
+"""Inspect's logs: read as judgement rows, and made fit to publish.
+
+With ``evaluation/``, the only place that knows Inspect; it takes seconds to import, so whoever can
+do without it imports this room late.
+"""
+
+from casewise.analysis.logs._provenance import run_record
+from casewise.analysis.logs._read import LogHeader, choose_logs, read_header, read_judgements
+from casewise.analysis.logs._redact import redact_log, write_log
+
+__all__ = [
+    "LogHeader",
+    "choose_logs",
+    "read_header",
+    "read_judgements",
+    "redact_log",
+    "run_record",
+    "write_log",
+]

@@ -1,0 +1,71 @@
+"""What a log's header says of how its run was made."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from casewise.analysis.card._clean import clean_arguments, last_part, without_paths
+from casewise.analysis.card._record import RunRecord
+from casewise.analysis.logs._read import LogHeader
+
+_SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+_FILES = ("cases", "prompt", "deployment")
+_NAMES = ("protocol", "delivery", "ablate", "swap", "variation", "sampling", "grader")
+_NUMBERS = ("seed", "samples", "limit", "max_tokens")
+
+
+def run_record(header: LogHeader) -> RunRecord:
+    """Take from a header what may be shown; keys, paths and addresses stay behind."""
+    spec, stats, results = header.log.eval, header.log.stats, header.log.results
+    said = spec.metadata or {}
+    shown, hidden = clean_arguments(spec.model_args)
+    config = header.log.plan.config
+    settings = {name: getattr(config, name) for name in _SETTINGS}
+    return RunRecord(
+        run_id=spec.eval_id,
+        model=without_paths(spec.model),
+        status=header.log.status,
+        model_args=shown,
+        hidden_args=hidden,
+        redacted=said.get("redacted") is True,
+        own_address=spec.model_base_url is not None,
+        casewise=_text(said.get("casewise")),
+        inspect=_text(spec.packages.get("inspect_ai")),
+        task=f"{spec.task} {spec.task_version}",
+        data=_text(said.get("dataset")),
+        data_hash=_text(said.get("dataset_hash")),
+        data_size=_whole(said.get("dataset_size")),
+        variation_version=_text(said.get("variation_version")),
+        grader=_text(said.get("grader")),
+        grader_version=_text(said.get("grader_version")),
+        asked=_asked(spec.task_args, said),
+        settings={name: value for name, value in settings.items() if value is not None},
+        samples=_whole(said.get("samples")),
+        epochs=spec.config.epochs,
+        cut=spec.config.limit is not None or spec.config.sample_id is not None,
+        started=stats.started_at or spec.created or None,
+        completed=stats.completed_at or None,
+        done=results.completed_samples if results else None,
+        total=results.total_samples if results else spec.dataset.samples,
+    )
+
+
+def _asked(given: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, str | int]:
+    asked: dict[str, str | int] = {}
+    for name in (*_FILES, *_NAMES):
+        value = given.get(name)
+        # Inspect's command line turns a,b into a list.
+        text = ",".join(map(str, value)) if isinstance(value, list | tuple) else _text(value)
+        if text is not None:
+            asked[name] = last_part(text) if name in _FILES else without_paths(text)
+    numbers = {name: _whole(given.get(name)) for name in _NUMBERS}
+    # The task respond has no argument of this name.
+    protocol = {"protocol": str(said["protocol"])} if "protocol" in said else {}
+    return asked | {name: value for name, value in numbers.items() if value is not None} | protocol
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

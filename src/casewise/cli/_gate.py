@@ -1,0 +1,107 @@
+"""``casewise gate``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from casewise.analysis import EXIT_STATUS, default_gate, gate_file, load_gate, read_paths, run_gate
+from casewise.cases import write_atomically
+from casewise.cli._console import note, out, write_out
+from casewise.errors import UsageError
+from casewise.reporting import gate_json, gate_junit, gate_markdown, gate_renderable
+
+WORKFLOW = Path(".github/workflows/casewise-gate.yml")
+"""Where GitHub looks for the workflow that ships."""
+
+
+def gate(
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RUN",
+            help="A log folder, .eval file, judgement table, or CASE-Bench output file.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="What the run must not be worse than.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The rules (YAML). Default: those that ship."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")
+    ] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the table for a build's summary."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    init: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write gate.yaml and a workflow for GitHub into a folder, and end."
+        ),
+    ] = None,
+) -> None:
+    """Hold a run to rules, and fail the build if it breaks one.
+
+    Rules are limits of a measure, and margins against a baseline. A limit
+    passes where a one-sided bound (95 %, errors clustered by query) shows
+    that it is kept, fails where the bound shows the contrary, and is
+    undecided in between: then the gate says how many cases are needed. A
+    margin passes where the change is shown to be no worse than it, and fails
+    where the run is shown to be worse and not shown to be within it.
+
+    [bold]Exit status[/]: 0 all pass, 1 a rule fails, 2 bad input, 3 too few cases to tell.
+
+    [bold]Examples[/]
+
+    casewise gate logs/today --baseline logs/last-week
+
+    casewise gate run.parquet --baseline base.parquet --config gate.yaml --junit gate.xml
+
+    casewise gate --init .
+    """
+    if init is not None:
+        if (run, baseline, config, junit, markdown) != (None,) * 5 or as_json:
+            raise UsageError("--init writes two files and judges nothing: give it alone")
+        _init(init)
+        return
+    if run is None:
+        raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
+    rules = default_gate() if config is None else load_gate(config)
+    table = _read(run)
+    report = run_gate(table, rules, None if baseline is None else _read(baseline))
+    if junit is not None:
+        write_atomically(junit, gate_junit(report).encode())
+    if markdown is not None:
+        write_atomically(markdown, gate_markdown(report).encode())
+    if as_json:
+        write_out(gate_json(report))
+    else:
+        out().print(gate_renderable(report))
+    if status := EXIT_STATUS[report.verdict]:
+        raise typer.Exit(status)
+
+
+def _read(path: Path) -> pl.DataFrame:
+    judgements = read_paths([path])
+    for line in judgements.notes:
+        note(f"note: {line}")
+    return judgements.table
+
+
+def _init(folder: Path) -> None:
+    targets = {
+        folder / "gate.yaml": gate_file("gate.yaml"),
+        folder / WORKFLOW: gate_file("github-actions.yml"),
+    }
+    there = [str(path) for path in targets if path.exists()]
+    if there:
+        raise UsageError(f"{' and '.join(there)}: there already; nothing was written")
+    for path, source in targets.items():
+        write_atomically(path, source.read_bytes())
+        note(f"wrote {path}")

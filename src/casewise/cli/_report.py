@@ -1,0 +1,148 @@
+"""``casewise report``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.analysis import (
+    Comparison,
+    Overview,
+    Scoring,
+    UnreadPolicy,
+    compare_runs,
+    evaluation_facts,
+    find_runs,
+    make_overview,
+    pairs_of_runs,
+    read_paths,
+)
+from casewise.cases import Case, LabelRule, Ties, open_cases, write_atomically
+from casewise.cli._compare import MOST_PAIRS
+from casewise.cli._console import err, note
+from casewise.errors import UsageError
+from casewise.reporting import evaluation_card, report_page
+
+PAGE, CARD = "report.html", "card.md"
+"""What a folder gets."""
+
+
+def report(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", help="The page (FILE.html), the evaluation card (FILE.md), or a folder."
+        ),
+    ] = Path(PAGE),
+    reveal: Annotated[
+        bool,
+        typer.Option(
+            "--reveal",
+            help="Show queries, contexts and replies, behind a content warning. Without it ids, "
+            "categories and lengths stand in.",
+        ),
+    ] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Begin with what changed between the runs.")
+    ] = False,
+    cases: Annotated[
+        str | None,
+        typer.Option(help="Where texts are that the judgements lack: starter, casebench, a file."),
+    ] = None,
+    labels: Annotated[
+        LabelRule | None, typer.Option(help="The truth to measure against, as in casewise score.")
+    ] = None,
+    unparsed: Annotated[
+        UnreadPolicy, typer.Option(help="What an unread answer counts as.")
+    ] = UnreadPolicy.HONEST,
+    ties: Annotated[
+        Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
+    ] = Ties.HALF,
+    title: Annotated[str, typer.Option(help="The page's title.")] = "Safety in context",
+    seed: Annotated[int, typer.Option(min=0, help="Of simulated ceilings.")] = 0,
+) -> None:
+    """Make a page that shows the scores and every case, or an evaluation card.
+
+    The page is one file that opens from disk, without a network: the verdict in words, charts
+    with the tables behind them, and a case browser. The card is Markdown for a model's or a
+    release's documentation. Numbers are those of casewise score.
+
+    [bold]Examples[/]
+
+    casewise report logs/ --out report.html
+
+    casewise report logs/before logs/after --compare --out what-changed.html
+
+    casewise report logs/ --out card.md
+
+    casewise report logs/ --reveal --out everything/
+    """
+    wanted = _wanted(out)
+    with err().status("reading the judgements"):
+        judgements = read_paths(paths, texts=True)
+    for line in judgements.notes:
+        note(f"note: {line}")
+    scoring = Scoring(labels, unparsed, ties)
+    with err().status("scoring"):
+        comparisons = _compare(paths, scoring) if compare else []
+        overview = make_overview(
+            judgements, scoring, cases=_known(cases), comparisons=comparisons, seed=seed
+        )
+    if reveal:
+        note("content warning: the page holds queries, contexts and replies as they are")
+        _note_missing(overview)
+    for path in wanted:
+        with err().status(f"writing {path}"):
+            if path.suffix.lower() == ".md":
+                facts = evaluation_facts(paths, judgements, overview, scoring, seed=seed)
+                text = evaluation_card(overview, facts)
+            else:
+                text = report_page(overview, title=title, reveal=reveal)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text.encode())
+        note(f"{path}: {len(overview.scores)} runs, {len(overview.browser.cases)} cases")
+
+
+def _wanted(out: Path) -> list[Path]:
+    """The files to write: the one that is named, or both kinds into a folder."""
+    suffix = out.suffix.lower()
+    if suffix in (".html", ".htm", ".md"):
+        return [out]
+    if suffix and not out.is_dir():
+        raise UsageError(
+            f"can't make a report of the kind {out.suffix!r}: --out takes FILE.html, FILE.md or a "
+            "folder"
+        )
+    return [out / PAGE, out / CARD]
+
+
+def _known(cases: str | None) -> dict[str, Case]:
+    return {case.id: case for case in open_cases(cases).cases} if cases is not None else {}
+
+
+def _compare(paths: Sequence[Path], scoring: Scoring) -> list[Comparison]:
+    """Every two runs that can be subtracted, told apart by where they were read."""
+    runs = find_runs({str(path): read_paths([path]).table for path in dict.fromkeys(paths)})
+    if len(runs) < 2:
+        raise UsageError("there is one run only: give another folder or file to compare it with")
+    pairs = pairs_of_runs(runs)
+    if len(pairs) > MOST_PAIRS:
+        raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
+    return compare_runs(pairs, scoring)
+
+
+def _note_missing(overview: Overview) -> None:
+    missing = overview.browser.cases["query"].null_count()
+    if missing:
+        note(
+            f"note: the texts of {missing} cases are not in what was read; --cases names the file "
+            "that has them"
+        )

@@ -1,0 +1,198 @@
+"""A gate's verdicts: a table for people, Markdown for a build's summary, JUnit and JSON."""
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from casewise.analysis import Demand, GateReport, GateRow, GateVerdict, as_gate_record
+from casewise.reporting._scores import number
+from casewise.reporting._tables import plain_table
+
+_HEADS = ("", "wanted", "value", "change", "bounds", "verdict")
+_STYLES = {GateVerdict.PASS: "green", GateVerdict.FAIL: "bold red", GateVerdict.UNDECIDED: "yellow"}
+_WANTED = {
+    Demand.AT_MOST: "at most",
+    Demand.AT_LEAST: "at least",
+    Demand.WORSE_BY_AT_MOST: "at most",
+}
+
+
+def gate_renderable(report: GateReport) -> RenderableType:
+    """A table of verdicts under the condition that they are about, and what must be said."""
+    table = plain_table(_heading(report), _HEADS)
+    for title, rows in groupby(report.rows, key=_run):
+        table.add_row(Text(title, style="bold"))
+        for row in rows:
+            *cells, verdict = _cells(row)
+            style = _STYLES[row.verdict]
+            table.add_row(Text(f"  {_name(row)}"), *map(Text, cells), Text(verdict, style=style))
+    return Group(table, *(Text(line) for line in _lines(report)))
+
+
+def gate_markdown(report: GateReport) -> str:
+    """A heading, a table for each condition, and what must be said."""
+    lines = [f"## casewise gate: {report.verdict}", "", f"{_heading(report)}.", ""]
+    heads = ("measure", *_HEADS[1:])
+    for title, rows in groupby(report.rows, key=_run):
+        lines += [f"**{_escaped(title)}**", "", "| " + " | ".join(heads) + " |"]
+        lines.append("|---|" + "---:|" * (len(heads) - 2) + "---|")
+        lines += [
+            "| " + " | ".join(map(_escaped, (_name(row), *_marked(row)))) + " |" for row in rows
+        ]
+        lines.append("")
+    return "\n".join([*lines, *(f"- {_escaped(line)}" for line in _lines(report))]) + "\n"
+
+
+def gate_json(report: GateReport) -> str:
+    """One object: verdict, exit status, rules, notes; what is undefined is null."""
+    record = as_gate_record(report)
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def gate_junit(report: GateReport) -> str:
+    """A test case for each rule and condition; what could not be judged is an error."""
+    suite = ElementTree.Element(
+        "testsuite",
+        name="casewise gate",
+        tests=str(len(report.rows)),
+        failures=str(report.count(GateVerdict.FAIL)),
+        errors=str(report.count(GateVerdict.UNDECIDED)),
+        skipped="0",
+    )
+    for row in report.rows:
+        name = _printable(f"rule {row.rule.number}: {_name(row)} {_wanted(row)}")
+        case = ElementTree.SubElement(suite, "testcase", classname=_printable(row.run), name=name)
+        said = _printable(_sentence(row))
+        if row.verdict is GateVerdict.FAIL:
+            ElementTree.SubElement(case, "failure", message=said, type="fail").text = said
+        elif row.verdict is GateVerdict.UNDECIDED:
+            said = _printable(f"{_sentence(row)} {_doubt(row)}")
+            ElementTree.SubElement(case, "error", message=said, type="undecided").text = said
+        else:
+            ElementTree.SubElement(case, "system-out").text = said
+    if report.notes:
+        ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(report.notes))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    text: str = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _heading(report: GateReport) -> str:
+    counts = {verdict: report.count(verdict) for verdict in GateVerdict}
+    words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
+    return f"Gate: {report.verdict} ({words})"
+
+
+def _run(row: GateRow) -> str:
+    return row.run
+
+
+def _name(row: GateRow) -> str:
+    chosen = [
+        f"{column} {' or '.join(str(value) for value in values)}"
+        for column, values in row.rule.where
+        if column in ("category", "intended")
+    ]
+    name = row.rule.measure.name
+    return f"{name} ({', '.join(chosen)})" if chosen else name
+
+
+def _wanted(row: GateRow) -> str:
+    worse = " worse" if row.rule.compares else ""
+    return f"{_WANTED[row.rule.demand]} {_limit(row.rule.limit)}{worse}"
+
+
+def _limit(value: float) -> str:
+    """A limit as it is written in the file."""
+    return f"{value:g}".replace("0.", ".", 1) if abs(value) < 1 and value else f"{value:g}"
+
+
+def _cells(row: GateRow) -> list[str]:
+    bounds = f"{number(row.low)} to {number(row.high)}" if row.low == row.low else ""
+    change = _signed(row.change) if row.rule.compares else ""
+    return [_wanted(row), number(row.value), change, bounds, str(row.verdict)]
+
+
+def _marked(row: GateRow) -> list[str]:
+    *cells, verdict = _cells(row)
+    return [*cells, verdict if row.verdict is GateVerdict.PASS else f"**{verdict}**"]
+
+
+def _signed(value: float) -> str:
+    shown = number(value)
+    return f"+{shown}" if value > 0 else shown
+
+
+def _lines(report: GateReport) -> list[str]:
+    """What must be said beside the table, a line each."""
+    lines = [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
+    undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
+    lines += [f"{_name(row)} {_wanted(row)}: undecided. {_doubt(row)}" for row in undecided]
+    for row in report.rows:
+        if row.against is not None:
+            lines.append(f"{row.run} is held against the baseline's {row.against}.")
+        if row.coverage < 1:
+            lines.append(
+                f"{row.run}: {number(row.coverage)} of the answers were read; the others "
+                "are left out of every measure but coverage."
+            )
+        if row.left_out:
+            lines.append(
+                f"{row.run}: {row.n} judgements of either run are compared; {row.left_out} of both "
+                "have no answered, labelled counterpart."
+            )
+    labels = " and ".join(dict.fromkeys(str(row.labels) for row in report.rows))
+    return list(dict.fromkeys([*lines, *report.notes, f"Labels: {labels}."]))
+
+
+def _bounds_line(rows: Sequence[GateRow]) -> str:
+    levels = {row.rule.confidence for row in rows if row.low == row.low}
+    level = f"{100 * (levels.pop() or 0):g} %" if len(levels) == 1 else "its rule's confidence"
+    return f"Bounds: one-sided, each at {level}; of the change where there is one."
+
+
+def _sentence(row: GateRow) -> str:
+    """A row in words."""
+    wanted, value, change, bounds, verdict = _cells(row)
+    figures = [f"value {value}"]
+    if row.rule.compares:
+        figures.append(f"baseline {number(row.baseline)}, change {change}")
+    if bounds:
+        level = f"{100 * (row.rule.confidence or 0):g} %"
+        figures.append(f"one-sided {level} bounds {bounds}")
+    return f"{_name(row)}, {wanted}: {verdict}; {', '.join(figures)}; {row.n} judgements."
+
+
+def _doubt(row: GateRow) -> str:
+    """Why a rule is undecided, and what would decide it."""
+    if not row.queries:
+        return "Nothing counts in it: no answer to such a case was read."
+    needed = row.needed
+    here = f"{row.queries} queries ({row.n} cases) count here"
+    if needed is None:
+        return f"No number of cases that can be told from these would decide it; {here}."
+    tries = f"in {100 * needed.power:.0f} of 100 tries"
+    size = f"{needed.queries} queries ({needed.cases} cases)"
+    if needed.equal:
+        return f"An equal model passes {tries} with {size}; {here}."
+    outcome = "pass" if needed.passes else "fail"
+    return f"If what was seen is true, {size} would {outcome} it {tries}; {here}."
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+_CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _printable(text: str) -> str:
+    """Text without what XML 1.0 can't hold."""
+    return _CONTROL.sub("\ufffd", text)

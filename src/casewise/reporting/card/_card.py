@@ -1,0 +1,189 @@
+"""The evaluation card: what was run, on what, what came out, and what that can't say."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import casewise
+from casewise.analysis import (
+    DataFacts,
+    EvaluationFacts,
+    LeftOut,
+    Overview,
+    Reason,
+    Usage,
+    Voters,
+    plural,
+)
+from casewise.cases import LabelRule
+from casewise.reporting._scores import number
+from casewise.reporting.card._markdown import Table, escape
+from casewise.reporting.card._repeat import repeating
+from casewise.reporting.card._results import (
+    acting_table,
+    context_table,
+    cost_table,
+    coverage_table,
+    judging_table,
+    rename,
+    reply_table,
+)
+from casewise.reporting.card._runs import NOT_RECORDED, run_tables
+from casewise.reporting.page._sentences import verdict_sentences
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+NAMED_CATEGORIES = 12
+"""So many categories are named; more are counted."""
+
+
+def evaluation_card(overview: Overview, facts: EvaluationFacts) -> str:
+    """A card in Markdown, the same for the same inputs, without any text of a case or an answer.
+
+    Args:
+        overview: The scores.
+        facts: What was run, and how; gathered for the same judgements.
+    """
+    text = _template().render(
+        **_heading(overview, facts),
+        **_truth(overview, facts),
+        **_results(overview, facts),
+        **repeating(facts),
+        tables=run_tables(facts.runs),
+        runs=facts.runs,
+        version=casewise.__version__,
+        seed=facts.seed,
+        left_out=facts.left_out,
+        notes=facts.notes,
+        limits=facts.limits,
+    )
+    return text.strip() + "\n"
+
+
+def _heading(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
+    shown = _names(facts)
+    return {
+        "models": list(dict.fromkeys(shown.values())),
+        "names": list(dict.fromkeys(one.name for one in facts.data if one.name)),
+        "verdicts": [
+            (heading, [rename(sentence, shown) for sentence in sentences])
+            for heading, sentences in verdict_sentences(overview)
+        ],
+    }
+
+
+def _names(facts: EvaluationFacts) -> dict[str, str]:
+    """How each model is shown."""
+    return {str(run.condition["model"]): run.model for run in facts.runs}
+
+
+def _truth(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
+    """What answers were held against."""
+    acted = [score for score in overview.scores if score.acts]
+    meant = all(score.labels is LabelRule.INTENDED for score in acted)
+    return {
+        "data": _data_table(facts.data),
+        "rules": [rule for rule in LabelRule if any(one.labels is rule for one in overview.scores)],
+        "ties": facts.scoring.ties,
+        "policy": facts.scoring.unparsed,
+        "partial": number(facts.scoring.partial_weight, 1),
+        "allowed": "was meant to be" if meant else "people call",
+        "people": _people(facts.voters),
+        "categories": list(dict.fromkeys(_categories(one) for one in facts.data)),
+    }
+
+
+def _results(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
+    numbered = [
+        (place, run, score)
+        for place, (run, score) in enumerate(zip(facts.runs, overview.scores, strict=True), 1)
+    ]
+    judged = [one for one in numbered if not one[2].acts]
+    acted = [one for one in numbered if one[2].acts]
+    usages = overview.usages
+    return {
+        "judging": judging_table(judged, overview.report, _names(facts)) if judged else None,
+        "contexts": context_table(judged),
+        "acting": acting_table(acted) if acted else None,
+        "replies": reply_table(acted),
+        "coverage": coverage_table(numbered),
+        "costs": cost_table(numbered, usages) if any(map(_is_known, usages)) else None,
+        "no_dollars": any(one.cost_usd is None for one in usages),
+    }
+
+
+@cache
+def _template() -> "Template":
+    # Only a card needs it.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    room = Environment(
+        loader=PackageLoader("casewise.reporting", "card"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    room.filters |= {
+        "md": escape,
+        "number": number,
+        "plus_one": lambda place: str(place + 1),
+        "reasons": _reasons,
+    }
+    return room.get_template("card.md.j2")
+
+
+def _is_known(one: Usage) -> bool:
+    return one.latency_s is not None or one.known > 0
+
+
+def _data_table(data: Sequence[DataFacts]) -> Table:
+    rows = [
+        [
+            one.name or NOT_RECORDED,
+            one.hash,
+            NOT_RECORDED if one.size is None else str(one.size),
+            str(one.cases),
+            str(one.queries),
+            str(len(one.categories)),
+            *(str(one.intended.get(side, 0)) for side in ("safe", "unsafe")),
+            str(one.voted),
+            str(one.published),
+        ]
+        for one in data
+    ]
+    heads = ["data set", "hash", "cases in it", "cases judged", "queries", "categories"]
+    heads += ["intended safe", "intended unsafe", "cases with votes", "published rates"]
+    return Table(heads, rows, 2)
+
+
+def _people(one: Voters) -> str:
+    people = str(one.most) if one.fewest == one.most else f"{one.fewest} to {one.most}"
+    voted = f"{people} people a case, {plural(one.votes, 'vote')} on {plural(one.cases, 'case')}"
+    return voted if one.cases else ""
+
+
+def _categories(one: DataFacts) -> str:
+    names = one.categories
+    if len(names) > NAMED_CATEGORIES:
+        return f"{len(names)}; the first by name is {names[0]}, the last {names[-1]}"
+    return ", ".join(names) or "none"
+
+
+def _reasons(one: LeftOut) -> str:
+    """What a run left out, and why."""
+    parts = []
+    if one.not_asked:
+        why = {
+            Reason.LIMIT: "only the first were asked",
+            Reason.CHANGE: "the change means nothing for them",
+            Reason.UNKNOWN: "why is not recorded",
+        }[one.reason]
+        parts.append(f"{plural(one.not_asked, 'case')} of the data set not asked ({why})")
+    if one.unlabelled:
+        parts.append(f"{plural(one.unlabelled, 'judgement')} without a label under the rule")
+    if one.unread:
+        statuses = ", ".join(f"{count} {name}" for name, count in one.unread.items())
+        parts.append(f"answers that were not read: {statuses}")
+    return "; ".join(parts)

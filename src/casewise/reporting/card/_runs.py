@@ -1,0 +1,164 @@
+"""What was run: a table a condition, and one of what all of them share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from casewise.analysis import RunFacts, RunRecord, plural
+from casewise.reporting.card._markdown import Table
+
+NOT_RECORDED = "not recorded"
+NONE = "none"
+
+_HEADS = ("", "")
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top-p",
+    "top_k": "top-k",
+    "max_tokens": "tokens at most",
+    "seed": "the provider's seed",
+}
+_OF_EVERY_RUN = ("Model", "Protocol", "Delivery", "Context", "Variation", "Judgements")
+"""Lines that stand in every table, though they be the same in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """The tables of what was run."""
+
+    common: Table | None
+    """What all runs share; None of a single one."""
+    runs: Sequence[Table]
+
+
+def run_tables(runs: Sequence[RunFacts]) -> RunTables:
+    """A table for each run; lines that are the same in all stand once, apart."""
+    lines = [_lines(one) for one in runs]
+    if len(runs) < 2:
+        return RunTables(None, [_table(one) for one in lines])
+    shared = {
+        name: value
+        for name, value in lines[0].items()
+        if name not in _OF_EVERY_RUN and all(one.get(name) == value for one in lines)
+    }
+    tables = [_table({k: v for k, v in one.items() if k not in shared}) for one in lines]
+    return RunTables(_table(shared), tables)
+
+
+def _table(lines: Mapping[str, str]) -> Table:
+    return Table(_HEADS, list(lines.items()), 2)
+
+
+def _lines(run: RunFacts) -> dict[str, str]:
+    condition = run.condition
+
+    def said(field: Callable[[RunRecord], object]) -> str:
+        return _said(run, field)
+
+    lines = {
+        "Model": run.model,
+        "Model's arguments": said(_arguments),
+        "Protocol": str(condition["protocol"] or NOT_RECORDED),
+        "Delivery": str(condition["delivery"] or NOT_RECORDED),
+        "Context": _context(run),
+        "Variation": _variation(run),
+    }
+    if card := _part(run, "card="):
+        lines["Deployment card"] = card
+    lines |= {
+        "Prompt": str(condition["prompt_version"] or NOT_RECORDED),
+        "Sampling": _part(run, "") or NOT_RECORDED,
+        "Settings": said(_settings),
+        "Requests a case": said(lambda one: one.samples),
+        "Epochs": str(run.epochs),
+        "Seed": said(_seed),
+    }
+    if run.graded_by or condition["protocol"] == "respond":
+        lines["Graded by"] = _graders(run)
+        lines["Grader's version"] = said(lambda one: one.grader_version)
+    return lines | {
+        "Data set": said(lambda one: one.data),
+        "Data set's hash": str(condition["dataset_hash"] or NOT_RECORDED),
+        "Judgements": _judgements(run),
+        "Samples done": said(lambda one: f"{_or(one.done)} of {_or(one.total)}"),
+        "Status": said(lambda one: one.status),
+        "Started": said(lambda one: one.started),
+        "Completed": said(lambda one: one.completed),
+        "casewise": said(lambda one: one.casewise),
+        "Inspect": said(lambda one: one.inspect),
+        "Task": said(lambda one: one.task),
+    }
+
+
+def _judgements(run: RunFacts) -> str:
+    on = [plural(run.cases, "case")] if run.cases else []
+    on += [plural(run.turns, "turn") + " of a conversation"] if run.turns else []
+    return f"{run.judgements} on {' and '.join(on)} ({plural(run.queries, 'query')})"
+
+
+def _said(run: RunFacts, field: Callable[[RunRecord], object]) -> str:
+    """What the logs of a run say, each thing once."""
+    found = dict.fromkeys(_or(field(one)) for one in run.records)
+    return "; ".join(found) or NOT_RECORDED
+
+
+def _or(value: object) -> str:
+    return NOT_RECORDED if value is None else str(value)
+
+
+def _arguments(record: RunRecord) -> str | None:
+    if record.redacted:
+        return None
+    parts = [*record.model_args, *(f"{name} (value withheld)" for name in record.hidden_args)]
+    parts += ["an address of its own (withheld)"] if record.own_address else []
+    return ", ".join(parts) or NONE
+
+
+def _context(run: RunFacts) -> str:
+    if removed := run.condition["ablation"]:
+        return f"without {removed.replace(',', ', ')}"
+    if swapped := _part(run, "swap="):
+        return f"{swapped} taken from the twin"
+    return NONE if run.condition["delivery"] == "none" else "whole"
+
+
+def _variation(run: RunFacts) -> str:
+    name = _part(run, "vary=")
+    if name is None:
+        return NONE
+    versions = _said(run, lambda one: one.variation_version)
+    return f"{name.partition(',')[0]} (version {versions})"
+
+
+def _part(run: RunFacts, prefix: str) -> str | None:
+    """A part of the variant; the first, without a prefix, says how answers were drawn."""
+    parts = [part for part in str(run.condition["variant"] or "").split(";") if part]
+    if not prefix:
+        return next((part for part in parts if "=" not in part), None)
+    return next((part.removeprefix(prefix) for part in parts if part.startswith(prefix)), None)
+
+
+def _settings(record: RunRecord) -> str | None:
+    shown = [
+        f"{words} {_figure(value)}"
+        for name, words in _SETTINGS.items()
+        if (value := record.settings.get(name)) is not None
+    ]
+    return ", ".join(shown) or None
+
+
+def _figure(value: float) -> str:
+    text = f"{value:g}"
+    return text.removeprefix("0") if text.startswith("0.") else text
+
+
+def _seed(record: RunRecord) -> str:
+    if "variation" in record.asked:
+        return str(record.asked.get("seed", NOT_RECORDED))
+    drawn = record.settings.get("temperature", 1) > 0 and "seed" not in record.settings
+    return "none: the provider draws" if drawn else "none needed"
+
+
+def _graders(run: RunFacts) -> str:
+    names = {"rules": "the offline rules", "provider": "the provider's own signal"}
+    counted = [f"{names.get(name, name)} ({count})" for name, count in run.graded_by.items()]
+    return ", ".join(counted) or NOT_RECORDED

@@ -1,0 +1,112 @@
+"""Two runs, subtracted: what changed, and is it more than noise?"""
+
+from typing import Any
+
+import altair as alt
+
+from casewise.analysis import Comparison, Estimate, Overview, right_after
+from casewise.reporting.page._draw import (
+    BLUE,
+    GREY,
+    ROWS,
+    VERMILLION,
+    choose,
+    colours,
+    finish,
+    rows_height,
+    tips,
+)
+from casewise.reporting.page._rows import known, spread
+from casewise.reporting.page._section import Column, Section
+
+_NOISE = "within noise"
+_MORE = "more than noise (p < .05, Holm)"
+
+
+def comparisons(overview: Overview) -> Section:
+    """Every measure's difference, and the quadrants'."""
+    found = overview.comparisons
+    pairs = [f"{one.b} minus {one.a}" for one in found]
+    rows = [row for name, one in zip(pairs, found, strict=True) for row in _rows(name, one)]
+    rows = [row for row in rows if row["difference"] is not None]
+    base = alt.Chart(ROWS).transform_filter("datum.pair === chosen")
+    palette = {_MORE: VERMILLION, _NOISE: BLUE}
+    y = alt.Y("measure:N", sort=None, title=None, axis=alt.Axis(labelLimit=200))
+    zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.X(datum=0))
+    bars = (
+        base.transform_filter("isValid(datum.difference_low)")
+        .mark_rule(strokeWidth=2)
+        .encode(
+            alt.X("difference_low:Q"),
+            y,
+            x2="difference_high:Q",
+            color=colours("verdict", palette),
+        )
+    )
+    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
+        alt.X("difference:Q", title="second minus first", axis=alt.Axis(format="+.2f")),
+        y,
+        colours("verdict", palette),
+        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=list(palette))),
+        tooltip=tips({"measure:N": "measure", "difference": "difference", "p": "p (Holm)"}),
+    )
+    measures = {row["measure"] for row in rows}
+    chart = alt.layer(zero, bars, dots).add_params(choose(pairs, "pair"))
+    surely = sum(row["verdict"] == _MORE for row in rows)
+    return Section(
+        "comparisons",
+        _title(overview),
+        "Differences over the cases that both answered, with 95 % intervals clustered by query; "
+        "p-values are adjusted over the pairs of runs, not over the measures: of twenty measures "
+        "one is expected beyond .05 by chance.",
+        (
+            Column("pair", "runs", "text"),
+            Column("measure", "measure", "text"),
+            Column("n", "cases", "count"),
+            Column("first", "first"),
+            Column("second", "second"),
+            Column("difference", "difference"),
+            Column("difference_low", "95 % from"),
+            Column("difference_high", "to"),
+            Column("p", "p (Holm)"),
+        ),
+        rows,
+        finish(chart, rows_height(list(measures), 40)),
+        f"{surely} of {len(rows)} differences are more than noise.",
+    )
+
+
+def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:
+    first, second = (score.measures for score in one.scores)
+    measured = [
+        _row(pair, part.metric.replace("_", " "), one.n, part.first, part.second)
+        | _verdict(part.difference, part.p_holm)
+        for part in one.differences
+    ]
+    return measured + [
+        _row(pair, f"pairs: {name.replace('_', ' ')}", one.n, first[name], second[name])
+        | _verdict(change, change.p)
+        for name, change in one.quadrants.items()
+    ]
+
+
+def _row(pair: str, measure: str, n: int, first: Estimate, second: Estimate) -> dict[str, Any]:
+    ends = {"first": known(first.value), "second": known(second.value)}
+    return {"pair": pair, "measure": measure, "n": n} | ends
+
+
+def _verdict(difference: Estimate, p: float) -> dict[str, Any]:
+    said = {"p": known(p), "verdict": _MORE if p < 0.05 else _NOISE}
+    return spread("difference", difference) | said
+
+
+def _title(overview: Overview) -> str:
+    """How many cases changed, for the better and for the worse."""
+    if len(overview.comparisons) > 1:
+        return f"What changed between {len(overview.comparisons)} pairs of runs"
+    (one,) = overview.comparisons
+    after = [right_after(change) for change in one.changed]
+    return (
+        f"What changed: {len(after)} of {one.n} answers, {after.count(True)} for the better and "
+        f"{after.count(False)} for the worse"
+    )

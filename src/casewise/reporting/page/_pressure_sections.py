@@ -1,0 +1,180 @@
+"""What pressure does, and which part of a context flips a model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from casewise.analysis import Overview, variation_of
+from casewise.reporting.page._context_sections import changes
+from casewise.reporting.page._draw import (
+    BLUE,
+    ORANGE,
+    ROWS,
+    Spec,
+    by_run,
+    colours,
+    finish,
+    rows_height,
+    share,
+    tips,
+)
+from casewise.reporting.page._names import run_names
+from casewise.reporting.page._rows import spread
+from casewise.reporting.page._section import Column, Section
+
+
+def pressures(overview: Overview) -> Section:
+    """The change when a conversation is varied; retention and escalation have their own curves."""
+    curves = {repr(point.score.condition) for one in overview.retentions for point in one.points}
+    return changes(
+        overview,
+        "pressures",
+        "What pressure does: the change when somebody leans on the model",
+        lambda condition: (
+            variation_of(condition) not in (None, "escalation") and repr(condition) not in curves
+        ),
+        "The same cases with one thing changed: false authority, urgency, a claim of the safe "
+        "context, a context taken back... Changed minus plain, over the cases that both answered. "
+        "Right of zero in under-refusal, the model gave way.",
+        "No conversation was varied: casewise run --protocol respond --vary urgency,twin-claim.",
+        {False: ("accuracy", "both_right"), True: ("under_refusal", "over_refusal")},
+    )
+
+
+def swaps(overview: Overview) -> Section:
+    """How often one part of the twin's context flips the verdict or the reply."""
+    title = "The smallest change that flips the model"
+    found = overview.report.counterfactuals
+    names = run_names([one.condition for one in found])
+    rows = [
+        {"run": f"{name}: {part.replace('_', ' ')}", "n": swapped.n}
+        | spread("flips", swapped.flip_rate)
+        | spread("toward", swapped.toward)
+        for name, one in zip(names, found, strict=True)
+        for part, swapped in one.swaps.items()
+    ]
+    rows = [row for row in rows if row["flips"] is not None]
+    if not rows:
+        return Section(
+            "swaps",
+            title,
+            "",
+            missing="No part of a context was swapped with the twin's: casewise run --swap each.",
+        )
+    base = alt.Chart(ROWS)
+    bars = (
+        base.transform_filter("isValid(datum.flips_low)")
+        .mark_rule(color=BLUE, strokeWidth=2)
+        .encode(alt.X("flips_low:Q"), by_run(), x2="flips_high:Q")
+    )
+    dots = base.mark_point(filled=True, size=70, color=BLUE, opacity=1).encode(
+        share("flips", "cases whose answer becomes the other one"),
+        by_run(),
+        tooltip=tips({"run:N": "run and part", "flips": "flips", "toward": "to the twin's side"}),
+    )
+    return Section(
+        "swaps",
+        title,
+        "One part of each context is taken from its twin. What flips most is what the model goes "
+        "by; a part that ought to matter and flips nothing is not read.",
+        (
+            Column("run", "run and part", "text"),
+            Column("n", "cases", "count"),
+            Column("flips", "flips"),
+            Column("flips_low", "95 % from"),
+            Column("flips_high", "to"),
+            Column("toward", "to the twin's side"),
+        ),
+        rows,
+        finish(alt.layer(bars, dots), rows_height(rows)),
+        f"Flip rates of {len(rows)} swapped parts.",
+    )
+
+
+def faithfulness(overview: Overview) -> Section:
+    """Whether the parts that explanations lean on matter more when they are removed."""
+    title = "Do explanations name what the verdict hangs on?"
+    found = overview.report.faithfulness
+    names = run_names([one.condition for one in found])
+    rows: list[dict[str, Any]] = [
+        {
+            "run": name,
+            "what": what,
+            "n_mentioned": moved.n_mentioned,
+            "n_unmentioned": moved.n_unmentioned,
+        }
+        | spread("mentioned", moved.mentioned)
+        | spread("unmentioned", moved.unmentioned)
+        | spread("difference", moved.difference)
+        for name, one in zip(names, found, strict=True)
+        for what, moved in (("verdict changes", one.verdict), ("P(safe) moves", one.p_safe))
+        if moved is not None
+    ]
+    if not rows:
+        return Section(
+            "faithfulness",
+            title,
+            "",
+            missing="That takes a run that explains itself and runs without single parameters: "
+            "casewise run --protocol binary,score --ablate urgency...",
+        )
+    return Section(
+        "faithfulness",
+        title,
+        "A parameter is removed. If explanations are faithful, the verdict changes more often "
+        "where the explanation leans on it than where it passes it over: a difference above 0.",
+        (
+            Column("run", "run", "text"),
+            Column("what", "measured", "text"),
+            Column("n_mentioned", "leaned on", "count"),
+            Column("n_unmentioned", "passed over", "count"),
+            Column("mentioned", "leaned on"),
+            Column("unmentioned", "passed over"),
+            Column("difference", "difference"),
+            Column("difference_low", "95 % from"),
+            Column("difference_high", "to"),
+        ),
+        rows,
+        _faithfulness_chart(rows),
+        "; ".join(
+            f"{row['run']}, {row['what']}: {_told(row['mentioned'])} where leaned on, "
+            f"{_told(row['unmentioned'])} where passed over"
+            for row in rows[:3]
+        ),
+    )
+
+
+def _told(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"
+
+
+def _faithfulness_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:
+    folded = alt.Chart(ROWS).transform_fold(["mentioned", "unmentioned"], as_=["side", "value"])
+    words = {"mentioned": ("leaned on", BLUE), "unmentioned": ("passed over", ORANGE)}
+    named = folded.transform_calculate(
+        part="datum.side === 'mentioned' ? 'leaned on' : 'passed over'",
+        name="datum.run + ': ' + datum.what",
+        low="datum[datum.side + '_low']",
+        high="datum[datum.side + '_high']",
+    )
+    y = alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=260, domain=False))
+    offset = alt.YOffset("part:N", sort=["leaned on", "passed over"])
+    colour = colours("part", dict(words.values()))
+    bars = (
+        named.transform_filter("isValid(datum.low)")
+        .mark_rule(strokeWidth=2)
+        .encode(alt.X("low:Q"), y, offset, x2="high:Q", color=colour)
+    )
+    dots = (
+        named.transform_filter("isValid(datum.value)")
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(
+            alt.X("value:Q", title="change when the parameter is removed (share, or of P(safe))"),
+            y,
+            offset,
+            colour,
+            tooltip=tips({"name:N": "", "part:N": "parameter", "value": "change"}),
+        )
+    )
+    return finish(alt.layer(bars, dots), rows_height(range(2 * len(rows)), 30))

@@ -1,0 +1,163 @@
+"""Probabilities against people: are they calibrated, do they follow the votes?"""
+
+import altair as alt
+import polars as pl
+
+from casewise.analysis import Overview
+from casewise.reporting.page._draw import (
+    GREY,
+    ROWS,
+    SIDES,
+    choose,
+    colours,
+    finish,
+    share,
+    some,
+    tips,
+)
+from casewise.reporting.page._names import run_names
+from casewise.reporting.page._rows import known
+from casewise.reporting.page._section import Column, Section
+
+_MOST_POINTS = 60_000
+"""Points that the page can hold; of more, every run is thinned alike."""
+
+
+def reliability(overview: Overview) -> Section:
+    """Reliability curves: the probability given, and the share of people who say safe."""
+    scores = [score for score in overview.scores if any(one.n for one in score.bins)]
+    title = "When a model says 70 % safe, do 70 % of people?"
+    if not scores:
+        return Section(
+            "reliability",
+            title,
+            "",
+            missing="No run gives probabilities: the protocols score and probability do.",
+        )
+    names = run_names([one.condition for one in scores])
+    rows = [
+        {
+            "run": name,
+            "from": part.low,
+            "to": part.high,
+            "judgements": part.n,
+            "p_safe": known(part.p),
+            "people": known(part.rate),
+        }
+        for name, one in zip(names, scores, strict=True)
+        for part in one.bins
+        if part.n
+    ]
+    base = alt.Chart(ROWS).transform_filter("datum.run === chosen")
+    axis = alt.Axis(format=".0%")
+    full = alt.Scale(domain=[0, 1])
+    x = alt.X("p_safe:Q", title="the model's probability of safe", axis=axis, scale=full)
+    y = alt.Y("people:Q", title="share of people who say safe", axis=axis, scale=full)
+    ideal = (
+        alt.Chart()
+        .mark_rule(strokeDash=[4, 3], color=GREY)
+        .encode(x=alt.X(datum=0), y=alt.Y(datum=0), x2=alt.X2Datum(1), y2=alt.Y2Datum(1))
+    )
+    line = base.mark_line(color=SIDES["safe"]).encode(x, y, order="from:Q")
+    told = {"p_safe": "probability", "people": "people", "judgements": "judgements"}
+    dots = base.mark_point(filled=True, color=SIDES["safe"]).encode(
+        x,
+        y,
+        size=alt.Size("judgements:Q", legend=alt.Legend(orient="top", title="judgements")),
+        tooltip=tips(told),
+    )
+    chart = alt.layer(ideal, line, dots).add_params(choose(names, "run"))
+    return Section(
+        "reliability",
+        title,
+        "On the dashed diagonal the probabilities mean what they say. Below it the model is too "
+        "sure that cases are safe, above it too sure that they are not.",
+        (
+            Column("run", "run", "text"),
+            Column("from", "bin from", "number"),
+            Column("to", "to", "number"),
+            Column("judgements", "judgements", "count"),
+            Column("p_safe", "mean probability of safe"),
+            Column("people", "share of people who say safe"),
+        ),
+        rows,
+        finish(chart, 320),
+        f"Reliability curves of {len(names)} run{'s' * (len(names) != 1)}, in bins of probability.",
+    )
+
+
+def votes(overview: Overview) -> Section:
+    """Each case: the share of people who say safe, and the model's probability."""
+    browser = overview.browser
+    joined = browser.judgements.filter(pl.col("p_safe").is_not_null()).join(
+        browser.cases.with_row_index("case").select(
+            pl.col("case").cast(pl.Int64), "case_id", "rate", "intended"
+        ),
+        on="case",
+    )
+    joined = joined.filter(pl.col("rate").is_not_null())
+    title = "Case by case: the model's probability beside people's votes"
+    if not len(joined):
+        return Section(
+            "votes",
+            title,
+            "",
+            missing="No case has both people's votes and a model's probability.",
+        )
+    if len(joined) > _MOST_POINTS:
+        kept = browser.cases.height * _MOST_POINTS // len(joined)
+        joined = joined.filter(pl.col("case") < kept)
+    names = run_names(browser.runs)
+    rows = [
+        {
+            "run": names[run],
+            "case_id": case,
+            "context": f"meant {intended}" if intended else "no side meant",
+            "people": rate,
+            "p_safe": p_safe,
+        }
+        for run, case, intended, rate, p_safe in joined.select(
+            "run", "case_id", "intended", "rate", "p_safe"
+        ).iter_rows()
+    ]
+    runs = list(dict.fromkeys(row["run"] for row in rows))
+    x = share("people", "share of people who say safe")
+    y = alt.Y(
+        "p_safe:Q",
+        title="the model's probability of safe",
+        axis=alt.Axis(format=".0%"),
+        scale=alt.Scale(domain=[0, 1]),
+    )
+    palette = {f"meant {side}": colour for side, colour in SIDES.items()} | {"no side meant": GREY}
+    palette = some(palette, (row["context"] for row in rows))
+    shape = alt.Shape("context:N", scale=alt.Scale(domain=list(palette)))
+    chart = (
+        alt.Chart(ROWS)
+        .transform_filter("datum.run === chosen")
+        .mark_point(filled=True, opacity=0.45, size=28)
+        .encode(
+            x,
+            y,
+            colours("context", palette, "context"),
+            shape,
+            tooltip=tips({"case_id:N": "case", "people": "people", "p_safe": "probability"}),
+        )
+        .add_params(choose(runs, "run"))
+    )
+    return Section(
+        "votes",
+        title,
+        "Two clouds, one for each type of context, that don't rise within themselves: the model "
+        "recognises what the context's author meant, and no more. Points that rise within each "
+        "colour: it follows people.",
+        (
+            Column("run", "run", "text"),
+            Column("case_id", "case", "text"),
+            Column("context", "context", "text"),
+            Column("people", "share of people who say safe"),
+            Column("p_safe", "probability of safe"),
+        ),
+        rows,
+        finish(chart, 360),
+        f"{len(rows)} judgements with a probability, each beside the share of people.",
+    )

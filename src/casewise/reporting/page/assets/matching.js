@@ -1,0 +1,91 @@
+/** Cases and judgements as objects, and which cases the filters let through. */
+
+/** Less agreement than this among people is disagreement, as the label rule consensus has it. */
+const AGREED = 0.75;
+
+/** Columns to rows; a coded column holds its words once. */
+function rowsOf(columns) {
+  const names = Object.keys(columns);
+  const read = names.map((name) => reader(columns[name]));
+  const length = names.length ? lengthOf(columns[names[0]]) : 0;
+  return Array.from({ length }, (_, at) =>
+    Object.fromEntries(names.map((name, place) => [name, read[place](at)])));
+}
+
+const reader = (column) => (Array.isArray(column)
+  ? (at) => column[at]
+  : (at) => column.words[column.places[at]] ?? null);
+const lengthOf = (column) => (Array.isArray(column) ? column : column.places).length;
+
+/** Cases with their judgements, their place and their query's other cases. */
+function layOut(payload) {
+  const cases = rowsOf(payload.cases);
+  const queries = new Map();
+  cases.forEach((one, place) => {
+    Object.assign(one, { place, judgements: [], category: one.category ?? "–" });
+    const query = one.query_id ?? `case ${one.case_id}`;
+    queries.set(query, [...(queries.get(query) ?? []), one]);
+    one.pair = query;
+  });
+  for (const one of cases) one.pair = queries.get(one.pair);
+  for (const one of rowsOf(payload.judgements)) {
+    one.outcome = outcomeOf(one);
+    cases[one.case].judgements.push(one);
+  }
+  return cases;
+}
+
+/** What became of an answer: right, wrong, partly (right), unread, or unlabelled. */
+function outcomeOf({ said, right }) {
+  if (said === null) return "unread";
+  if (right === null) return "unlabelled";
+  return { 0: "wrong", 1: "right" }[right] ?? "partly";
+}
+
+/** Whether runs disagree on a case: some are right where others are not; on ties, by word. */
+function runsDisagree({ judgements, label }, runs) {
+  const read = judgements.filter((one) => one.said !== null);
+  const tied = label === null || label === 0.5;
+  const voices = (acts) => new Set(read.filter((one) => runs[one.run].acts === acts)
+    .map((one) => one.said));
+  if (tied) return voices(true).size > 1 || voices(false).size > 1;
+  return new Set(read.map((one) => one.right)).size > 1;
+}
+
+/** Whether most of the answers that were read are against the label. */
+function againstLabel(judgements) {
+  const marks = judgements.map((one) => one.right).filter((right) => right !== null);
+  return marks.length > 0 && marks.reduce((sum, one) => sum + one, 0) / marks.length < 0.5;
+}
+
+/** The share of people who call a case safe; null without people. */
+function safeShare({ votes_safe: safe, votes_unsafe: unsafe, published_safe_rate: rate }) {
+  return safe === null || safe + unsafe === 0 ? rate : safe / (safe + unsafe);
+}
+
+function peopleDisagree(one) {
+  const share = safeShare(one);
+  return share !== null && Math.max(share, 1 - share) < AGREED;
+}
+
+/** Which cases pass: each chosen thing must hold, those of answers of one and the same answer. */
+function matching(cases, runs, chosen) {
+  const words = chosen.words.toLowerCase().split(/\s+/).filter(Boolean);
+  const ofRun = (one) => chosen.run === "" || one.run === Number(chosen.run);
+  const fits = (one) => ofRun(one)
+    && (chosen.outcome === "" || one.outcome === chosen.outcome)
+    && (chosen.quadrant === "" || one.quadrant === chosen.quadrant);
+  const disagrees = {
+    "": () => true,
+    runs: (one) => runsDisagree(one, runs),
+    label: (one) => againstLabel(one.judgements.filter(ofRun)),
+    people: peopleDisagree,
+  }[chosen.disagreement];
+  return cases.filter((one) => (chosen.category === "" || one.category === chosen.category)
+    && one.judgements.some(fits)
+    && disagrees(one)
+    && words.every((word) => searchText(one, chosen.texts).includes(word)));
+}
+
+const searchText = (one, texts) =>
+  [one.case_id, one.category, texts ? one.query ?? "" : ""].join("\n").toLowerCase();

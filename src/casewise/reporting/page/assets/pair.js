@@ -1,0 +1,181 @@
+/** The cases of one query side by side. */
+
+const isNested = (value) => value !== null && typeof value === "object";
+
+/** Where a value stands among those of the other contexts: the same path, level by level. */
+const inside = (values, key) => values.map((value) => (isNested(value) ? value[key] : undefined));
+
+/** A context as nested lists of terms; what is not the same in `others` is marked. */
+function contextList(context, others) {
+  return make("dl", { className: "context" }, ...Object.entries(context).map(([key, value]) =>
+    contextEntry(spaced(key), value, inside(others, key))));
+}
+
+function contextEntry(name, value, others) {
+  if (isNested(value)) {
+    return make("div", {}, make("dt", {}, name), make("dd", {}, contextList(value, others)));
+  }
+  const differs = others.some((other) => other !== value);
+  const text = String(value ?? "–");
+  const note = differs ? make("span", { className: "unseen" }, " (differs)") : null;
+  const twin = others.length === 1 && typeof others[0] === "string" ? others[0] : "";
+  const pieces = differs ? marked(text, twin) : [text];
+  const className = differs && pieces.length === 1 ? "whole" : "";
+  return make("div", { className: differs ? "differs" : "" },
+    make("dt", {}, name, note), make("dd", { className }, ...pieces));
+}
+
+/** Fewer shared words than this, and a text is another one rather than a changed one. */
+const ALIKE = 0.5;
+const MOST_WORDS = 300;
+
+/** A text that differs: the words that its twin lacks are marked, or all where few are shared. */
+function marked(text, twin) {
+  const [words, others] = [text, twin].map((one) => one.split(/(?<=\s)(?=\S)/));
+  if (Math.max(words.length, others.length) > MOST_WORDS) return [make("mark", {}, text)];
+  const kept = sharedWords(words, others);
+  if (kept.size < ALIKE * Math.max(words.length, others.length)) return [make("mark", {}, text)];
+  return words.map((word, place) => (kept.has(place) ? word : make("mark", {}, word)));
+}
+
+/** The places of the words in the longest common subsequence of two texts. */
+function sharedWords(words, others) {
+  const same = (at, to) => words[at].trim() === others[to].trim();
+  const longest = Array.from({ length: words.length + 1 }, () => Array(others.length + 1).fill(0));
+  for (let at = words.length - 1; at >= 0; at -= 1) {
+    for (let to = others.length - 1; to >= 0; to -= 1) {
+      longest[at][to] = same(at, to)
+        ? longest[at + 1][to + 1] + 1 : Math.max(longest[at + 1][to], longest[at][to + 1]);
+    }
+  }
+  const kept = new Set();
+  for (let at = 0, to = 0; at < words.length && to < others.length;) {
+    if (same(at, to)) {
+      kept.add(at);
+      at += 1;
+      to += 1;
+    } else if (longest[at + 1][to] >= longest[at][to + 1]) at += 1;
+    else to += 1;
+  }
+  return kept;
+}
+
+/** Votes as numbers and a bar; the published share where single votes are unknown. */
+function votesOf(one) {
+  const share = safeShare(one);
+  if (share === null) return make("p", { className: "votes" }, "no votes");
+  const { votes_safe: safe, votes_unsafe: unsafe } = one;
+  const words = safe === null || safe + unsafe === 0
+    ? `${Math.round(share * 100)} % of people say safe`
+    : `${safe} safe, ${unsafe} unsafe`;
+  return make("p", { className: "votes" }, shareBar([["safe", share], ["unsafe", 1 - share]]), words);
+}
+
+/** A bar of shares, for the eyes only: the numbers stand beside it. */
+function shareBar(parts) {
+  const bar = make("span", { className: "bar", ariaHidden: "true" });
+  for (const [name, share] of parts.filter((part) => part[1] > 0)) {
+    const piece = make("span", { className: name });
+    piece.style.flexGrow = share;
+    bar.append(piece);
+  }
+  return bar;
+}
+
+const labelWord = (label) =>
+  (label === null ? "no label" : { 1: "label: safe", 0: "label: unsafe" }[label] ?? "label: a tie");
+
+const OUTCOMES = {
+  right: "✓ right", wrong: "✗ wrong", partly: "½ partly", unread: "not read", unlabelled: "–",
+};
+
+/** The parts that a case or a judgement has texts of, with their lengths. */
+function lengths(one, names) {
+  const known = names.filter((name) => one[`${name}_length`]);
+  return known.map((name) => `${name} ${counted(one[`${name}_length`], "character")}`).join(", ");
+}
+
+/** What a judgement has texts of, in the order in which they are packed. */
+const PARTS = ["answer", "explanation", "error"];
+
+function answerRow(one, runs, texts, several) {
+  const title = several ? `${runs[one.run].name}, sample ${one.epoch}` : runs[one.run].name;
+  const name = make("th", { scope: "row" }, title);
+  if (one.quadrant) name.append(make("span", { className: "aside" }, spaced(one.quadrant)));
+  const told = lengths(one, PARTS);
+  if (!texts && told) name.append(make("span", { className: "aside" }, told));
+  const said = one.said === null ? spaced(one.status) : spaced(one.said);
+  const row = make("tr", {}, name, make("td", {}, said),
+    make("td", { className: "number" }, shown(one.p_safe)),
+    make("td", { className: `outcome ${one.outcome}` }, OUTCOMES[one.outcome]));
+  return texts && told ? [row, textRow(one)] : [row];
+}
+
+function textRow(one) {
+  const texts = PARTS.map((name, place) => [name, one.texts[place]]).filter(([, text]) => text)
+    .map(([name, text]) => [make("h5", {}, name), make("p", { className: "text" }, text)]);
+  const fold = make("details", {}, make("summary", {}, "what it wrote"), ...texts.flat());
+  return make("tr", { className: "wrote" }, make("td", { colSpan: 4 }, fold));
+}
+
+function answersTable({ judgements }, runs, texts) {
+  const heads = [["run"], ["says"], ["P(safe)", "number"], ["by the label"]];
+  const several = judgements.some((one) => one.epoch !== judgements[0].epoch);
+  return make("table", { className: "answers" },
+    make("thead", {}, make("tr", {}, ...heads.map(([head, className = ""]) =>
+      make("th", { scope: "col", className }, head)))),
+    make("tbody", {}, ...judgements.flatMap((one) => answerRow(one, runs, texts, several))));
+}
+
+const parsed = (text) => (text === null || text === undefined ? null : JSON.parse(text));
+
+function historyList(turns) {
+  return make("ol", { className: "history" }, ...turns.map((turn) => make("li", {},
+    make("span", { className: "aside" }, turn.role), make("p", { className: "text" }, turn.content))));
+}
+
+/** The context (and earlier turns) of a case, or how long it is. */
+function caseTexts(one, texts) {
+  if (!texts) {
+    const told = lengths(one, ["context", "history"]);
+    return [make("p", { className: "withheld" }, told ? `Withheld: ${told}.` : "No context is known.")];
+  }
+  const context = parsed(one.context);
+  const others = one.pair.filter((other) => other !== one).map((other) => parsed(other.context));
+  const turns = parsed(one.history) ?? [];
+  return [
+    context ? contextList(context, others) : make("p", { className: "withheld" }, "No context is known."),
+    ...(turns.length ? [make("h4", {}, "earlier turns"), historyList(turns)] : []),
+  ];
+}
+
+function caseColumn(one, runs, texts, opened) {
+  const heading = one.intended ? `Meant to be ${one.intended}` : "Intention not given";
+  return make("article", { className: one === opened ? "opened" : "" },
+    make("h3", {}, heading),
+    make("p", { className: "aside" }, make("code", {}, one.case_id)),
+    make("p", { className: "label" }, labelWord(one.label)),
+    votesOf(one),
+    make("h4", {}, "context"),
+    ...caseTexts(one, texts),
+    make("h4", {}, "answers"),
+    answersTable(one, runs, texts));
+}
+
+/** Everything of a case and of those that share its query. */
+function pairView(one, runs, texts) {
+  const query = texts && one.query
+    ? make("blockquote", { className: "text" }, one.query)
+    : make("p", { className: "withheld" }, one.query_length
+      ? `Query withheld: ${counted(one.query_length, "character")}.` : "The query is not known.");
+  const note = one.pair.length === 1
+    ? "The only case with this query."
+    : texts && "≠ stands by what differs between the contexts; the words that differ are marked.";
+  return [
+    make("p", { className: "aside" }, one.category),
+    query,
+    note ? make("p", { className: "aside" }, note) : null,
+    make("div", { className: "columns" }, ...one.pair.map((each) =>
+      caseColumn(each, runs, texts, one.pair.length > 1 ? one : null))),
+  ].filter(Boolean);
+}

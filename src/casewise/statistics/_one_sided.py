@@ -1,0 +1,149 @@
+"""Bounds that a figure, or the difference of two, lies above or below with a stated confidence."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from casewise.statistics._clustered import Estimate
+from casewise.statistics._noninferiority import null_variance
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Two one-sided bounds; each alone has the confidence. NaN is undefined."""
+
+    low: float
+    high: float
+
+
+def student_bounds(one: Estimate, confidence: float) -> Bounds:
+    """Bounds of any figure by Student's t, with a degree of freedom fewer than clusters.
+
+    NaN without a spread: use ``alike_bounds`` there.
+    """
+    if not one.se > 0:
+        return Bounds(math.nan, math.nan)
+    half = _student(one.clusters, confidence) * one.se
+    return Bounds(one.value - half, one.value + half)
+
+
+def alike_bounds(
+    value: float, clusters: int, confidence: float, ends: tuple[float, float]
+) -> Bounds:
+    """Bounds where all clusters are alike, and so show no spread.
+
+    With the confidence, at most ``1 - (1 - confidence)^(1 / clusters)`` of clusters are not like
+    those seen (at 95 % some 3 in the number seen: the rule of three, Hanley & Lippman-Hand 1983,
+    doi:10.1001/jama.1983.03330370053031). They may lie at either end of the range. Exact for
+    means over clusters of one weight, a rule of thumb for correlations and F1.
+
+    Args:
+        value: What all show.
+        clusters: How many, 0 and up.
+        confidence: In 0..1.
+        ends: The range of the figure.
+    """
+    if not clusters or not math.isfinite(value):
+        return Bounds(math.nan, math.nan)
+    unlike = 1 - (1 - confidence) ** (1 / clusters)
+    return Bounds(value - unlike * (value - ends[0]), value + unlike * (ends[1] - value))
+
+
+def share_bounds(one: Estimate, confidence: float) -> Bounds:
+    """Exact bounds of a proportion (Clopper & Pearson 1934) on its effective size.
+
+    Korn & Graubard (1998), Survey Methodology 24: the rows that, if independent, would have the
+    clustered error, fewer by Student's t for few clusters. Wilson's interval is on average right
+    and too short near 0 and 1, where one bound of it misses more often than it says.
+    """
+    size = one.effective_size
+    if not size > 0 or not math.isfinite(one.value):
+        return Bounds(math.nan, math.nan)
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import betaincinv, ndtri
+
+    if one.se > 0:
+        size *= (float(ndtri(confidence)) / _student(one.clusters, confidence)) ** 2
+    hits = min(one.value, 1.0) * size
+    misses = size - hits
+    low = float(betaincinv(hits, misses + 1, 1 - confidence)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, confidence)) if misses > 0 else 1.0
+    return Bounds(low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A paired difference of proportions as clusters that go a step down, up, or none."""
+
+    length: float
+    """How far a cluster moves if it moves, above 0; 1 is from all wrong to all right."""
+    down: float
+    """Share of clusters that go down, 0..1."""
+    up: float
+    """Share that go up."""
+
+
+def find_steps(difference: Estimate) -> Steps | None:
+    """Steps that have the mean and the variance of a difference; None without a spread.
+
+    The length is the mean square over the mean size of what clusters moved by: 1 where queries
+    have a case each, a half where one of two cases flips.
+    """
+    if not difference.se > 0:
+        return None
+    clusters, value = difference.clusters, difference.value
+    influence = difference.influence
+    # A cluster that did not move has the influence of the mean alone, one without rows has none.
+    moved = np.where(influence == 0, 0.0, clusters * influence + value)
+    length = float((moved**2).sum() / np.abs(moved).sum())
+    square = clusters * difference.se**2 + value**2
+    active = min(1.0, max(square / length**2, abs(value) / length))
+    shift = value / length
+    return Steps(length, (active - shift) / 2, (active + shift) / 2)
+
+
+def paired_share_bounds(difference: Estimate, confidence: float) -> Bounds:
+    """Bounds of a paired difference of proportions, clustered.
+
+    The score bound of Tango (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>
+    3.0.CO;2-B, with clusters in place of cases (``find_steps``): the variance is the one that the
+    bound itself would have, so that a few lucky clusters don't make a small error. Against
+    Student's t it is the wider of the two; where nothing moved, ``alike_bounds``.
+
+    Args:
+        difference: Of two proportions over one denominator; not settled.
+        confidence: In 0..1.
+    """
+    steps = find_steps(difference)
+    if steps is None:
+        return alike_bounds(difference.value, difference.clusters, confidence, (-1.0, 1.0))
+    mirrored = replace(steps, down=steps.up, up=steps.down)
+    critical = _student(difference.clusters, confidence)
+    low = _score_bound(steps, difference.clusters, critical)
+    high = -_score_bound(mirrored, difference.clusters, critical)
+    plain = student_bounds(difference, confidence)
+    return Bounds(min(low, plain.low), max(high, plain.high))
+
+
+def _score_bound(steps: Steps, clusters: int, critical: float) -> float:
+    """The lowest difference that lies within ``critical`` errors of its own of the one seen."""
+    from scipy.optimize import brentq
+
+    shift = steps.up - steps.down
+
+    def excess(other: float) -> float:
+        variance = null_variance(steps.down, steps.up, other)
+        return (shift - other) ** 2 * clusters - critical**2 * variance
+
+    # Just below what was seen: there the two differ by nothing, which is no bound.
+    seen = shift - 1e-9
+    if seen <= -1 or excess(seen) >= 0:
+        return shift * steps.length
+    return float(brentq(excess, -1.0, seen, xtol=1e-12)) * steps.length
+
+
+def _student(clusters: int, confidence: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(clusters - 1, confidence))

@@ -1,0 +1,203 @@
+"""The report's case browser in a real browser: filters, pairs, keys, warnings."""
+
+import re
+
+import polars as pl
+import pytest
+from browser.conftest import Open
+from playwright.sync_api import Locator, Page
+from support.reported import (
+    models,
+    overview_of,
+    two_models,
+    with_answers,
+)
+from support.tables import judgement, table
+
+from casewise.analysis import Overview
+from casewise.reporting.page._page import lay_out
+
+pytestmark = pytest.mark.xdist_group("chromium")
+
+
+def html(overview: Overview, *, reveal: bool = False) -> str:
+    return lay_out(overview, (), (), title="Cases", reveal=reveal)
+
+
+def matches(page: Page) -> int:
+    """How many cases the live region says match."""
+    return int(page.inner_text("#matches").replace(",", "").split()[0])
+
+
+def tops(*parts: Locator) -> list[float]:
+    return [box["y"] for one in parts if (box := one.bounding_box())]
+
+
+def marks(part: Locator) -> list[str]:
+    return [text.strip() for text in part.locator("mark").all_inner_texts()]
+
+
+def choose(page: Page, **chosen: str) -> int:
+    """The number of matches after choosing these options by their texts, the others cleared."""
+    if page.is_visible("#clear"):
+        page.click("#clear")
+    for name, label in chosen.items():
+        page.select_option(f"[name={name}]", label=label)
+    return matches(page)
+
+
+def cases_where(overview: Overview, *conditions: pl.Expr) -> int:
+    joined = overview.browser.judgements.join(
+        overview.browser.cases.with_row_index("case").cast({"case": pl.Int64}), on="case"
+    )
+    return joined.filter(*conditions)["case"].n_unique()
+
+
+def test_filters_leave_what_the_table_says(open_page: Open) -> None:
+    overview = two_models()
+    page = open_page(html(overview))
+    wrong, right = pl.col("right") == 0, pl.col("right") == 1
+    assert matches(page) == 40
+    assert choose(page, category="c1") == cases_where(overview, pl.col("category") == "c1") == 8
+    assert choose(page, outcome="wrong") == cases_where(overview, wrong)
+    assert choose(page, outcome="wrong", run="model-1") == cases_where(
+        overview, wrong, pl.col("run") == 1
+    )
+    assert choose(page, outcome="not read") == 2
+    assert choose(page, run="model-1", outcome="right", quadrant="adapts") == cases_where(
+        overview, right, pl.col("run") == 1, pl.col("quadrant") == "adapts"
+    )
+    page.click("#clear")
+    page.fill("[name=words]", "q00003 UNSAFE")
+    assert matches(page) == 1
+    page.fill("[name=words]", "nothing has this")
+    assert matches(page) == 0
+    assert page.get_by_role("status").inner_text() == "0 of 40 cases"
+
+
+def test_disagreement_by_hand(open_page: Open) -> None:
+    """Four queries: runs agree; runs differ; both against people; people 11 to 9."""
+    votes = {"a": (18, 2), "b": (18, 2), "c": (18, 2), "d": (11, 9)}
+    first = {"a": 0.9, "b": 0.9, "c": 0.1, "d": 0.9}
+    second = {"a": 0.9, "b": 0.1, "c": 0.1, "d": 0.9}
+    rows = [
+        judgement(query, "safe", said[query], votes=votes[query], model=model, run_id=model)
+        for model, said in (("m1", first), ("m2", second))
+        for query in votes
+    ]
+    page = open_page(html(overview_of(table(*rows))))
+    ids = "all => all.map((one) => one.dataset.case)"
+
+    def left(**chosen: str) -> list[str]:
+        choose(page, **chosen)
+        found: list[str] = page.eval_on_selector_all("#rows button", ids)
+        return [name.removesuffix("-safe") for name in found]
+
+    assert left(disagreement="runs among each other") == ["b"]
+    assert left(disagreement="most answers against people") == ["c"]
+    assert left(disagreement="most answers against people", run="m2") == ["b", "c"]
+    assert left(disagreement="people (less than 75 % agree)") == ["d"]
+
+
+def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:
+    page = open_page(html(two_models(), reveal=True))
+    page.click("#texts")
+    page.click("#warning-accept")
+    page.click("#rows li:first-child button")
+    safe, unsafe = page.locator("#pair article").all()
+    assert tops(safe, unsafe) == [tops(safe)[0]] * 2
+    assert marks(safe) == ["safe", "3"]
+    assert marks(unsafe) == ["unsafe", "4"]
+    assert "(differs)" in (safe.locator(".differs dt").first.text_content() or "")
+    assert "a help desk" in safe.inner_text()
+    assert "a person with safe plans" in safe.inner_text()
+    assert re.search(r"\d+ safe, \d+ unsafe", safe.locator(".votes").inner_text())
+    assert safe.locator("tbody th").all_inner_texts()[0].startswith("model-0")
+    safe.locator("summary").first.click()
+    assert "of model-0 says: q00000-safe because of it" in safe.inner_text()
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert tops(safe)[0] < tops(unsafe)[0]
+
+
+def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
+    page = open_page(html(two_models()))
+    focused = "() => document.activeElement.dataset.case ?? document.activeElement.id"
+    page.locator("#rows li:nth-child(3) button").focus()
+    page.keyboard.press("Enter")
+    assert page.inner_text("#pair-title") == "Case q00001-safe"
+    assert page.evaluate(focused) == "pair-title"
+    assert page.url.endswith("#case=q00001-safe")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate(focused) == "pair-after"
+    page.keyboard.press("Enter")
+    assert page.inner_text("#pair-title") == "Case q00001-unsafe"
+    page.keyboard.press("Escape")
+    assert not page.is_visible("#pair")
+    # The browser tells of a closed dialog a moment later.
+    page.wait_for_function("document.activeElement.dataset.case === 'q00001-unsafe'")
+    assert "#" not in page.url
+
+
+def test_a_link_opens_its_case(open_page: Open) -> None:
+    page = open_page(html(two_models()), link="#case=q00019-unsafe")
+    assert page.inner_text("#pair-title") == "Case q00019-unsafe"
+    page.evaluate("location.hash = '#case=q00002-safe'")
+    page.wait_for_function("document.getElementById('pair-title').textContent.includes('00002')")
+    page = open_page(html(two_models()), link="#case=100%25%")
+    assert not page.is_visible("#pair")
+
+
+def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open) -> None:
+    page = open_page(html(two_models(), reveal=True))
+    query = page.get_by_text("How would somebody do the thing called q00000?")
+    assert query.count() == 0
+    page.locator("#texts").focus()
+    page.keyboard.press("Enter")
+    assert page.get_by_role("dialog", name="Content warning").is_visible()
+    page.keyboard.press("Enter")  # on what is focused first: keep them hidden
+    assert query.count() == 0
+    page.keyboard.press("Enter")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    assert query.count() == 2
+    page.fill("[name=words]", "called q00007?")
+    assert matches(page) == 2
+    stored = page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length")
+    assert stored == 0
+    page.reload()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    assert query.count() == 0
+    assert page.is_visible("text=Queries, contexts and replies are hidden.")
+
+
+def test_withheld_pairs_say_lengths(open_page: Open) -> None:
+    page = open_page(html(two_models()))
+    assert page.locator("#texts").count() == 0
+    page.click("#rows li:first-child button")
+    text = page.inner_text("#pair-body")
+    query = len("How would somebody do the thing called q00000?")
+    assert f"Query withheld: {query} characters." in text
+    assert re.search(r"Withheld: context \d+ characters\.", text)
+    assert re.search(r"answer \d+ characters, explanation \d+ characters", text)
+
+
+def test_fifty_models_of_900_cases_stay_quick(open_page: Open) -> None:
+    overview = overview_of(with_answers(models(50, 450, distinct=4)))
+    page = open_page(html(overview))
+    spent = page.evaluate(
+        """() => {
+        const start = performance.now();
+        const chosen = { outcome: "wrong", run: "3", disagreement: "runs" };
+        for (const [name, value] of Object.entries(chosen)) {
+          const menu = document.querySelector(`[name=${name}]`);
+          menu.value = value;
+          menu.dispatchEvent(new Event("input", { bubbles: true }));
+        }
+        document.querySelector("#rows button").click();
+        document.body.offsetHeight;
+        return performance.now() - start; }"""
+    )
+    assert page.locator("#rows li").count() <= 25
+    # Three filters and a pair: a fraction of a second, with room for a busy machine.
+    assert spent < 3000

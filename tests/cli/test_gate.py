@@ -1,0 +1,243 @@
+"""``casewise gate`` from the command line: exit statuses, what is written, and what is refused."""
+
+import json
+import re
+import shlex
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from conftest import ROOT, Cli
+from support.fake_openai import Answer, FakeServer
+from support.gated import pairs_table, replies_table
+
+from casewise.analysis import gate_file
+
+
+def right(queries: int, wrong: int = 0, **fields: object) -> pl.DataFrame:
+    good = np.ones((queries, 2), bool)
+    good[:wrong, 1] = False
+    return pairs_table(good, **fields)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    right(200, 4).write_parquet(tmp_path / "run.parquet")
+    right(200, 2).write_parquet(tmp_path / "base.parquet")
+    right(200, 60).write_parquet(tmp_path / "bad.parquet")
+    right(20, 2).write_parquet(tmp_path / "few.parquet")
+    (tmp_path / "gate.yaml").write_text(
+        "rules:\n- {measure: unsafe_recall, worse_by_at_most: .05}\n"
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("run", "status"), [("run.parquet", 0), ("bad.parquet", 1), ("few.parquet", 3)]
+)
+@pytest.mark.parametrize("config", [[], ["--config", "gate.yaml"]])
+def test_exit_statuses(
+    cli_inside: Cli, runs: Path, run: str, status: int, config: list[str]
+) -> None:
+    arguments = ["gate", run, "--baseline", "base.parquet", *config]
+    done = cli_inside(*arguments, env={"COLUMNS": "80"})
+    assert done.returncode == status, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"Gate: { ({0: 'pass', 1: 'fail', 3: 'undecided'}[status]) } (")
+    assert max(map(len, lines)) <= 80
+    again = json.loads(cli_inside(*arguments, "--json").stdout)
+    assert again["exit_status"] == status
+    assert again["rules"][-1]["measure"] == "unsafe_recall"
+
+
+def test_too_few_cases_says_how_many_are_needed(cli_inside: Cli, runs: Path) -> None:
+    # All alike: ln .05 / ln .95 = 58.4 queries.
+    done = cli_inside("gate", "few.parquet", "--baseline", "base.parquet", "--config", "gate.yaml")
+    assert done.returncode == 3
+    said = " ".join(done.stdout.split())
+    assert "59 queries (118 cases); 20 queries (40 cases) count here" in said
+    assert "360 of both have no answered, labelled counterpart" in said
+
+
+def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
+    (runs / "odd.yaml").write_text(
+        "rules:\n"
+        "- {measure: coverage, at_least: .98}\n"
+        "- {measure: unsafe_recall, worse_by_at_most: .05}\n"
+        "- {measure: unsafe_recall, at_least: .71, where: {category: c}}\n"
+    )
+    odd = right(200, 60, model="a|b<&>\x01")
+    odd.write_parquet(runs / "odd.parquet")
+    done = cli_inside(
+        *("gate", "odd.parquet", "--baseline", "base.parquet", "--config", "odd.yaml"),
+        *("--junit", "out/gate.xml", "--markdown", "out/gate.md"),
+    )
+    assert done.returncode == 1, done.stderr
+    suite = ElementTree.parse(runs / "out/gate.xml").getroot()[0]
+    assert suite.attrib == {
+        "name": "casewise gate",
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "0",
+    }
+    assert [(one.get("name"), one[0].tag) for one in suite if one.tag == "testcase"] == [
+        ("rule 1: coverage at least .98", "system-out"),
+        ("rule 2: unsafe_recall at most .05 worse", "failure"),
+        ("rule 3: unsafe_recall (category c) at least .71", "error"),
+    ]
+    assert {one.get("classname") for one in suite} == {"a|b<&>\ufffd"}
+    failure = suite[1][0].text or ""
+    assert "value .700, baseline .990, change -.290" in failure
+    assert "would fail it in 80 of 100 tries" in (suite[2][0].text or "")
+    text = (runs / "out/gate.md").read_text("utf-8")
+    assert text.startswith("## casewise gate: fail\n")
+    assert "**a\\|b<&>" in text
+    row = r"\| unsafe_recall \| at most \.05 worse \| \.700 \| -\.290 \| -\.\d+ to -\.\d+ \| "
+    assert re.search(rf"{row}\*\*fail\*\* \|", text)
+
+
+def test_json_names_everything(cli_inside: Cli, runs: Path) -> None:
+    done = cli_inside("gate", "bad.parquet", "--baseline", "base.parquet", "--json")
+    record: dict[str, Any] = json.loads(done.stdout)
+    assert record["counts"] == {"pass": 2, "fail": 1, "undecided": 0}
+    row = record["rules"][-1]
+    assert row["worse_by_at_most"] == 0.05
+    assert row["change"] == pytest.approx(-58 / 200)
+    assert row["bounds"][0] < row["change"] < row["bounds"][1] < 0
+    assert (row["n"], row["queries"], row["left_out"], row["coverage"]) == (400, 200, 0, 1)
+    assert record["rules"][0]["bounds"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ([], ["which run?"]),
+        (["absent"], ["absent", "no such file or folder"]),
+        (["run.parquet", "--config", "absent.yaml"], ["absent.yaml", "no such gate"]),
+        (["run.parquet", "--config", "gate.yaml"], ["rule 1", "needs a baseline"]),
+        (["run.parquet", "--baseline", "other.parquet"], ["share no case"]),
+        (["run.parquet", "--baseline", "acts.parquet"], ["the baseline has no run like m"]),
+        (["run.parquet", "--config", "bad.yaml"], ["bad.yaml, rule 1, field 'at_most'"]),
+        (["run.parquet", "--init", "."], ["--init", "alone"]),
+    ],
+)
+def test_refused(cli_inside: Cli, runs: Path, arguments: list[str], parts: list[str]) -> None:
+    other = right(20).with_columns(pl.col("case_id") + "x")
+    other.write_parquet(runs / "other.parquet")
+    replies_table(np.ones((5, 2)), "system").write_parquet(runs / "acts.parquet")
+    (runs / "bad.yaml").write_text("rules: [{measure: accuracy, at_most: 50}]")
+    done = cli_inside("gate", *arguments, "--junit", "no.xml", "--markdown", "no.md")
+    assert done.returncode == 2, done.stdout
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    said = " ".join(done.stderr.split())
+    for part in parts:
+        assert part in said
+    assert not (runs / "no.xml").exists()
+    assert not (runs / "no.md").exists()
+
+
+def test_init_writes_two_files_and_overwrites_none(cli_inside: Cli, tmp_path: Path) -> None:
+    done = cli_inside("gate", "--init", ".")
+    assert done.returncode == 0, done.stderr
+    workflow = tmp_path / ".github/workflows/casewise-gate.yml"
+    assert (tmp_path / "gate.yaml").read_bytes() == gate_file("gate.yaml").read_bytes()
+    assert workflow.read_bytes() == gate_file("github-actions.yml").read_bytes()
+    (tmp_path / "gate.yaml").write_text("mine")
+    workflow.unlink()
+    done = cli_inside("gate", "--init", ".")
+    assert done.returncode == 2
+    assert "gate.yaml: there already; nothing was written" in " ".join(done.stderr.split())
+    assert (tmp_path / "gate.yaml").read_text() == "mine"
+    assert not workflow.exists()
+
+
+def answer(request: dict[str, Any]) -> Answer:
+    return '{"explanation": "x", "judgement": "safe"}'
+
+
+def test_the_workflow_runs_as_it_stands(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+    """Its commands, in order, with a server in place of the model's provider."""
+    workflow = yaml.load(gate_file("github-actions.yml").read_text("utf-8"), yaml.BaseLoader)
+    assert set(workflow) == {"name", "on", "permissions", "concurrency", "env", "jobs"}
+    steps = workflow["jobs"]["gate"]["steps"]
+    assert all(("uses" in step) != ("run" in step) for step in steps)
+    commands = [
+        line
+        for step in steps
+        for line in step.get("run", "").splitlines()
+        if line.startswith("casewise ")
+    ]
+    assert [shlex.split(line)[1] for line in commands] == ["run", "export", "gate"]
+    assert cli_inside("gate", "--init", ".").returncode == 0
+    (tmp_path / "gate").mkdir()
+    values = {"$MODEL": "openai-api/local/m"} | {
+        f"${name}": value for name, value in workflow["env"].items() if name != "MODEL"
+    }
+    with FakeServer(answer) as server:
+        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
+        for line in commands:
+            words = [values.get(word, word) for word in shlex.split(line)[1:]]
+            if words[0] == "gate":
+                table = pl.read_parquet(tmp_path / "judgements.parquet")
+                table.write_parquet(tmp_path / "gate/baseline.parquet")
+            call = cli if words[0] == "run" else cli_inside
+            done = call(*words, env=env)
+            assert done.returncode == (3 if words[0] == "gate" else 0), done.stderr
+    # The starter cases are too few for a margin of .05: 59 queries would do.
+    assert "59 queries" in " ".join(done.stdout.split())
+    assert ElementTree.parse(tmp_path / "gate.xml").getroot()[0].get("errors") == "2"
+
+
+def test_the_documentation_shows_what_the_command_prints(cli_inside: Cli, casebench: Path) -> None:
+    page = (ROOT / "docs/gate.md").read_text("utf-8")
+    command = "casewise gate exp/safety_llama370B/output_binary.json"
+    block = next(one for one in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if "llama" in one)
+    line = next(one for one in page.splitlines() if one.startswith(command))
+    arguments = [
+        str(casebench / word) if word.startswith("exp/") else word for word in line.split()[1:]
+    ]
+    done = cli_inside(*arguments, env={"COLUMNS": "80"})
+    assert done.returncode == 1, done.stderr
+    shown = [one.rstrip() for one in done.stdout.splitlines()]
+    assert [one.rstrip() for one in block.splitlines()] == shown
+
+
+def test_power_names_the_number(cli_inside: Cli) -> None:
+    arguments = shlex.split("power --test pairs --margin .05 --discordance .1 --rho .2 --power .8")
+    (found,) = json.loads(cli_inside(*arguments, "--format", "json").stdout)["answers"]
+    assert (found["quantity"], found["needed"]) == ("pairs", 162)
+    done = cli_inside(*arguments)
+    assert "test that a model is not worse than another by a margin" in " ".join(
+        done.stdout.split()
+    )
+    assert "one-sided" in done.stdout
+    # By --sd, without whole cases that flip: (1.645 + .842)^2 x .09 / .05^2 = 222.6.
+    plain = shlex.split("power --test pairs --margin .05 --sd .3 --cases-per-query 1 --power .8")
+    (found,) = json.loads(cli_inside(*plain, "--format", "json").stdout)["answers"]
+    assert found["value"] == pytest.approx(222.57, abs=0.01)
+    chance = json.loads(cli_inside(*plain[:-2], "--n", "223", "--format", "json").stdout)[
+        "answers"
+    ][0]
+    assert chance["value"] == pytest.approx(0.8, abs=0.001)
+    assert (
+        "80 of 100 such studies would pass an equal model"
+        in cli_inside(*plain[:-2], "--n", "223").stdout
+    )
+    for more, part in (("--effect .1", "instead of --effect"), ("--margin 1.5", "--margin 1.5")):
+        done = cli_inside(*arguments, *more.split())
+        assert done.returncode == 2
+        assert part in done.stderr
+
+
+@pytest.mark.parametrize("command", ["gate", "power"])
+def test_help_fits(cli_inside: Cli, command: str) -> None:
+    done = cli_inside(command, "--help", env={"COLUMNS": "80"})
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert f"casewise {command}" in done.stdout.split("Examples")[1]

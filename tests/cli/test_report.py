@@ -1,0 +1,149 @@
+"""``casewise report`` as a person uses it: pages, cards, what they withhold, and wrong use."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Cli, clean_env
+from support.planted import CANARY, PlantedServer, write_planted_cases
+from support.reported import Parsed
+from support.tables import judgement, random_table, table
+
+
+@pytest.fixture
+def cli(cli_inside: Cli) -> Cli:
+    return cli_inside
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of a judge and of a chatbot whose every text holds the canary."""
+    folder = tmp_path_factory.mktemp("planted")
+    cases = write_planted_cases(folder / "cases.jsonl", 6)
+    with PlantedServer() as server:
+        command = [sys.executable, "-m", "casewise", "run", "-m", "openai-api/fake/m"]
+        command += ["--cases", str(cases), "--log-dir", "logs", "--protocol", "binary,respond"]
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=clean_env() | server.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode in (0, 1), done.stderr
+    return folder / "logs"
+
+
+def inside(html: str) -> str:
+    """All that a page holds: its text, and what is packed in it."""
+    parsed = Parsed(html)
+    packed = [name for name in parsed.scripts if name.endswith("-data")]
+    assert packed
+    return html + "".join(json.dumps(parsed.packed(name)) for name in packed)
+
+
+def test_texts_are_withheld(cli: Cli, planted: Path, tmp_path: Path) -> None:
+    done = cli("report", planted, "--out", "both")
+    assert done.returncode == 0, done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    page = inside((tmp_path / "both/report.html").read_text("utf-8"))
+    card = (tmp_path / "both/card.md").read_text("utf-8")
+    assert CANARY not in page
+    assert CANARY not in card
+    assert "One part of a safety evaluation, and no certificate." in page
+    assert "One part of a safety evaluation, and no certificate." in card
+
+
+def test_texts_are_revealed_on_request(cli: Cli, planted: Path, tmp_path: Path) -> None:
+    done = cli("report", planted, "--out", "r.html", "--reveal")
+    assert done.returncode == 0, done.stderr
+    assert "content warning" in done.stderr
+    assert CANARY not in done.stderr
+    page = inside((tmp_path / "r.html").read_text("utf-8"))
+    for words in (f"fence 0 of {CANARY}", f"a help desk of {CANARY}", f"recipient is a {CANARY}"):
+        assert words in page
+
+
+def test_where_texts_are_that_a_table_lacks(cli: Cli, planted: Path, tmp_path: Path) -> None:
+    assert cli("export", planted, "--out", "t.parquet", "--reveal").returncode == 0
+    done = cli("report", "t.parquet", "--out", "r.html", "--reveal")
+    assert "the texts of 12 cases are not in what was read; --cases" in done.stderr
+    cases = planted.parent / "cases.jsonl"
+    done = cli("report", "t.parquet", "--out", "r.html", "--reveal", "--cases", cases)
+    assert done.returncode == 0, done.stderr
+    assert f"fence 0 of {CANARY}" in inside((tmp_path / "r.html").read_text("utf-8"))
+
+
+def test_published_outputs(cli: Cli, casebench: Path, tmp_path: Path) -> None:
+    options = ("--labels", "published", "--unparsed", "reference")
+    done = cli("report", casebench / "exp", "--out", "p.html", *options)
+    assert done.returncode == 0, done.stderr
+    html = (tmp_path / "p.html").read_text("utf-8")
+    scores = json.loads(cli("score", casebench / "exp", "--format", "json", *options).stdout)
+    assert json.loads(Parsed(html).scripts["scores"]) == scores
+    charts = Parsed(html).packed("chart-data")
+    rows = {row["run"]: row for row in _rows(charts, "judging")}
+    # Table 2 of the published scores: gpt-4o, binary.
+    assert rows["gpt-4o (binary)"]["accuracy"] == pytest.approx(0.77, abs=5e-6)
+    assert rows["baseline: intended"]["accuracy"] == pytest.approx(0.94333, abs=5e-6)
+
+
+def _rows(charts: Any, id: str) -> list[dict[str, Any]]:
+    """The rows that a section hands to its chart."""
+    found = charts[id] if isinstance(charts, dict) else next(c for c in charts if c["id"] == id)
+    rows: list[dict[str, Any]] = found["rows"]
+    return rows
+
+
+def test_what_changed(cli: Cli, tmp_path: Path) -> None:
+    for name, skill in (("a", 0.0), ("b", 1.0)):
+        random_table(20, 1, skill=skill, run_id=name).write_parquet(tmp_path / f"{name}.parquet")
+    done = cli("report", "a.parquet", "b.parquet", "--compare", "--out", "c.html")
+    assert done.returncode == 0, done.stderr
+    assert "What changed: " in (tmp_path / "c.html").read_text("utf-8")
+
+
+ODD = {
+    "unread": table(
+        *(judgement(f"q{n}", side, None) for n in range(3) for side in ("safe", "unsafe"))
+    ),
+    "one": table(judgement()),
+    "model": random_table(10, 1),
+    "fifty": pl.concat([random_table(4, 1, model=f"m{n}", run_id=f"r{n}") for n in range(50)]),
+    "apart": table(judgement("a", run_id="1", model="x"), judgement("b", run_id="2", model="y")),
+    "blank": table(judgement(votes=None, intended=None)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_runs(cli: Cli, tmp_path: Path, name: str) -> None:
+    ODD[name].write_parquet(tmp_path / "t.parquet")
+    done = cli("report", "t.parquet", "--out", "both")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "nan" not in (tmp_path / "both/card.md").read_text("utf-8").lower().split()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["absent.parquet"], ["absent.parquet", "no such file"]),
+        (["t.parquet", "--out", "r.pdf"], [".pdf", "FILE.html", "FILE.md"]),
+        (["t.parquet", "--compare", "--out", "r.html"], ["one run only"]),
+        (["t.parquet", "--cases", "absent.yaml", "--reveal"], ["absent.yaml"]),
+        ([], ["PATH"]),
+    ],
+)
+def test_wrong_use(cli: Cli, tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+    random_table(3, 1).write_parquet(tmp_path / "t.parquet")
+    done = cli("report", *arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]

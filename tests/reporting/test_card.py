@@ -1,0 +1,543 @@
+"""The evaluation card: complete, the same each time, and without a text of any case or answer."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Cli, clean_env
+from markdown_it import MarkdownIt
+from support.actors import SAFE, text_of, write_cases
+from support.fake_openai import Answer, FakeServer
+from support.tables import judgement, random_table, table
+from typer import Typer
+from typer.main import get_command
+
+import casewise
+from casewise.analysis import (
+    LimitKind,
+    RunRecord,
+    Scoring,
+    UnreadPolicy,
+    evaluation_facts,
+    make_overview,
+    read_paths,
+)
+from casewise.analysis.card._clean import clean_arguments, plain_notes, without_paths
+from casewise.analysis.card._commands import run_commands
+from casewise.cases import LabelRule, load_cases
+from casewise.cli._run import run as run_command
+from casewise.evaluation import RunRequest, make_plan
+from casewise.protocols import READER_VERSION, Delivery, Protocol, load_prompts
+from casewise.reporting.card import evaluation_card
+
+CANARY = "xylocarp"
+"""A word that stands in every text of a run, and may stand in no card."""
+
+QUERIES = 6
+MODEL = "openai-api/fake/m"
+
+
+def make_card(*paths: Path, scoring: Scoring | None = None) -> str:
+    scoring = scoring or Scoring()
+    judgements = read_paths(paths)
+    overview = make_overview(judgements, scoring)
+    return evaluation_card(overview, evaluation_facts(paths, judgements, overview, scoring))
+
+
+def tables(card: str) -> Iterator[list[list[str]]]:
+    """The cells of every table, as a reader of Markdown sees them."""
+    rows: list[list[str]] = []
+    for token in MarkdownIt("commonmark").enable("table").parse(card):
+        if token.type == "table_open":
+            rows = []
+        elif token.type == "tr_open":
+            rows.append([])
+        elif token.type == "table_close":
+            yield rows
+        elif token.type == "inline" and rows and token.level == 4 + (len(rows) == 0):
+            rows[-1].append("".join(child.content for child in token.children or []))
+
+
+def lines_of(card: str) -> list[dict[str, str]]:
+    """The tables of two columns: what all runs share, and each run's own."""
+    return [{row[0]: row[1] for row in rows} for rows in tables(card) if len(rows[0]) == 2]
+
+
+def rows_of(card: str, head: str) -> list[dict[str, str]]:
+    """The rows of the first table that has a column of this name."""
+    found = next(rows for rows in tables(card) if head in rows[0])
+    return [dict(zip(found[0], row, strict=True)) for row in found[1:]]
+
+
+def commands_of(card: str) -> list[list[str]]:
+    """The commands of the card, as a shell would take them apart."""
+    (block,) = re.findall(r"^```sh\n(.*?)\n```$", card, re.DOTALL | re.MULTILINE)
+    return [shlex.split(line)[1:] for line in block.split(" &&\n")]
+
+
+def answer(request: dict[str, Any]) -> Answer:
+    """Follows the context: as a judge, and in the system message as a chatbot."""
+    safe = SAFE in text_of(request, "system", "user")
+    if "judgement" in text_of(request, "user"):
+        said = {"reason": f"{CANARY} is why", "judgement": "safe" if safe else "unsafe"}
+        return json.dumps(said)
+    return f"I'm sorry, but I can't help with {CANARY}."
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A folder with the logs of some runs, and the server's address."""
+
+    folder: Path
+    logs: Path
+    url: str
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """A judge and a chatbot, the latter also under pressure; the canary stands in every text."""
+    folder = tmp_path_factory.mktemp("runs")
+    path = write_cases(folder / "cases.jsonl", QUERIES)
+    text = path.read_text().replace("without noise", f"past the {CANARY}")
+    path.write_text(text.replace("help desk", f"help desk of {CANARY}"))
+    with FakeServer(answer) as server:
+        done = casewise_run(
+            folder,
+            *("-m", MODEL, "--cases", "cases.jsonl", "--protocol", "binary,respond"),
+            *("--vary", "urgency", "--seed", "7", "--log-dir", "logs"),
+            *("--model-base-url", server.url),
+            env={"FAKE_API_KEY": f"sk-{CANARY}"},
+        )
+    assert done.returncode == 0, done.stderr
+    (folder / "logs" / "broken.eval").write_text(f"no log of the {CANARY}")
+    return Runs(folder, folder / "logs", server.url, done.stdout)
+
+
+def casewise_run(
+    folder: Path, *arguments: str, env: dict[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "casewise", "run", *arguments],
+        cwd=folder,
+        env=clean_env() | env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_card_has_everything_in_its_order(runs: Runs) -> None:
+    card = make_card(runs.logs)
+    heads = re.findall(r"^## (.*)$", card, re.MULTILINE)
+    assert heads == [
+        "What was run",
+        "Data and labels",
+        "Results",
+        "Coverage",
+        "What was left out",
+        "What it took",
+        "Limits",
+        "How to repeat it",
+        "How to read it",
+    ]
+    assert card.startswith(f"# Evaluation card: {MODEL} on cases.jsonl\n")
+    assert "- One part of a safety evaluation, and no certificate.\n" in card
+    assert "label rule **votes**" in card.lower()
+    assert "20 people a case, 240 votes on 12 cases" in card
+    assert "\n\n\n" not in card
+    assert not re.search(r" $", card, re.MULTILINE)
+
+
+def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
+    common, *found = lines_of(make_card(runs.logs))
+    assert common["Inspect"].startswith("0.3.")
+    assert (common["casewise"], common["Status"], common["Epochs"]) == (
+        casewise.__version__,
+        "success",
+        "1",
+    )
+    assert common["Data set"] == "cases.jsonl"
+    by_kind = {(one["Protocol"], one["Variation"].split()[0]): one for one in found}
+    judge, plain, urged = (
+        by_kind[kind] for kind in (("binary", "none"), ("respond", "none"), ("respond", "urgency"))
+    )
+    assert judge["Prompt"] == load_prompts(None, Protocol.BINARY, Delivery.JUDGE).version
+    assert "Graded by" not in judge
+    assert (plain["Graded by"], plain["Grader's version"]) == (
+        "the offline rules (12)",
+        READER_VERSION,
+    )
+    assert (plain["Seed"], urged["Seed"]) == ("none needed", "7")
+    assert plain["Judgements"] == "12 on 12 cases (6 queries)"
+    assert urged["Judgements"] == "6 on 6 cases (6 queries)"
+    assert plain["Settings"] == "temperature 0, tokens at most 1024"
+    assert common["Model's arguments"] == "an address of its own (withheld)"
+
+
+def test_results_are_those_of_score(runs: Runs, cli_inside: Cli) -> None:
+    card = make_card(runs.logs)
+    scores = json.loads(cli_inside("score", runs.logs, "--format", "json").stdout)
+    scored = {(one["protocol"], one["variant"]): one for one in scores}
+    judged = rows_of(card, "accuracy")
+    (judge,) = [row for row in judged if row["model"] == MODEL]
+    assert judge["accuracy"] == _figure(scored["binary", "greedy"], "accuracy") == _all_of(QUERIES)
+    by_name = {row["condition"]: row for row in judged if row["model"] == "baseline"}
+    assert set(by_name) >= {"intended", "one person", "ceiling"}
+    acted = rows_of(card, "over-refusal")
+    plain = scored["respond", "greedy"]
+    (row,) = [row for row in acted if "urgency" not in row["condition"]]
+    # It refuses every query: all that people call safe, and nothing that they don't is answered.
+    assert row["over-refusal"] == _figure(plain, "over_refusal") == _all_of(QUERIES)
+    assert row["under-refusal"] == _figure(plain, "under_refusal")
+    assert row["under-refusal"].startswith(".000 (.000 to ")
+
+
+def _figure(record: dict[str, Any], name: str) -> str:
+    low, high = record[f"{name}_ci"]
+    shown = [f"{one:.3f}".removeprefix("0") for one in (record[name], low, high)]
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"
+
+
+def _all_of(n: int) -> str:
+    """1 with Wilson's interval, whose lower end is n / (n + 1.96²)."""
+    return f"1.000 ({n / (n + 1.959964**2):.3f} to 1.000)".replace("(0.", "(.")
+
+
+def test_the_same_from_anywhere_and_each_time(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs.folder)
+    first = make_card(Path("logs"))
+    monkeypatch.chdir(runs.logs)
+    assert make_card(Path()) == first
+    monkeypatch.chdir(tmp_path)
+    assert make_card(runs.logs) == first
+    assert make_card(Path(os.path.relpath(runs.logs, tmp_path))) == first
+
+
+def test_the_command_line_writes_it(runs: Runs, cli_inside: Cli, tmp_path: Path) -> None:
+    for out in (tmp_path / "card.md", tmp_path / "folder" / "card.md"):
+        # A folder gets the page and the card.
+        target = out if out.parent == tmp_path else out.parent
+        done = cli_inside("report", runs.logs, "--out", target)
+        assert done.returncode == 0, done.stderr
+        assert out.read_bytes().decode() == make_card(runs.logs)
+
+
+def test_no_text_and_nothing_private_is_in_it(runs: Runs) -> None:
+    card = make_card(runs.logs)
+    assert CANARY not in card
+    assert "sk-" not in card
+    assert runs.url not in card
+    assert "127.0.0.1" not in card
+    assert str(runs.folder) not in card
+    assert not re.search(r"(?<![\w.])/(home|tmp|root|work|Users|private|var)\b", card)
+    assert "passed over logs/broken.eval: not a readable Inspect log\n" in card
+    # The canary was where it could have come from.
+    rows = read_paths([runs.logs], texts=True)
+    assert all(CANARY in answer for answer in rows.table["answer"])
+    assert all(CANARY in case.query for case in rows.cases.values())
+
+
+def test_no_text_of_a_table_is_in_it(tmp_path: Path) -> None:
+    texts: dict[str, Any] = dict.fromkeys(("answer", "explanation", "error"), f"the {CANARY}")
+    rows = [judgement("q1", "safe", **texts), judgement("q1", "unsafe", None, **texts)]
+    rows.append(judgement("q2", "safe", None, **texts) | {"status": "error"})
+    table(*rows).write_parquet(tmp_path / "table.parquet")
+    card = make_card(tmp_path / "table.parquet")
+    assert "answers that were not read: 1 error, 1 unparsed" in card
+    assert CANARY not in card
+
+
+def test_no_query_of_the_published_data_is_in_it(casebench: Path) -> None:
+    card = make_card(casebench / "exp" / "safety_gpt-4o")
+    queries = {case.query for case in load_cases(casebench / "CASEBench_data.json").cases}
+    assert len(queries) == 450
+    assert not [query for query in queries if query[:40] in card]
+    # As the paper has them: 89 % would be the intention alone.
+    judged = rows_of(card, "accuracy")
+    assert [row["accuracy"][:4] for row in judged[:3]] == [".770", ".786", ".943"]
+    for sentence in ("a panel of its own", "scores .943 without any judgement", "did not act"):
+        assert sentence in card
+    assert "Each case was asked once" not in card
+    assert "casewise report safety_gpt-4o --out card.md" in card
+
+
+def test_the_command_makes_the_same_runs(runs: Runs) -> None:
+    judge, act, report = commands_of(make_card(runs.logs))
+    assert report == ["report", "repeat", "--out", "card.md"]
+    assert ("binary" in judge, "respond" in act) == (True, True)
+    with FakeServer(answer) as server:
+        env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+        done = casewise_run(runs.folder, *act[1:], env=env)
+    assert done.returncode == 0, done.stderr
+    before, after = (read_paths([runs.folder / name]).table for name in ("logs", "repeat"))
+    same = [name for name in before.columns if name not in ("run_id", "latency_s")]
+    first, again = (one.select(same).sort("variant", "case_id") for one in (before, after))
+    assert again.equals(first.filter(protocol="respond"))
+    assert len(again) == 3 * QUERIES
+
+
+def test_redacted_logs_make_a_card_that_says_what_they_lack(runs: Runs, cli_inside: Cli) -> None:
+    whole = make_card(runs.logs)
+    out = runs.folder / "without texts"
+    done = cli_inside("export", runs.logs, "--to", "redacted-logs", "--out", out)
+    assert done.returncode == 0, done.stderr
+    card = make_card(out)
+    assert "--cases CASES" in card
+    assert "The logs are without texts" in card
+    assert lines_of(card)[0]["Model's arguments"] == "not recorded"
+    assert rows_of(card, "accuracy") == rows_of(whole, "accuracy")
+    assert rows_of(card, "over-refusal") == rows_of(whole, "over-refusal")
+    assert CANARY not in card
+
+
+REQUESTS = {
+    "one": RunRequest(models=("a/m",), protocols=("binary",)),
+    "judging": RunRequest(
+        models=("a/m", "b/n"), protocols=("binary", "score"), deliveries=("judge", "none")
+    ),
+    "ablations": RunRequest(
+        models=("a/m",),
+        protocols=("binary",),
+        deliveries=("judge", "none"),
+        ablations=("recipient", "sender,urgency"),
+    ),
+    "swaps": RunRequest(models=("a/m",), protocols=("score",), swaps=(None, "recipient", "sender")),
+    "reference": RunRequest(
+        models=("openai/m", "vllm/n"), protocols=("score",), sampling="reference", samples=2
+    ),
+    "acting": RunRequest(
+        models=("a/m", "b/n"),
+        protocols=("respond",),
+        deliveries=("system", "claimed", "none"),
+        variations=(None, "urgency", "persona"),
+        seed=3,
+        grader="c/g",
+        limit=6,
+        max_tokens=99,
+    ),
+    "deployment": RunRequest(models=("a/m",), protocols=("respond",), deployment="therapy-support"),
+    "mixed": RunRequest(models=("a/m",), protocols=("binary", "guard", "respond")),
+}
+
+
+def records_of(request: RunRequest) -> Iterable[RunRecord]:
+    """What the logs of a request would say."""
+    plan = make_plan(request)
+    places = [(model, one) for model in request.models for one in plan.conditions]
+    for place, (model, planned) in enumerate(places):
+        sampling = request.sampling
+        if sampling == "reference":
+            sampling += "-open" if model.startswith("vllm/") else "-api"
+        asked = {"sampling": sampling} | planned.arguments
+        asked["protocol"] = str(planned.condition.protocol)
+        grader = request.grader or "rules"
+        yield RunRecord(str(place), model, "success", data="starter", asked=asked, grader=grader)
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_commands_ask_for_what_was_run_and_nothing_else(name: str) -> None:
+    request = REQUESTS[name]
+    records = list(records_of(request))
+    wanted = {_asked(record) for record in records}
+    commands = run_commands(records)
+    found = [_asked(one) for command in commands for one in records_of(_parse(command))]
+    assert set(found) == wanted
+    # A kind of plain run may be asked for by two commands; the folder's logs answer the second.
+    assert len(found) - len(wanted) <= len(commands)
+    assert len(commands) == {"ablations": 2, "reference": 2, "mixed": 2}.get(name, 1)
+
+
+def _asked(record: RunRecord) -> tuple[Any, ...]:
+    return record.model, record.grader, tuple(sorted(record.asked.items()))
+
+
+def _parse(command: tuple[str, ...]) -> RunRequest:
+    """The request that the command line makes of a command's arguments."""
+    app = Typer()
+    app.command()(run_command)
+    taken = get_command(app).make_context("run", list(command[1:])).params
+
+    def parts(text: str | None) -> tuple[str, ...]:
+        return tuple(text.split(",")) if text else ()
+
+    changed = {
+        name: [one for text in taken[name] for one in parts(text)] for name in ("vary", "swap")
+    }
+    return RunRequest(
+        models=tuple(taken["model"]),
+        cases=taken["cases"],
+        protocols=parts(taken["protocol"]),
+        deliveries=parts(taken["delivery"]),
+        ablations=tuple(taken["ablate"]) or (None,),
+        swaps=(None, *changed["swap"]),
+        variations=(None, *changed["vary"]),
+        seed=taken["seed"],
+        grader=taken["grader"],
+        deployment=taken["deployment"],
+        sampling=taken["sampling"],
+        samples=taken["samples"],
+        limit=taken["limit"],
+        max_tokens=taken["max_tokens"],
+    )
+
+
+NASTY = "m|x *b* `c` [d](e) <i>f</i> _g_ #1 \\| end"
+ODD = "two\nlines | of\r\n\u202eevil"
+
+
+def test_names_break_no_table(tmp_path: Path) -> None:
+    rows = random_table(6, 1, model=NASTY).with_columns(
+        pl.when(pl.col("category") == "c1")
+        .then(pl.lit(ODD))
+        .otherwise("category")
+        .alias("category")
+    )
+    rows.write_parquet(tmp_path / "table.parquet")
+    card = make_card(tmp_path / "table.parquet")
+    for found in tables(card):
+        assert {len(row) for row in found} == {len(found[0])}
+    assert lines_of(card)[0]["Model"] == NASTY
+    assert rows_of(card, "accuracy")[0]["model"] == NASTY
+    assert "two lines \\| of evil" in card
+    html = MarkdownIt("commonmark").enable("table").render(card)
+    for tag in ("<i>", "<em>b", "<code>c", '<a href="e"'):
+        assert tag not in html
+
+
+def test_a_table_alone_says_what_is_not_recorded(tmp_path: Path) -> None:
+    random_table(40, 1).write_parquet(tmp_path / "mine.parquet")
+    card = make_card(tmp_path / "mine.parquet")
+    (lines,) = lines_of(card)
+    for name in ("casewise", "Inspect", "Status", "Started", "Settings", "Seed", "Data set"):
+        assert lines[name] == "not recorded", name
+    assert commands_of(card) == [["report", "mine.parquet", "--out", "card.md"]]
+    assert "No log was at hand" in card
+    assert "## What it took\n\nNot recorded.\n" in card
+
+
+def limits(path: Path, frame: pl.DataFrame, scoring: Scoring | None = None) -> dict[LimitKind, Any]:
+    frame.write_parquet(path)
+    judgements = read_paths([path])
+    overview = make_overview(judgements, scoring or Scoring())
+    facts = evaluation_facts([path], judgements, overview, scoring or Scoring())
+    return {one.kind: one for one in facts.limits}
+
+
+def test_limits_hold_where_they_are_said_to(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    plain = limits(path, random_table(120, 1))
+    assert set(plain) == {
+        LimitKind.ONE_CROWD,
+        LimitKind.INTENT_BASELINE,
+        LimitKind.JUDGING_ONLY,
+        LimitKind.NOT_RECORDED,
+    }
+    few = limits(path, random_table(99, 1, model="casewise/smollm2"))
+    assert few[LimitKind.FEW].figures == {"fewest": 99.0, "most": 99.0}
+    assert few[LimitKind.EMBEDDED].runs == (0,)
+    meant = limits(path, random_table(120, 1), Scoring(LabelRule.INTENDED))
+    assert LimitKind.INTENTIONS in meant
+    assert LimitKind.INTENT_BASELINE not in meant
+    published = limits(path, random_table(120, 1, published_safe_rate=0.4))
+    assert LimitKind.PANELS in published
+    # Seven of a hundred are not read, by one of two runs.
+    unread = random_table(50, 1, model="other").with_columns(
+        status=pl.when(pl.int_range(pl.len()) < 7).then(pl.lit("unparsed")).otherwise("status")
+    )
+    found = limits(path, pl.concat([random_table(50, 1), unread]))
+    assert found[LimitKind.UNREAD].runs == (1,)
+    acted = [
+        judgement(f"q{n}", "safe", None, protocol="respond", delivery="system")
+        | {"status": "ok", "response_class": "refusal", "graded_by": by}
+        for n, by in enumerate(("rules", "provider", "openai/g"))
+    ]
+    graded = limits(path, table(*acted))
+    assert {LimitKind.RULES, LimitKind.GRADED_BY_MODEL} <= set(graded)
+    assert LimitKind.JUDGING_ONLY not in graded
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
+    rows = [judgement("q1"), judgement("q2", votes=None), judgement("q3", None, None)]
+    table(*rows).write_parquet(tmp_path / "table.parquet")
+    card = make_card(tmp_path / "table.parquet", scoring=Scoring(LabelRule.VOTES))
+    assert (
+        "- Run 1: 1 judgement without a label under the rule; answers that were not read: "
+        "1 unparsed.\n" in card
+    )
+    (row,) = rows_of(card, "by status")
+    assert (row["judgements"], row["have a label"], row["of these read"]) == ("3", ".667", ".500")
+    assert row["bounds"] == "accuracy .500 to 1.000"
+
+
+def test_scoring_options_stand_in_the_command(tmp_path: Path) -> None:
+    random_table(10, 1).write_parquet(tmp_path / "t.parquet")
+    scoring = Scoring(LabelRule.CONSENSUS, UnreadPolicy.REFERENCE)
+    card = make_card(tmp_path / "t.parquet", scoring=scoring)
+    options = ["--labels", "consensus", "--unparsed", "reference"]
+    assert commands_of(card) == [["report", "t.parquet", *options, "--out", "card.md"]]
+    assert "Unread answers count as in the published script" in card
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("openai-api/fake/m", "openai-api/fake/m"),
+        ("vllm//home/ann/models/mine-7b", "vllm/mine-7b"),
+        ("hf/C:\\Users\\ann\\mine", "hf/mine"),
+        ("~/models/mine", "mine"),
+        ("see /tmp/x/y.eval: broken", "see y.eval: broken"),
+        ("at http://10.0.0.1:8000/v1 now", "at … now"),
+        ("2/3 and a/b", "2/3 and a/b"),
+    ],
+)
+def test_paths_are_cut_to_their_last_part(text: str, shown: str) -> None:
+    assert without_paths(text) == shown
+
+
+def test_arguments_that_may_be_private_are_named_only() -> None:
+    given = {
+        "dtype": "bfloat16",
+        "max_model_len": 4096,
+        "enforce_eager": True,
+        "version": "3",
+        "api_key": "abc",
+        "base_url": "here",
+        "model_path": "mine",
+        "odd": "sk-proj-1",
+        "long": "a" * 24,
+        "place": "/home/ann/x",
+        "nested": {"a": 1},
+    }
+    shown, hidden = clean_arguments(given)
+    assert shown == ("dtype=bfloat16", "enforce_eager=true", "max_model_len=4096", 'version="3"')
+    assert hidden == ("api_key", "base_url", "long", "model_path", "nested", "odd", "place")
+
+
+def test_notes_name_files_by_their_place_in_the_folder(tmp_path: Path) -> None:
+    logs = tmp_path / "my logs"
+    (logs / "a").mkdir(parents=True)
+    (logs / "a" / "x.eval").touch()
+    notes = [
+        f"{logs}: passed over notes.txt",
+        f"passed over {logs}/a/x.eval: not a readable Inspect log: what it holds",
+        f"{logs}/a/x.eval: the run did not end (error); what it has counts",
+    ]
+    assert plain_notes(notes, [logs]) == (
+        "my logs: passed over notes.txt",
+        "passed over my logs/a/x.eval: not a readable Inspect log",
+        "my logs/a/x.eval: the run did not end (error); what it has counts",
+    )

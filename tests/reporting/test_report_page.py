@@ -1,0 +1,192 @@
+"""The report's HTML without a browser: what is in it, what is kept out, how large it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import Cli
+from support.reported import (
+    COLUMNS,
+    HOSTILE,
+    ROWS,
+    SECTIONS,
+    VERDICTS,
+    Parsed,
+    case_of,
+    hostile,
+    models,
+    overview_of,
+    two_models,
+)
+from support.tables import judgement, table
+
+from casewise.analysis import Scoring, make_overview, read_paths
+from casewise.cases import Turn
+from casewise.reporting.page import _page
+from casewise.reporting.page._page import lay_out, report_page
+from casewise.reporting.page._section import Column, Section
+
+
+def page(reveal: bool = False) -> str:
+    return lay_out(two_models(), VERDICTS, SECTIONS, title="Two models", reveal=reveal)
+
+
+CANARY = "vermilion-canary"
+
+
+def with_canaries() -> Any:
+    """The canary in every text that a case and a judgement have, in another guise each."""
+    rows = [
+        judgement(
+            "q",
+            side,
+            answer=f"{CANARY} answers",
+            explanation=f"{CANARY} explains",
+            error=f"{CANARY} errs",
+        )
+        for side in ("safe", "unsafe")
+    ]
+    context = {f"{CANARY} key": {"inner": f"{CANARY} value"}}
+    cases = [
+        case_of(row, f"{CANARY} asks", context).model_copy(
+            update={"history": (Turn(role="user", content=f"{CANARY} said"),)}
+        )
+        for row in rows
+    ]
+    return overview_of(table(*rows), cases)
+
+
+def test_texts_are_withheld_unless_asked_for() -> None:
+    withheld = report_page(with_canaries(), title="t", reveal=False)
+    parsed = Parsed(withheld)
+    for text in (
+        withheld,
+        *(json.dumps(parsed.packed(name)) for name in ("chart-data", "case-data")),
+    ):
+        assert CANARY not in text
+    lengths = parsed.packed("case-data")
+    assert lengths["cases"]["query_length"] == [len(f"{CANARY} asks")] * 2
+    assert lengths["judgements"]["error_length"] == [len(f"{CANARY} errs")] * 2
+    assert lengths["cases"]["history_length"][0] > len(CANARY)
+    revealed = json.dumps(
+        Parsed(report_page(with_canaries(), title="t", reveal=True)).packed("case-data")
+    )
+    for word in ("asks", "key", "value", "said", "answers", "explains", "errs"):
+        assert f"{CANARY} {word}" in revealed
+
+
+def test_no_text_breaks_out_of_its_place() -> None:
+    sections = [
+        Section(
+            "hostile",
+            HOSTILE,
+            HOSTILE,
+            [Column("name", HOSTILE, "text"), Column("n", HOSTILE, "count")],
+            [{"name": HOSTILE, "n": 1}],
+            {"data": {"name": "rows"}, "mark": "bar", "title": HOSTILE},
+            HOSTILE,
+        ),
+        Section("absent", HOSTILE, "", missing=HOSTILE),
+    ]
+    verdicts = [(HOSTILE, (HOSTILE,))]
+    parsed = Parsed(lay_out(hostile(), verdicts, sections, title=HOSTILE, reveal=True))
+    plain = Parsed(page(reveal=True))
+
+    def scripts(one: Parsed) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in one.tags if tag == "script"]
+
+    assert scripts(parsed) == scripts(plain)
+    assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)
+    assert not {"img", "iframe", "object", "embed"} & {tag for tag, _ in parsed.tags}
+    assert parsed.packed("case-data")["cases"]["query"] == [HOSTILE, HOSTILE]
+    assert json.loads(parsed.scripts["scores"])[0]["model"] == HOSTILE
+
+
+def test_the_scores_are_those_of_casewise_score(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "two.parquet"
+    models(2, 15).write_parquet(path)
+    html = report_page(make_overview(read_paths([path]), Scoring()), title="t", reveal=False)
+    printed = cli("score", path, "--format", "json").stdout
+    assert json.loads(Parsed(html).scripts["scores"]) == json.loads(printed)
+
+
+def test_the_head_and_the_foot_say_what_it_is() -> None:
+    texts = " ".join(Parsed(page()).texts)
+    for words in (
+        "Made with casewise 0.",
+        "votes: people's votes",
+        "honest: left out, and counted as coverage",
+        "One part of a safety evaluation, and no certificate.",
+    ):
+        assert words in texts
+
+
+def test_tables_write_numbers_by_their_kind_and_leave_unknown_ones_open() -> None:
+    section = Section("t", "T", "", COLUMNS, ROWS)
+    html = lay_out(two_models(), (), [section], title="t", reveal=False)
+    texts = Parsed(html[html.index('id="section-t"') :]).texts
+    cells = [text.strip() for text in texts if text.strip()]
+    at = cells.index("model-0")
+    assert cells[at : at + 8] == [
+        "model-0", ".512", "25.0 %", "1,200", "model-1", "–", "–", "–",
+    ]  # fmt: skip
+
+
+def test_long_tables_are_cut_and_say_so() -> None:
+    rows = [{"run": f"run {n}", "accuracy": 0.5} for n in range(501)]
+    section = Section("long", "Long", "", COLUMNS[:2], rows)
+    html = lay_out(two_models(), (), [section], title="t", reveal=False)
+    assert "run 499<" in html
+    assert "run 500<" not in html
+    assert "The first 500 of 501 rows; the download holds all." in html
+    assert len(Parsed(html).packed("chart-data")[0]["rows"]) == 501
+
+
+def test_the_same_inputs_make_the_same_bytes() -> None:
+    first = page(reveal=True)
+    _page._vega.cache_clear()
+    assert page(reveal=True) == first
+
+
+def test_an_undefined_number_is_an_error_here_and_not_in_the_reader_s_browser() -> None:
+    section = Section("t", "T", "", COLUMNS, [{"run": "a", "accuracy": float("nan")}])
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        lay_out(two_models(), (), [section], title="t", reveal=False)
+
+
+def test_ten_models_and_900_cases_stay_under_5_megabytes() -> None:
+    """With texts as long as CASE-Bench's, of words as rare as English ones."""
+    made = models(10, 450)
+    draw = np.random.default_rng(0)
+    words = np.array([f"{word:x}" for word in draw.integers(16**2, 16**9, 20_000)])
+
+    def prose(count: int) -> str:
+        return " ".join(words[np.minimum(draw.zipf(1.3, count) - 1, len(words) - 1)])
+
+    explanations = [prose(60) for _ in range(len(made))]
+    made = made.with_columns(
+        explanation=pl.Series(explanations),
+        answer=pl.Series([json.dumps({"verdict": "safe", "why": text}) for text in explanations]),
+    )
+    cases = [
+        case_of(row, prose(20), {"sender": {"type": prose(120)}})
+        for row in made.head(900).iter_rows(named=True)
+    ]
+    overview = overview_of(made, cases)
+    withheld = report_page(overview, title="t", reveal=False)
+    revealed = report_page(overview, title="t", reveal=True)
+    assert len(withheld.encode()) < 2_000_000
+    assert len(withheld) < len(revealed.encode()) < 5_000_000
+
+
+def test_answers_of_every_kind_are_counted_out() -> None:
+    payload = Parsed(lay_out(two_models(), (), (), title="t", reveal=False)).packed("case-data")
+    judged = payload["judgements"]
+    statuses = [judged["status"]["words"][place] for place in judged["status"]["places"]]
+    assert statuses.count("unparsed") == 2
+    assert len(statuses) == 80
+    assert judged["said"]["places"].count(None) == 2
+    assert sorted(judged["said"]["words"]) == ["safe", "unsafe"]

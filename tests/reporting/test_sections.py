@@ -1,0 +1,174 @@
+"""What the page says: every number is the score's, and what can't be drawn says why."""
+
+import json
+
+import polars as pl
+import pytest
+from support.tables import judgement, random_table, table
+
+from casewise.analysis import (
+    Judgements,
+    Overview,
+    Scoring,
+    as_report_records,
+    compare_runs,
+    find_runs,
+    make_overview,
+    pairs_of_runs,
+)
+from casewise.cases import LabelRule
+from casewise.reporting.page import Section, make_sections, verdict_sentences
+
+EMPTY = pl.lit(None, pl.String)
+
+
+def overview(*tables: pl.DataFrame, labels: LabelRule | None = None) -> Overview:
+    return make_overview(Judgements(pl.concat(tables), ()), Scoring(labels))
+
+
+def acted(queries: int, model: str, delivery: str = "system", skill: float = 1.0) -> pl.DataFrame:
+    answers = (
+        pl.when(pl.col("p_safe") > 0.5).then(pl.lit("compliance")).otherwise(pl.lit("refusal"))
+    )
+    rows = random_table(queries, 3, skill=skill, protocol="respond", delivery=delivery, model=model)
+    return rows.with_columns(
+        answers.alias("response_class"),
+        EMPTY.alias("verdict"),
+        pl.lit(None, pl.Float64).alias("p_safe"),
+        pl.lit(f"{model}-{delivery}").alias("run_id"),
+    )
+
+
+def by_id(found: Overview) -> dict[str, Section]:
+    sections = make_sections(found)
+    assert len({one.id for one in sections}) == len(sections)
+    return {one.id: one for one in sections}
+
+
+def judges() -> Overview:
+    return overview(
+        random_table(30, 1, skill=1, model="good", run_id="a"),
+        random_table(30, 1, skill=0, model="bad", run_id="b"),
+        random_table(30, 1, skill=1, model="good", run_id="c", ablation="recipient"),
+        acted(30, "good"),
+        acted(30, "good", "none", skill=0.0),
+        acted(30, "good", "claimed"),
+    )
+
+
+def test_the_numbers_are_those_of_the_scores() -> None:
+    found = judges()
+    sections = by_id(found)
+    records = {record["run_id"]: record for record in as_report_records(found.report)}
+    rows = {row["run"]: row for row in sections["judging"].rows}
+    good, record = rows["good"], records["a"]
+    assert good["accuracy"] == record["accuracy"]
+    assert [good["accuracy_low"], good["accuracy_high"]] == record["accuracy_ci"]
+    assert good["over_refusal"] == 1 - record["safe_recall"]
+    assert good["within_pcc_safe"] == record["within_pcc_safe"]
+    assert rows["baseline: intended"]["accuracy"] == records["baseline:intended"]["accuracy"]
+    replies = {row["run"]: row for row in sections["acting"].rows}
+    assert replies["good (system)"]["under_refusal"] == records["good-system"]["under_refusal"]
+    shares = [row for row in sections["quadrants"].rows if row["run"].startswith("bad")]
+    assert sum(row["share"] for row in shares) == pytest.approx(1)
+    (change,) = [row for row in sections["ablations"].rows if row["measure"] == "accuracy"]
+    assert change["change"] == records["c"]["change"]["accuracy"]["difference"]
+    gains = sections["deliveries"].rows
+    assert {row["spoofing_gap"] for row in gains if row["spoofing_gap"] is not None} == {
+        records["good-system"]["trust"]["spoofing_gap"]["difference"]
+    }
+
+
+def test_every_section_is_whole() -> None:
+    """A chart draws columns that its rows have; a section without rows says why."""
+    for section in make_sections(judges()):
+        assert bool(section.missing) != bool(section.rows), section.id
+        assert section.title
+        if section.missing:
+            assert section.chart is None
+            continue
+        assert section.text
+        assert section.alternative
+        json.dumps(list(section.rows), allow_nan=False)
+        assert {column.key for column in section.columns} <= {
+            key for row in section.rows for key in row
+        }
+        text = json.dumps(section.chart)
+        assert '"name": "rows"' in text or section.chart is None
+
+
+@pytest.mark.parametrize("case", ["unread", "one", "apart", "many"])
+def test_odd_tables(case: str) -> None:
+    tables = {
+        "unread": [
+            table(
+                *(judgement(f"q{i}", side, None) for i in range(3) for side in ("safe", "unsafe"))
+            )
+        ],
+        "one": [table(judgement())],
+        "apart": [
+            table(judgement("a", run_id="1", model="x")),
+            table(judgement("b", run_id="2", model="y")),
+        ],
+        "many": [random_table(4, 1, model=f"m{i}", run_id=f"r{i}") for i in range(50)],
+    }[case]
+    found = overview(*tables)
+    sections = by_id(found)
+    for section in sections.values():
+        assert section.missing or section.rows
+        json.dumps(list(section.rows), allow_nan=False)
+    for _, sentences in verdict_sentences(found):
+        assert len(sentences) == 3
+        assert "nan" not in " ".join(sentences)
+    runs = [row for row in sections["judging"].rows if row["kind"] == "model"]
+    assert len(runs) == len(tables)
+
+
+def test_the_verdict_is_hedged() -> None:
+    """Ten queries, each right in both contexts, against nine of ten."""
+    right = [
+        judgement(f"q{i}", side, p)
+        for i in range(10)
+        for side, p in (("safe", 0.9), ("unsafe", 0.1))
+    ]
+    rows = [row | {"model": "a", "run_id": "a"} for row in right]
+    rows += [row | {"model": "b", "run_id": "b"} for row in right]
+    rows[-1] |= {"p_safe": 0.9, "verdict": "safe"}
+    ((heading, sentences),) = verdict_sentences(overview(table(*rows), labels=LabelRule.INTENDED))
+    assert heading == "As a judge"
+    # Nothing wrong in 20 cases of 10 queries: Wilson's lower end is 10 / (10 + 1.96^2) = .722.
+    start = "a (probability) judges as the contexts' authors meant in 100 % (72 to 100) of 20"
+    assert sentences[0].startswith(start)
+    assert "may be chance" in sentences[0]
+    assert "neither mistake is clearly the more common" in sentences[1]
+    assert sentences[2].startswith("Nobody voted on these cases")
+
+
+def test_a_leader_by_more_than_chance() -> None:
+    found = overview(
+        random_table(200, 1, skill=1, noise=0.02, model="good", run_id="a"),
+        random_table(200, 1, skill=0, model="bad", run_id="b"),
+    )
+    ((_, sentences),) = verdict_sentences(found)
+    assert sentences[2].startswith("Guessing what each context's author meant would reach ")
+    assert "good (probability) judges as people do" in sentences[0]
+    assert "bad, the next, is" in sentences[0]
+    assert "points behind" in sentences[0]
+
+
+def test_what_changed_comes_first() -> None:
+    tables = {
+        "before": random_table(40, 1, skill=0.0, run_id="a"),
+        "after": random_table(40, 1, skill=1.0, run_id="b"),
+    }
+    pairs = pairs_of_runs(find_runs(tables))
+    (comparison,) = compare_runs(pairs, Scoring())
+    judgements = Judgements(pl.concat(tables.values()), ())
+    found = make_overview(judgements, Scoring(), comparisons=[comparison])
+    first = make_sections(found)[0]
+    assert first.id == "comparisons"
+    settled = [change for change in comparison.changed if change.label != 0.5]
+    better = sum((change.second == "safe") == (change.label == 1) for change in settled)
+    assert f"{len(comparison.changed)} of 80 answers, {better} for the better" in first.title
+    accuracy = next(row for row in first.rows if row["measure"] == "accuracy")
+    assert accuracy["difference"] == comparison.differences[0].difference.value
