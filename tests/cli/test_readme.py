@@ -50,6 +50,7 @@ def test_no_command_is_left_out() -> None:
             'pip install ".[local]"',
             "casewise run",
             *block_with("LOCAL_API_KEY").splitlines(),
+            *block_with("casewise gate").splitlines(),
             *block_with("fetch casebench").splitlines(),
             *block_with("inspect eval").splitlines(),
             "make test",
@@ -88,6 +89,20 @@ def test_ones_own_model(tmp_path: Path) -> None:
     assert "No verdict changed." in done.stdout
 
 
+def test_reports_and_the_gate(tmp_path: Path) -> None:
+    with FakeServer(answer) as server:
+        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
+        run = "casewise run --model openai-api/local/my-model --protocol binary --log-dir logs/mine"
+        done = shell(f"{run} && cp -r logs/mine logs/last-week", tmp_path, **env)
+    assert done.returncode == 0, done.stderr
+    done = shell(block_with("casewise gate"), tmp_path)
+    # Two runs alike in all of 28 queries don't show that they are within .05 of each other.
+    assert done.returncode == 3, done.stderr + done.stdout
+    assert "undecided" in done.stdout
+    made = {"report.html", "card.md", "what-changed.html", "gate.yaml", "gate.xml"}
+    assert made <= {path.name for path in tmp_path.iterdir()}
+
+
 def test_inspect(tmp_path: Path) -> None:
     with FakeServer(answer) as server:
         env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
@@ -114,7 +129,7 @@ def test_casebench(tmp_path: Path, casebench: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("", "run", "score", "compare", "describe", "power", "export", "cases"),
+        *("", "run", "score", "compare", "report", "gate", "describe", "power", "export", "cases"),
         *(f"cases {n}" for n in ("show", "fetch", "convert")),
         "graders check",
     ],

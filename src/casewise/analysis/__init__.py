@@ -90,6 +90,7 @@ from casewise.analysis.gate import (
 from casewise.analysis.overview import (
     OF_BROWSED_CASE,
     Browser,
+    CategoryScore,
     Leader,
     Overview,
     Retention,
@@ -129,6 +130,7 @@ __all__ = [
     "CONDITION",
     "CONTENT_WARNING",
     "Calibration",
+    "CategoryScore",
     "CategoryTests",
     "Ceiling",
     "Change",

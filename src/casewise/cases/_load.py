@@ -174,7 +174,7 @@ def _validated(
             continue
         try:
             case = Case.model_validate(_present(record))
-            to_line(case).encode()
+            json.dumps(record, ensure_ascii=False, default=str).encode()
         except ValidationError as error:
             problems.append(_explain(error, record, path, place))
             continue

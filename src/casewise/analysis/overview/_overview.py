@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import polars as pl
-
 from casewise.analysis._compare import Comparison
 from casewise.analysis._report import ScoreReport, report_scores
-from casewise.analysis._score import Score, Scoring, Split, conditions, score_table
+from casewise.analysis._score import Score, Scoring
 from casewise.analysis._sources import Judgements
 from casewise.analysis.overview._browser import Browser, make_browser
-from casewise.analysis.overview._leaders import Leader, is_plain, leaders
+from casewise.analysis.overview._categories import CategoryScore, category_scores
+from casewise.analysis.overview._leaders import Leader, leaders
 from casewise.analysis.overview._retention import Retention, retentions
 from casewise.analysis.overview._usage import Usage, usages
 from casewise.cases import Case
@@ -23,7 +22,7 @@ class Overview:
     report: ScoreReport
     """Every condition and its baselines, as ``casewise score`` has them."""
     leaders: tuple[Leader, ...]
-    categories: tuple[Score, ...]
+    categories: tuple[CategoryScore, ...]
     """Plain runs by category."""
     retentions: tuple[Retention, ...]
     usages: tuple[Usage, ...]
@@ -59,11 +58,10 @@ def make_overview(
     table = judgements.table
     report = report_scores(table, scoring, seed=seed)
     scores = [row.score for row in report.rows]
-    plain = [rows for condition, rows in conditions(table) if is_plain(condition)]
     return Overview(
         report=report,
         leaders=tuple(leaders(table, scores, scoring)),
-        categories=tuple(score_table(pl.concat(plain), scoring, Split.CATEGORY) if plain else ()),
+        categories=tuple(category_scores(table, scoring)),
         retentions=tuple(retentions(report.rows)),
         usages=tuple(usages(table)),
         browser=make_browser(table, {**(cases or {}), **judgements.cases}, scoring),

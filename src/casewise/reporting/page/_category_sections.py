@@ -7,7 +7,7 @@ import altair as alt
 from casewise.analysis import Overview
 from casewise.reporting.page._draw import ROWS, STEP, finish, tips
 from casewise.reporting.page._names import run_names
-from casewise.reporting.page._rows import mistakes, spread
+from casewise.reporting.page._rows import known, mistakes, spread
 from casewise.reporting.page._section import Column, Section
 
 _MOST_RUNS = 30
@@ -17,15 +17,15 @@ _MOST_RUNS = 30
 def categories(overview: Overview) -> Section:
     """The share of right verdicts or appropriate replies, by category and run."""
     title = "Where models and people part: right answers by category"
-    scores = [score for score in overview.categories if any(score.group.values())]
+    scores = [score for score in overview.categories if score.category]
     whole = list({_key(score.condition): score.condition for score in scores}.items())
     names = dict(zip((key for key, _ in whole), run_names([one for _, one in whole]), strict=True))
     rows: list[dict[str, Any]] = [
         {
             "run": names[_key(score.condition)],
-            "category": score.group["category"],
+            "category": score.category,
             "n": score.n,
-            "coverage": score.coverage,
+            "coverage": known(score.coverage),
         }
         | spread("right", score.measures["appropriate" if score.acts else "accuracy"])
         | mistakes(score)

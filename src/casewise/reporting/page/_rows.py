@@ -1,6 +1,6 @@
 """Measures as the rows of a section hold them: flat, and None where undefined."""
 
-from casewise.analysis import Estimate, Score
+from casewise.analysis import CategoryScore, Estimate, Score
 
 
 def known(number: float | None) -> float | None:
@@ -21,7 +21,7 @@ def _complement(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {name: known(1 - estimate.value)} | ends
 
 
-def mistakes(score: Score) -> dict[str, float | None]:
+def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
     """Over- and under-refusal with intervals; of a judge, what its recalls leave."""
     found = score.measures
     if score.acts:
