@@ -15,8 +15,9 @@ from casewise.analysis import (
     pairs_of_runs,
     read_paths,
 )
-from casewise.cases import LabelRule, Ties
+from casewise.cases import Ties
 from casewise.cli._console import note, out, write_out
+from casewise.cli._options import READ, Labels, TiesOption, Unread
 from casewise.errors import UsageError
 from casewise.reporting import comparison_json, comparison_markdown, comparison_renderable
 from casewise.statistics import Resampling
@@ -38,18 +39,12 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="A B...",
-            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
+            help=READ,
         ),
     ],
-    labels: Annotated[
-        LabelRule | None, typer.Option(help="The truth to measure against, as in casewise score.")
-    ] = None,
-    unparsed: Annotated[
-        UnreadPolicy, typer.Option(help="What an unread answer counts as.")
-    ] = UnreadPolicy.HONEST,
-    ties: Annotated[
-        Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
-    ] = Ties.HALF,
+    labels: Labels = None,
+    unparsed: Unread = UnreadPolicy.HONEST,
+    ties: TiesOption = Ties.HALF,
     metric: Annotated[
         list[str] | None, typer.Option(help="A measure to compare; repeat it. Default: all.")
     ] = None,

@@ -18,9 +18,10 @@ from casewise.analysis import (
     pairs_of_runs,
     read_paths,
 )
-from casewise.cases import Case, LabelRule, Ties, open_cases, write_atomically
+from casewise.cases import Case, Ties, open_cases, write_atomically
 from casewise.cli._compare import MOST_PAIRS
 from casewise.cli._console import err, note
+from casewise.cli._options import Labels, Paths, TiesOption, Unread
 from casewise.errors import UsageError
 from casewise.reporting import evaluation_card, report_page
 
@@ -29,13 +30,7 @@ PAGE, CARD = "report.html", "card.md"
 
 
 def report(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...",
-            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
-        ),
-    ],
+    paths: Paths,
     out: Annotated[
         Path,
         typer.Option(
@@ -57,15 +52,9 @@ def report(
         str | None,
         typer.Option(help="Where texts are that the judgements lack: starter, casebench, a file."),
     ] = None,
-    labels: Annotated[
-        LabelRule | None, typer.Option(help="The truth to measure against, as in casewise score.")
-    ] = None,
-    unparsed: Annotated[
-        UnreadPolicy, typer.Option(help="What an unread answer counts as.")
-    ] = UnreadPolicy.HONEST,
-    ties: Annotated[
-        Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
-    ] = Ties.HALF,
+    labels: Labels = None,
+    unparsed: Unread = UnreadPolicy.HONEST,
+    ties: TiesOption = Ties.HALF,
     title: Annotated[str, typer.Option(help="The page's title.")] = "Safety in context",
     seed: Annotated[int, typer.Option(min=0, help="Of simulated ceilings.")] = 0,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import polars as pl
@@ -20,6 +19,7 @@ from casewise.analysis import (
 )
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import note, out, write_out
+from casewise.cli._options import Paths, TiesOption, Unread
 from casewise.errors import UsageError
 from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
 from casewise.statistics import Resampling
@@ -45,13 +45,7 @@ class LabelChoice(StrEnum):
 
 
 def score(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH...",
-            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
-        ),
-    ],
+    paths: Paths,
     labels: Annotated[
         LabelChoice | None,
         typer.Option(
@@ -59,16 +53,8 @@ def score(
             "it exists, else votes, else intended."
         ),
     ] = None,
-    unparsed: Annotated[
-        UnreadPolicy,
-        typer.Option(
-            help="What an unread answer counts as: honest leaves it out and prints coverage and "
-            "bounds; reference does as the published script."
-        ),
-    ] = UnreadPolicy.HONEST,
-    ties: Annotated[
-        Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
-    ] = Ties.HALF,
+    unparsed: Unread = UnreadPolicy.HONEST,
+    ties: TiesOption = Ties.HALF,
     by: Annotated[Split | None, typer.Option(help="Split every row.")] = None,
     bootstrap: Annotated[
         int,

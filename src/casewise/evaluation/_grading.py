@@ -8,6 +8,7 @@ from inspect_ai.model import GenerateConfig, Model
 
 from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
+from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models
 from casewise.evaluation._sampling import MAX_TOKENS
 from casewise.protocols import (
     GRADER_DECLINED,
@@ -68,11 +69,8 @@ def grade_replies(
     Raises:
         ModelError: The model can't be opened, or every request fails.
     """
-    # Runs import the scorer, and the scorer this file.
-    from casewise.evaluation._run import ATTEMPT_TIMEOUT_S, MAX_RETRIES, RunRequest, open_models
-
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    (model,) = open_models(RunRequest(models=(grader,), model_base_url=base_url))
+    (model,) = open_models([grader], base_url=base_url)
     limits = GenerateConfig(
         attempt_timeout=ATTEMPT_TIMEOUT_S, max_retries=MAX_RETRIES, max_connections=max_connections
     )

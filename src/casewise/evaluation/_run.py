@@ -13,27 +13,24 @@ from urllib.request import url2pathname
 from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
-from inspect_ai.model import Model, ModelCost, get_model, set_model_cost
+from inspect_ai.model import Model
 
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._answers import WITHOUT_LOGPROBS
 from casewise.evaluation._condition import Condition, choose, deliveries_of, make_condition
 from casewise.evaluation._judge import judge
+from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models, plain
 from casewise.evaluation._plan import Estimate, Prices, check_window, estimate
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
 from casewise.evaluation._sampling import NO_LOGPROBS, Sampling, make_draw, resolve_sampling
-from casewise.evaluation._smollm2 import SMOLLM2, prepare
+from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.protocols import OURS, UPSTREAM, Delivery, Protocol
 
 LOG_BUFFER = 100
 """Judgements held before a log is written: what a crash can lose."""
 
-ATTEMPT_TIMEOUT_S = 300
-"""After this long, one request is given up and tried again: a hung socket must not stop a run."""
-
-MAX_RETRIES = 8
 RETRY_ON_ERROR = 3
 FAIL_ON_ERROR = 0.05
 """Share of cases in error at which a run stops."""
@@ -241,44 +238,6 @@ def _prompt_argument(prompt: str | None) -> str | None:
     return prompt if prompt in (None, OURS, UPSTREAM) else str(Path(prompt).resolve())
 
 
-def open_models(request: RunRequest) -> list[Model]:
-    """Connect to the providers' clients; no request is sent.
-
-    Raises:
-        ModelError: An unknown provider, a missing key or package.
-    """
-    models = []
-    for name in request.models:
-        if name == SMOLLM2:
-            prepare()
-        try:
-            models.append(get_model(name, base_url=request.model_base_url, **request.model_args))
-        except PrerequisiteError as error:
-            raise ModelError(f"{name}: {plain(str(error.message))}") from None
-        except (ValueError, ImportError, TypeError) as error:
-            raise ModelError(f"{name}: {error}") from None
-        _set_prices(name, request.prices)
-    return models
-
-
-def _set_prices(model: str, prices: Prices) -> None:
-    if prices.input is not None and prices.output is not None:
-        cost = ModelCost(
-            input=prices.input,
-            output=prices.output,
-            input_cache_write=prices.input,
-            input_cache_read=prices.input,
-        )
-        set_model_cost(model, cost)
-
-
-def plain(text: str) -> str:
-    """A message of Inspect's without its markup, on one line."""
-    from rich.text import Text
-
-    return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())
-
-
 def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResult:
     """Run a plan; a second run on the same folder asks only what is still open.
 
@@ -287,7 +246,12 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
     request = plan.request
-    models = open_models(request)
+    models = open_models(
+        request.models,
+        base_url=request.model_base_url,
+        model_args=request.model_args,
+        prices=request.prices,
+    )
     log_dir.mkdir(parents=True, exist_ok=True)
     tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
     with observed_by(observer or (lambda _: None)) as given_up:

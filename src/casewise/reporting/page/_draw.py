@@ -77,6 +77,19 @@ def finish(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int | Non
     return spec
 
 
+def interval_dots(
+    base: alt.Chart, field: str, title: str, told: Mapping[str, str]
+) -> list[alt.Chart]:
+    """A share a run, with its interval (``FIELD_low`` to ``FIELD_high``) where it has one."""
+    bars = (
+        base.transform_filter(f"isValid(datum.{field}_low)")
+        .mark_rule(color=BLUE, strokeWidth=2)
+        .encode(alt.X(f"{field}_low:Q"), by_run(), x2=f"{field}_high:Q")
+    )
+    dots = base.mark_point(filled=True, size=70, color=BLUE, opacity=1)
+    return [bars, dots.encode(share(field, title), by_run(), tooltip=tips(told))]
+
+
 def rows_height(rows: Sequence[object], extra: int = 0) -> int:
     """Pixels for a chart with a line a row."""
     return max(2, len(rows)) * STEP + extra

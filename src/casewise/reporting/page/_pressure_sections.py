@@ -12,11 +12,10 @@ from casewise.reporting.page._draw import (
     ORANGE,
     ROWS,
     Spec,
-    by_run,
     colours,
     finish,
+    interval_dots,
     rows_height,
-    share,
     tips,
 )
 from casewise.reporting.page._names import run_names
@@ -62,16 +61,9 @@ def swaps(overview: Overview) -> Section:
             "",
             missing="No part of a context was swapped with the twin's: casewise run --swap each.",
         )
-    base = alt.Chart(ROWS)
-    bars = (
-        base.transform_filter("isValid(datum.flips_low)")
-        .mark_rule(color=BLUE, strokeWidth=2)
-        .encode(alt.X("flips_low:Q"), by_run(), x2="flips_high:Q")
-    )
-    dots = base.mark_point(filled=True, size=70, color=BLUE, opacity=1).encode(
-        share("flips", "cases whose answer becomes the other one"),
-        by_run(),
-        tooltip=tips({"run:N": "run and part", "flips": "flips", "toward": "to the twin's side"}),
+    told = {"run:N": "run and part", "flips": "flips", "toward": "to the twin's side"}
+    layers = interval_dots(
+        alt.Chart(ROWS), "flips", "cases whose answer becomes the other one", told
     )
     return Section(
         "swaps",
@@ -87,7 +79,7 @@ def swaps(overview: Overview) -> Section:
             Column("toward", "to the twin's side"),
         ),
         rows,
-        finish(alt.layer(bars, dots), rows_height(rows)),
+        finish(alt.layer(*layers), rows_height(rows)),
         f"Flip rates of {len(rows)} swapped parts.",
     )
 

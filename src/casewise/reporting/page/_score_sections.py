@@ -21,6 +21,7 @@ from casewise.reporting.page._draw import (
     by_run,
     colours,
     finish,
+    interval_dots,
     rows_height,
     share,
     some,
@@ -98,20 +99,8 @@ def _accuracy_chart(rows: Sequence[Mapping[str, Any]], bases: Sequence[Mapping[s
     if len(rows) > MOST:
         least = min(row["accuracy"] or 0 for row in shown)
         of_models = of_models.transform_filter(alt.datum.accuracy >= least)
-    x = share("accuracy", "accuracy (share of cases)")
-    dots = of_models.mark_point(filled=True, size=70, color=BLUE, opacity=1).encode(
-        x,
-        by_run(),
-        tooltip=tips(
-            {"run:N": "run", "accuracy": "accuracy", "accuracy_low": "from", "accuracy_high": "to"}
-        ),
-    )
-    bars = (
-        of_models.transform_filter("isValid(datum.accuracy_low)")
-        .mark_rule(color=BLUE, strokeWidth=2)
-        .encode(alt.X("accuracy_low:Q"), by_run(), x2="accuracy_high:Q")
-    )
-    layers: list[alt.Chart] = [bars, dots]
+    told = {"run:N": "run", "accuracy": "accuracy", "accuracy_low": "from", "accuracy_high": "to"}
+    layers = interval_dots(of_models, "accuracy", "accuracy (share of cases)", told)
     for name, words in _BARS.items():
         value = next((row["accuracy"] for row in bases if row["run"] == f"baseline: {name}"), None)
         if value is not None:
@@ -174,16 +163,8 @@ def acting(overview: Overview) -> Section:
         .transform_window(rank="row_number()")
         .transform_filter(f"datum.rank <= {MOST}")
     )
-    dots = chart.mark_point(filled=True, size=70, color=BLUE, opacity=1).encode(
-        share("appropriate", "appropriate replies (share of cases)"),
-        by_run(),
-        tooltip=tips({"run:N": "run", "appropriate": "appropriate"}),
-    )
-    bars = (
-        chart.transform_filter("isValid(datum.appropriate_low)")
-        .mark_rule(color=BLUE, strokeWidth=2)
-        .encode(alt.X("appropriate_low:Q"), by_run(), x2="appropriate_high:Q")
-    )
+    told = {"run:N": "run", "appropriate": "appropriate"}
+    layers = interval_dots(chart, "appropriate", "appropriate replies (share of cases)", told)
     return Section(
         "acting",
         title,
@@ -192,7 +173,7 @@ def acting(overview: Overview) -> Section:
         "out, and counted under 'graded'.",
         _ACTING,
         rows,
-        finish(alt.layer(bars, dots), rows_height(rows[:MOST])),
+        finish(alt.layer(*layers), rows_height(rows[:MOST])),
         _in_words("Appropriate replies", "appropriate", rows),
         open=True,
     )

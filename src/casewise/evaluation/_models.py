@@ -1,0 +1,67 @@
+"""Clients of models, and how patient they are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai.model import Model, ModelCost, get_model, set_model_cost
+
+from casewise.errors import ModelError
+from casewise.evaluation._plan import Prices
+from casewise.evaluation._smollm2 import SMOLLM2, prepare
+
+ATTEMPT_TIMEOUT_S = 300
+"""After this long, one request is given up and tried again: a hung socket must not stop a run."""
+
+MAX_RETRIES = 8
+
+
+def open_models(
+    names: Sequence[str],
+    *,
+    base_url: str | None = None,
+    model_args: Mapping[str, Any] | None = None,
+    prices: Prices | None = None,
+) -> list[Model]:
+    """Connect to the providers' clients; no request is sent.
+
+    Args:
+        names: The models, as Inspect names them.
+        base_url: Address of their API; None is the provider's own.
+        model_args: What their clients take besides.
+        prices: What their tokens cost, where it is known.
+
+    Raises:
+        ModelError: An unknown provider, a missing key or package.
+    """
+    models = []
+    for name in names:
+        if name == SMOLLM2:
+            prepare()
+        try:
+            models.append(get_model(name, base_url=base_url, **(model_args or {})))
+        except PrerequisiteError as error:
+            raise ModelError(f"{name}: {plain(str(error.message))}") from None
+        except (ValueError, ImportError, TypeError) as error:
+            raise ModelError(f"{name}: {error}") from None
+        if prices is not None:
+            _set_prices(name, prices)
+    return models
+
+
+def _set_prices(model: str, prices: Prices) -> None:
+    if prices.input is not None and prices.output is not None:
+        cost = ModelCost(
+            input=prices.input,
+            output=prices.output,
+            input_cache_write=prices.input,
+            input_cache_read=prices.input,
+        )
+        set_model_cost(model, cost)
+
+
+def plain(text: str) -> str:
+    """A message of Inspect's without its markup, on one line."""
+    from rich.text import Text
+
+    return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())
