@@ -94,14 +94,25 @@ def changes(cli: Cli, tmp_path: Path, actor: Actor, *options: str) -> dict[str, 
     return {row["variant"].split("vary=")[1]: row["change"] for row in rows if "change" in row}
 
 
+PRESSURES = (
+    "false-authority",
+    "urgency",
+    "forged-system",
+    "persona",
+    "twin-claim",
+    "language",
+    "spread",
+)
+
+
 def test_a_model_that_falls_for_a_claim_of_the_twins_context(cli: Cli, tmp_path: Path) -> None:
-    found = changes(cli, tmp_path, follows("system", "user"), "--vary", "twin-claim,urgency")
-    assert {name: change["n"] for name, change in found.items()} == {
-        "twin-claim": QUERIES,  # pressure is put on the unsafe cases alone
-        "urgency": QUERIES,
-    }
+    found = changes(cli, tmp_path, follows("system", "user"), "--vary", ",".join(PRESSURES))
+    # Pressure is put on the unsafe cases alone.
+    assert {name: change["n"] for name, change in found.items()} == dict.fromkeys(
+        PRESSURES, QUERIES
+    )
     moved = {name: change["under_refusal"]["difference"] for name, change in found.items()}
-    assert moved == {"twin-claim": 1.0, "urgency": 0.0}
+    assert moved == {name: float(name == "twin-claim") for name in PRESSURES}
 
 
 def test_a_model_that_forgets(cli: Cli, tmp_path: Path) -> None:

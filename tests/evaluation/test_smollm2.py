@@ -1,6 +1,8 @@
 """The embedded model itself: real weights, in process."""
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,18 @@ from casewise.evaluation import fetch_weights, weights_path
 
 pytestmark = pytest.mark.xdist_group("embedded")
 """On one worker: two of them at once take each other's cores."""
+
+
+@pytest.fixture(autouse=True)
+def one_core() -> Iterator[None]:
+    """Leave the other worker its core: threads that share one wait for each other, and spin."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    yield
+    os.sched_setaffinity(0, cores)
 
 
 def test_the_first_run(cli: Cli) -> None:

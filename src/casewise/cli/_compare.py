@@ -13,11 +13,11 @@ from casewise.analysis import (
     compare_runs,
     find_runs,
     pairs_of_runs,
-    read_paths,
 )
 from casewise.cases import Ties
-from casewise.cli._console import note, out, write_out
+from casewise.cli._console import out, working, write_out
 from casewise.cli._options import READ, Labels, TiesOption, Unread
+from casewise.cli._read import read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import comparison_json, comparison_markdown, comparison_renderable
 from casewise.statistics import Resampling
@@ -73,10 +73,7 @@ def compare(
             raise UsageError(f"no measure is called {name!r}: choose from {', '.join(COMPARED)}")
     tables = {}
     for path in dict.fromkeys(paths):
-        judgements = read_paths([path])
-        tables[str(path)] = judgements.table
-        for line in judgements.notes:
-            note(f"note: {line}")
+        tables[str(path)] = read_judgements([path]).table
     runs = find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder or file to compare it with")
@@ -84,7 +81,8 @@ def compare(
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
     scoring = Scoring(labels, unparsed, ties, Resampling(bootstrap, seed) if bootstrap else None)
-    comparisons = compare_runs(pairs, scoring, chosen)
+    with working("comparing"):
+        comparisons = compare_runs(pairs, scoring, chosen)
     if format is CompareFormat.JSON:
         write_out(comparison_json(comparisons))
     elif format is CompareFormat.MARKDOWN:

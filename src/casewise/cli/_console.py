@@ -4,6 +4,7 @@ import os
 import sys
 
 from rich.console import Console
+from rich.status import Status
 
 PIPE_WIDTH = 100
 """Columns of a table that does not go to a terminal."""
@@ -18,6 +19,11 @@ def out() -> Console:
 def err() -> Console:
     """Where notes, progress and errors go."""
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+
+
+def working(text: str) -> Status:
+    """Say what takes a while, on a terminal alone, for as long as the block lasts."""
+    return err().status(text)
 
 
 def note(text: str) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from casewise.analysis import DRAWS, describe_cases
 from casewise.cases import open_cases
-from casewise.cli._console import note, out, write_out
+from casewise.cli._console import note, out, working, write_out
 from casewise.reporting import description_json, description_markdown, description_renderable
 
 
@@ -47,7 +47,8 @@ def describe(
     loaded = open_cases(cases)
     for line in loaded.notes:
         note(f"note: {line}")
-    description = describe_cases(loaded, draws=bootstrap, seed=seed)
+    with working("counting votes"):
+        description = describe_cases(loaded, draws=bootstrap, seed=seed)
     if format is Format.JSON:
         write_out(description_json(description))
     elif format is Format.MARKDOWN:

@@ -13,7 +13,7 @@ from casewise.analysis import (
     form_of,
 )
 from casewise.cases import LabelRule, open_cases
-from casewise.cli._console import err, note
+from casewise.cli._console import err, note, working
 
 
 def export(
@@ -84,7 +84,8 @@ def export(
         cases=loaded.cases if loaded is not None else None,
         labels=labels,
     )
-    done = export_to(request)
+    with working("exporting"):
+        done = export_to(request)
     for line in done.notes:
         note(f"note: {line}")
     if reveal:

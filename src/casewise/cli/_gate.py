@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 
-from casewise.analysis import EXIT_STATUS, default_gate, gate_file, load_gate, read_paths, run_gate
+from casewise.analysis import EXIT_STATUS, default_gate, gate_file, load_gate, run_gate
 from casewise.cases import write_atomically
-from casewise.cli._console import note, out, write_out
+from casewise.cli._console import note, out, working, write_out
+from casewise.cli._read import read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import gate_json, gate_junit, gate_markdown, gate_renderable
 
@@ -73,8 +73,10 @@ def gate(
     if run is None:
         raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
     rules = default_gate() if config is None else load_gate(config)
-    table = _read(run)
-    report = run_gate(table, rules, None if baseline is None else _read(baseline))
+    table = read_judgements([run]).table
+    base = read_judgements([baseline]).table if baseline is not None else None
+    with working("judging"):
+        report = run_gate(table, rules, base)
     if junit is not None:
         write_atomically(junit, gate_junit(report).encode())
     if markdown is not None:
@@ -85,13 +87,6 @@ def gate(
         out().print(gate_renderable(report))
     if status := EXIT_STATUS[report.verdict]:
         raise typer.Exit(status)
-
-
-def _read(path: Path) -> pl.DataFrame:
-    judgements = read_paths([path])
-    for line in judgements.notes:
-        note(f"note: {line}")
-    return judgements.table
 
 
 def _init(folder: Path) -> None:

@@ -16,12 +16,14 @@ from casewise.analysis import (
     find_runs,
     make_overview,
     pairs_of_runs,
+    plural,
     read_paths,
 )
 from casewise.cases import Case, Ties, open_cases, write_atomically
 from casewise.cli._compare import MOST_PAIRS
-from casewise.cli._console import err, note
+from casewise.cli._console import note, working
 from casewise.cli._options import Labels, Paths, TiesOption, Unread
+from casewise.cli._read import read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import evaluation_card, report_page
 
@@ -75,12 +77,9 @@ def report(
     casewise report logs/ --reveal --out everything/
     """
     wanted = _wanted(out)
-    with err().status("reading the judgements"):
-        judgements = read_paths(paths, texts=True)
-    for line in judgements.notes:
-        note(f"note: {line}")
+    judgements = read_judgements(paths, texts=True)
     scoring = Scoring(labels, unparsed, ties)
-    with err().status("scoring"):
+    with working("scoring"):
         comparisons = _compare(paths, scoring) if compare else []
         overview = make_overview(
             judgements, scoring, cases=_known(cases), comparisons=comparisons, seed=seed
@@ -89,7 +88,7 @@ def report(
         note("content warning: the page holds queries, contexts and replies as they are")
         _note_missing(overview)
     for path in wanted:
-        with err().status(f"writing {path}"):
+        with working(f"writing {path}"):
             if path.suffix.lower() == ".md":
                 facts = evaluation_facts(paths, judgements, overview, scoring, seed=seed)
                 text = evaluation_card(overview, facts)
@@ -97,7 +96,8 @@ def report(
                 text = report_page(overview, title=title, reveal=reveal)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
-        note(f"{path}: {len(overview.scores)} runs, {len(overview.browser.cases)} cases")
+        runs, cases_shown = len(overview.scores), len(overview.browser.cases)
+        note(f"{path}: {plural(runs, 'run')}, {plural(cases_shown, 'case')}")
 
 
 def _wanted(out: Path) -> list[Path]:

@@ -13,13 +13,13 @@ from casewise.analysis import (
     Scoring,
     Split,
     UnreadPolicy,
-    read_paths,
     report_scores,
     score_table,
 )
 from casewise.cases import LabelRule, Ties
-from casewise.cli._console import note, out, write_out
+from casewise.cli._console import out, working, write_out
 from casewise.cli._options import Paths, TiesOption, Unread
+from casewise.cli._read import read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
 from casewise.statistics import Resampling
@@ -101,9 +101,7 @@ def score(
     prices = _prices(cost_over, cost_under)
     if by is not None and (calibrate or prices):
         raise UsageError("--by splits scores; leave it out with --calibrate and --cost-over")
-    judgements = read_paths(paths)
-    for line in judgements.notes:
-        note(f"note: {line}")
+    judgements = read_judgements(paths)
     scoring = Scoring(
         labels=None if labels in (None, LabelChoice.ALL) else LabelRule(labels),
         unparsed=unparsed,
@@ -113,17 +111,18 @@ def score(
     rules: list[LabelRule | None] = [scoring.labels]
     if labels is LabelChoice.ALL:
         rules = list(LabelRule)
-    reports = [
-        report_scores(
-            judgements.table,
-            replace(scoring, labels=rule),
-            by=by,
-            seed=seed,
-            calibrate=calibrate,
-            prices=prices,
-        )
-        for rule in rules
-    ]
+    with working("scoring"):
+        reports = [
+            report_scores(
+                judgements.table,
+                replace(scoring, labels=rule),
+                by=by,
+                seed=seed,
+                calibrate=calibrate,
+                prices=prices,
+            )
+            for rule in rules
+        ]
     if labels is LabelChoice.ALL:
         reports = [one for one in reports if any(row.score.n for row in one.rows)]
     if format is not Format.TABLE:

@@ -4,6 +4,7 @@ A real model that makes a first run work offline within a minute. It judges at c
 """
 
 import json
+import os
 import threading
 import urllib.request
 from functools import cache
@@ -67,7 +68,15 @@ def _server() -> Any:
     params.warmup = False
     params.endpoint_slots = False
     params.n_gpu_layers = 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _cores()
     return xllamacpp.Server(params)
+
+
+def _cores() -> int:
+    """Cores that this process may use: more threads than these wait for each other, and spin."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def prepare() -> None:
