@@ -29,7 +29,6 @@ from casewise.protocols._read_probability import (
     derive_token_sets,
     read_probability,
 )
-from casewise.protocols._read_reply import READER_VERSION, read_reply
 from casewise.protocols._read_score import mean_score, read_score
 from casewise.protocols._respond import (
     RESPOND_VERSION,
@@ -60,6 +59,7 @@ from casewise.protocols._variations import (
     vary,
 )
 from casewise.protocols._varied import VariedConversations
+from casewise.protocols.replies import READER_VERSION, read_reply
 
 __all__ = [
     "Asked",

@@ -60,7 +60,7 @@ class Signal(StrEnum):
     CRIME = "crime"
     SHOULD = "should"
     YOU = "you"
-    I = "i"
+    ITSELF = "itself"
 
 
 _PATTERNS: Final = {
@@ -220,7 +220,7 @@ _PATTERNS: Final = {
         r"|consider|i (?:would )?(?:encourage|urge|invite|ask) you)\b"
     ),
     Signal.YOU: (r"\byou(?:r|rs)?\b"),
-    Signal.I: (r"\b(?:i|we|my|our|me|us)\b"),
+    Signal.ITSELF: (r"\b(?:i|we|my|our|me|us)\b"),
 }
 _COMPILED: Final = {signal: re.compile(pattern) for signal, pattern in _PATTERNS.items()}
 
