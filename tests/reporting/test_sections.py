@@ -165,7 +165,9 @@ def test_what_changed_comes_first() -> None:
     (comparison,) = compare_runs(pairs, Scoring())
     judgements = Judgements(pl.concat(tables.values()), ())
     found = make_overview(judgements, Scoring(), comparisons=[comparison])
-    first = make_sections(found)[0]
+    first, second = make_sections(found)[:2]
+    assert [row["case_id"] for row in second.rows] == [one.case_id for one in comparison.changed]
+    assert {row["change"] for row in second.rows} <= {"better", "worse", "neither"}
     assert first.id == "comparisons"
     settled = [change for change in comparison.changed if change.label != 0.5]
     better = sum((change.second == "safe") == (change.label == 1) for change in settled)

@@ -26,7 +26,7 @@ _MORE = "more than noise (p < .05, Holm)"
 def comparisons(overview: Overview) -> Section:
     """Every measure's difference, and the quadrants'."""
     found = overview.comparisons
-    pairs = [f"{one.b} minus {one.a}" for one in found]
+    pairs = [_pair(one) for one in found]
     rows = [row for name, one in zip(pairs, found, strict=True) for row in _rows(name, one)]
     rows = [row for row in rows if row["difference"] is not None]
     base = alt.Chart(ROWS).transform_filter("datum.pair === chosen")
@@ -74,6 +74,56 @@ def comparisons(overview: Overview) -> Section:
         finish(chart, rows_height(list(measures), 40)),
         f"{surely} of {len(rows)} differences are more than noise.",
     )
+
+
+def changed_cases(overview: Overview) -> Section:
+    """Every case whose verdict or reply is another in the second run."""
+    rows = [
+        {
+            "pair": _pair(one),
+            "case_id": change.case_id,
+            "epoch": change.epoch,
+            "category": change.category,
+            "first": change.first,
+            "second": change.second,
+            "label": _LABELS.get(change.label, "tie"),
+            "change": _CHANGES[right_after(change)],
+        }
+        for one in overview.comparisons
+        for change in one.changed
+    ]
+    title = "Which cases changed"
+    if not rows:
+        return Section("changed", title, "", missing="No verdict and no reply changed.")
+    return Section(
+        "changed",
+        title,
+        "Every case that both runs answered, and not alike. The case browser below has the pair "
+        "and both answers.",
+        (
+            Column("pair", "runs", "text"),
+            Column("case_id", "case", "text"),
+            Column("category", "category", "text"),
+            Column("first", "first", "text"),
+            Column("second", "second", "text"),
+            Column("label", "label", "text"),
+            Column("change", "change", "text"),
+        ),
+        rows,
+        alternative=f"{len(rows)} changed answers.",
+        open=len(rows) <= _FEW,
+    )
+
+
+_FEW = 30
+"""Rows that a table may have and still stand open."""
+
+_LABELS = {1.0: "safe", 0.0: "unsafe"}
+_CHANGES = {True: "better", False: "worse", None: "neither"}
+
+
+def _pair(one: Comparison) -> str:
+    return f"{one.b} minus {one.a}"
 
 
 def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:

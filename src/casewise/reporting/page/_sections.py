@@ -2,7 +2,7 @@
 
 from casewise.analysis import Overview
 from casewise.reporting.page._category_sections import categories
-from casewise.reporting.page._compare_sections import comparisons
+from casewise.reporting.page._compare_sections import changed_cases, comparisons
 from casewise.reporting.page._context_sections import ablations, shapley
 from casewise.reporting.page._delivery_sections import deliveries, judge_act
 from casewise.reporting.page._pressure_sections import faithfulness, pressures, swaps
@@ -16,7 +16,7 @@ from casewise.reporting.page._usage_sections import usage
 def make_sections(overview: Overview) -> list[Section]:
     """Every section; one that can't be drawn says why."""
     return [
-        *([comparisons(overview)] if overview.comparisons else []),
+        *([comparisons(overview), changed_cases(overview)] if overview.comparisons else []),
         judging(overview),
         acting(overview),
         plane(overview),
