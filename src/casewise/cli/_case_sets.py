@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from casewise.analysis import CONTENT_WARNING
 from casewise.cases import (
     By,
     Case,
@@ -24,7 +25,7 @@ from casewise.cases import (
     write_cases,
 )
 from casewise.cli._cases import File
-from casewise.cli._console import note, out, write_out
+from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
 from casewise.reporting import diff_json, diff_markdown, diff_renderable, parts_renderable
 
@@ -144,15 +145,15 @@ def merge(
     merged = merge_sets([_open(file) for file in files], prefer=prefer, pool_votes=pool_votes)
     write_cases(merged.cases, to)
     remarks = [
-        (merged.identical, "identical to a case there already, left out"),
-        (merged.preferred, f"differed; the {prefer} file's fields were taken"),
-        (merged.pooled, "have votes of more than one file"),
-        (merged.repeated_votes, "votes stood twice and count once"),
-        (merged.same_text, "have the text of another case, under an id of their own"),
+        (merged.identical, "records identical to a case there already and left out"),
+        (merged.preferred, f"cases that differ, taken from the {prefer} file"),
+        (merged.pooled, "cases with votes of more than one file"),
+        (merged.repeated_votes, "votes that stood twice and count once"),
+        (merged.same_text, "cases with the text of another, under an id of their own"),
     ]
     for count, what in remarks:
         if count:
-            note(f"note: {count} {what}")
+            note(f"note: {what}: {count}")
     note(f"{to}: {len(merged.cases)} cases (version {dataset_hash(merged.cases)})")
 
 
@@ -188,6 +189,8 @@ def diff(
     casewise cases diff old.yaml new.yaml --format markdown > changes.md
     """
     found = diff_sets(_open(old), _open(new))
+    if reveal:
+        err().print(CONTENT_WARNING, style="yellow")
     if format is DiffFormat.JSON:
         write_out(diff_json(found, reveal=reveal))
     elif format is DiffFormat.MARKDOWN:
