@@ -130,7 +130,7 @@ def test_casebench(tmp_path: Path, casebench: Path) -> None:
     "command",
     [
         *("", "run", "score", "compare", "report", "gate", "describe", "power", "export", "cases"),
-        *(f"cases {n}" for n in ("show", "fetch", "convert")),
+        *(f"cases {n}" for n in ("show", "fetch", "convert", "split", "sample", "merge", "diff")),
         "graders check",
     ],
 )

@@ -17,6 +17,7 @@ from casewise.cases._casebench import (
     casebench_templates,
     fetch_casebench,
 )
+from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._keywords import flags_query
 from casewise.cases._labels import (
     LabelFields,
@@ -34,15 +35,19 @@ from casewise.cases._load import (
     load_cases,
     load_output,
 )
+from casewise.cases._merge import Merged, Prefer, merge_sets
 from casewise.cases._open import CASEBENCH, STARTER, open_cases
 from casewise.cases._plain_yaml import read_plain_yaml
+from casewise.cases._queries import By, whole_queries
 from casewise.cases._records import Form
+from casewise.cases._sets import Part, sample_cases, split_cases
 from casewise.cases._text import read_text
 from casewise.cases._twins import find_twins
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
 from casewise.cases._write import to_fields, to_line, write_atomically, write_cases
 
 __all__ = [
+    "By",
     "CARDS",
     "CASEBENCH",
     "COMMIT",
@@ -51,16 +56,22 @@ __all__ = [
     "CardLine",
     "CardRule",
     "Case",
+    "CaseChange",
     "CaseSet",
     "Context",
     "Fetched",
+    "FieldChange",
     "Form",
     "GROUPS",
     "LabelFields",
     "LabelRule",
     "Labels",
+    "Merged",
     "OVERRIDDEN_CATEGORY",
+    "Part",
+    "Prefer",
     "STARTER",
+    "SetDiff",
     "Side",
     "TERMS",
     "Ties",
@@ -75,6 +86,7 @@ __all__ = [
     "check_sha256",
     "dataset_hash",
     "default_rule",
+    "diff_sets",
     "digest",
     "fetch_casebench",
     "find_problems",
@@ -85,12 +97,16 @@ __all__ = [
     "load_cases",
     "load_output",
     "make_labels",
+    "merge_sets",
     "open_cases",
     "read_plain_yaml",
     "read_text",
+    "sample_cases",
+    "split_cases",
     "system_text",
     "to_fields",
     "to_line",
+    "whole_queries",
     "write_atomically",
     "write_cases",
 ]

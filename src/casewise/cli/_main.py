@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import casewise
+from casewise.cli._case_sets import diff, merge, sample, split
 from casewise.cli._cases import cases_app
 from casewise.cli._compare import compare
 from casewise.cli._console import err
@@ -41,6 +42,8 @@ app.command()(describe)
 app.command()(export)
 app.command()(gate)
 app.command()(power)
+for command in (split, sample, merge, diff):
+    cases_app.command()(command)
 app.add_typer(cases_app, name="cases")
 app.add_typer(graders_app, name="graders")
 

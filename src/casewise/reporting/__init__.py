@@ -1,5 +1,7 @@
 """Tables for people and for programs. Formats, and never computes."""
 
+from casewise.reporting._case_diff import diff_json, diff_markdown, diff_renderable
+from casewise.reporting._case_parts import parts_renderable
 from casewise.reporting._compare import (
     comparison_json,
     comparison_markdown,
@@ -34,6 +36,9 @@ __all__ = [
     "description_json",
     "description_markdown",
     "description_renderable",
+    "diff_json",
+    "diff_markdown",
+    "diff_renderable",
     "evaluation_card",
     "gate_json",
     "gate_junit",
@@ -46,6 +51,7 @@ __all__ = [
     "paper_json",
     "paper_markdown",
     "paper_renderable",
+    "parts_renderable",
     "plan_json",
     "plan_lines",
     "plan_markdown",

@@ -1,0 +1,188 @@
+"""What changed between two versions of a data set, case by case."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from casewise.cases._case import Case, VoteCounts, case_id, digest
+from casewise.cases._load import CaseSet
+from casewise.cases._write import to_fields
+
+_Key = tuple[JsonValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field, or one parameter of a context, before and after."""
+
+    field: str
+    """The field's name; a context's parameter as ``context.recipient.background``."""
+    old: JsonValue
+    """None where there was none. Votes are counts."""
+    new: JsonValue
+    note: str = ""
+    """What the two values alone don't show."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are text of a query, a context or a history, to be withheld."""
+        return self.field.split(".")[0] in ("query", "context", "history")
+
+
+@dataclass(frozen=True, slots=True)
+class CaseChange:
+    """One case in two versions."""
+
+    old: Case
+    new: Case
+    fields: tuple[FieldChange, ...]
+    """In the order of a case's fields; without ``id``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetDiff:
+    """Two versions of a data set held against each other."""
+
+    old: CaseSet
+    new: CaseSet
+    added: tuple[Case, ...]
+    """In the order of the new version."""
+    removed: tuple[Case, ...]
+    """In the order of the old version."""
+    changed: tuple[CaseChange, ...]
+    """Cases that kept their id, in the order of the old version."""
+    reworded: tuple[CaseChange, ...]
+    """Cases whose text changed, and with it the id that is made of it."""
+    unchanged: int
+    reordered: bool
+    """Whether the cases that kept their id follow each other in another order."""
+
+    @property
+    def same(self) -> bool:
+        """Whether the two versions are one: the same cases in the same order."""
+        return self.old.hash == self.new.hash
+
+
+def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
+    """Hold two versions of a data set against each other, by the ids of their cases.
+
+    An id that nobody gave is made of the text of the case, so a corrected text looks like one
+    case removed and another added. Such two are one reworded case where they share the query id
+    and the intended side, or else (the query itself was reworded) the whole context, the history
+    and the intended side; and no third case does.
+    """
+    before = {case.id: case for case in old.cases}
+    after = {case.id: case for case in new.cases}
+    kept = [id for id in before if id in after]
+    changes = [CaseChange(before[id], after[id], _changes(before[id], after[id])) for id in kept]
+    changed = tuple(change for change in changes if change.fields)
+    removed = {id: case for id, case in before.items() if id not in after}
+    added = {id: case for id, case in after.items() if id not in before}
+    reworded = []
+    for key in (_by_query, _by_context):
+        for one, other in _matches(removed.values(), added.values(), key):
+            reworded.append(CaseChange(one, other, _changes(one, other)))
+            del removed[one.id], added[other.id]
+    places = {case.id: place for place, case in enumerate(old.cases)}
+    reworded.sort(key=lambda change: places[change.old.id])
+    return SetDiff(
+        old,
+        new,
+        tuple(added.values()),
+        tuple(removed.values()),
+        changed,
+        tuple(reworded),
+        len(kept) - len(changed),
+        kept != [id for id in after if id in before],
+    )
+
+
+def _matches(removed: Iterable[Case], added: Iterable[Case], key: Any) -> list[tuple[Case, Case]]:
+    """Pairs of cases that have a key in common with each other and with no third."""
+    sides: list[dict[_Key, list[Case]]] = []
+    for cases in (removed, added):
+        side: dict[_Key, list[Case]] = {}
+        for case in cases:
+            if _is_derived(case) and (found := key(case)) is not None:
+                side.setdefault(found, []).append(case)
+        sides.append(side)
+    first, second = sides
+    return [
+        (ones[0], second[found][0])
+        for found, ones in first.items()
+        if len(ones) == 1 and len(second.get(found, ())) == 1
+    ]
+
+
+def _is_derived(case: Case) -> bool:
+    """Whether the id is a hash of the case's text: ours, or that of upstream's records."""
+    own = case_id(case.query, case.context, case.history)
+    return case.id in (own, digest(case.query, case.intended))
+
+
+def _by_query(case: Case) -> _Key:
+    return case.query_id, case.intended
+
+
+def _by_context(case: Case) -> _Key | None:
+    if case.context is None:
+        return None
+    history: JsonValue = [[turn.role, turn.content] for turn in case.history]
+    return digest(case.context.root, history), case.intended
+
+
+def _changes(old: Case, new: Case) -> tuple[FieldChange, ...]:
+    before, after = to_fields(old), to_fields(new)
+    names = [name for name in Case.model_fields if name != "id"]
+    return tuple(
+        change
+        for name in names
+        if _text(before.get(name)) != _text(after.get(name))
+        for change in _field_changes(name, before.get(name), after.get(name), old, new)
+    )
+
+
+def _field_changes(
+    name: str, before: Any, after: Any, old: Case, new: Case
+) -> Iterator[FieldChange]:
+    if name == "votes":
+        counts = _counts(old), _counts(new)
+        note = "the counts are the same, single votes are not" if counts[0] == counts[1] else ""
+        yield FieldChange(name, *counts, note)
+        return
+    if name == "context" and before is not None and after is not None:
+        first, second = dict(_leaves(before, name)), dict(_leaves(after, name))
+        paths = [path for path in {**first, **second} if not _same_leaf(path, first, second)]
+        for path in paths:
+            yield FieldChange(path, first.get(path), second.get(path))
+        if not paths:
+            yield FieldChange(name, before, after, "the order of the parameters")
+        return
+    yield FieldChange(name, before, after)
+
+
+def _same_leaf(path: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    return path in first and path in second and _text(first[path]) == _text(second[path])
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}.{name}")
+    else:
+        yield path, value
+
+
+def _counts(case: Case) -> JsonValue:
+    if case.votes is None:
+        return None
+    form = "counts" if isinstance(case.votes, VoteCounts) else "rows"
+    return {"safe": case.votes_safe, "unsafe": case.votes_unsafe, "form": form}
+
+
+def _text(value: Any) -> str:
+    """Canonical text: the order of parameters counts, and 1 is not true."""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,247 @@
+"""``casewise cases``: split, sample, merge, diff."""
+
+import re
+from dataclasses import replace
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.analysis import CONTENT_WARNING
+from casewise.cases import (
+    By,
+    Case,
+    CaseSet,
+    Form,
+    Prefer,
+    dataset_hash,
+    diff_sets,
+    merge_sets,
+    open_cases,
+    sample_cases,
+    split_cases,
+    write_cases,
+)
+from casewise.cli._cases import File
+from casewise.cli._console import err, note, out, write_out
+from casewise.errors import UsageError
+from casewise.reporting import diff_json, diff_markdown, diff_renderable, parts_renderable
+
+DIFFERENT = 1
+"""The exit status of ``diff`` where the versions differ, as of the program of that name."""
+
+_SUFFIX = {Form.YAML: ".yaml", Form.CSV: ".csv"}
+_NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
+_NAME = re.compile(r"\w[\w.-]*")
+
+StratifyBy = Annotated[
+    By,
+    typer.Option(help="The field whose values each draw has in proportion; none: not stratified."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Of the draw.")]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FILE", help="What to write: .jsonl, .yaml or .csv.")
+]
+
+
+def split(
+    file: File,
+    into: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=SHARE,...",
+            help="The parts and their shares of the queries, which sum to 1; thirds: 1/3.",
+        ),
+    ],
+    out_dir: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the parts.")],
+    by: StratifyBy = By.CATEGORY,
+    seed: Seed = 0,
+) -> None:
+    """Split a file into parts, stratified, with whole queries in each.
+
+    Twins, and cases that ask the same question under two ids, are never
+    parted. Each part has its share of every stratum, rounded down or up; the
+    shares of the whole are met as closely as whole queries allow. The order
+    of the file plays no role. DIR/NAME has the form of FILE (JSON becomes
+    JSON Lines); a file of that name is overwritten.
+
+    [bold]Examples[/]
+
+    casewise cases split mine.jsonl --into train=.8,test=.2 --out-dir parts
+
+    casewise cases split starter --into a=1/2,b=1/2 --by intended --out-dir .
+    """
+    shares = _shares(into)
+    loaded = _open(file)
+    suffix = _SUFFIX.get(loaded.form, ".jsonl")
+    targets = {name: out_dir / f"{name}{suffix}" for name in shares}
+    for target in targets.values():
+        _keep_source(file, target)
+    parts = split_cases(loaded.cases, shares, by=by, seed=seed)
+    for part in parts:
+        _write(part.cases, targets[part.name], part.n_queries)
+    out().print(parts_renderable(parts, by))
+
+
+def sample(
+    file: File,
+    to: Out,
+    n: Annotated[
+        int | None, typer.Option("-n", metavar="N", help="How many queries, with all their cases.")
+    ] = None,
+    share: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Or what share of the queries, in 0..1.")
+    ] = None,
+    by: StratifyBy = By.CATEGORY,
+    seed: Seed = 0,
+) -> None:
+    """Draw a stratified sample of whole queries, each at most once.
+
+    N counts queries, not cases: a query comes with all its contexts, so 10
+    queries in pairs are 20 cases. A file of the name of --out is overwritten.
+
+    [bold]Examples[/]
+
+    casewise cases sample casebench -n 45 --out few.jsonl
+
+    casewise cases sample mine.yaml --share .1 --by source --seed 7 --out few.yaml
+    """
+    if (n is None) == (share is None):
+        raise UsageError("how many? give -n N (queries) or --share SHARE, one of the two")
+    size = n if n is not None else _share(share or "", "--share")
+    _keep_source(file, to)
+    drawn = sample_cases(_open(file).cases, size, by=by, seed=seed)
+    _write(drawn.cases, to, drawn.n_queries)
+
+
+def merge(
+    files: Annotated[
+        list[str], typer.Argument(metavar="A B...", help="Files of cases, starter or casebench.")
+    ],
+    to: Out,
+    prefer: Annotated[
+        Prefer | None, typer.Option(help="Whose fields stand where files differ. Default: none's.")
+    ] = None,
+    pool_votes: Annotated[
+        bool, typer.Option("--pool-votes", help="Put the votes on one case together.")
+    ] = False,
+) -> None:
+    """Unite files; identical cases count once, a contradiction is an error.
+
+    Cases are told by their ids; each keeps its source and its licence.
+    --pool-votes takes each rater's vote on a case once (a rater of one name
+    is one person). Counts, and votes without a rater, are added only where
+    every file names a source of its own. A file of the name of --out is
+    overwritten.
+
+    [bold]Examples[/]
+
+    casewise cases merge ours.yaml theirs.jsonl --out all.jsonl
+
+    casewise cases merge may.jsonl june.jsonl --pool-votes --out votes.jsonl
+    """
+    merged = merge_sets([_open(file) for file in files], prefer=prefer, pool_votes=pool_votes)
+    write_cases(merged.cases, to)
+    remarks = [
+        (merged.identical, "records identical to a case there already and left out"),
+        (merged.preferred, f"cases that differ, taken from the {prefer} file"),
+        (merged.pooled, "cases with votes of more than one file"),
+        (merged.repeated_votes, "votes that stood twice and count once"),
+        (merged.same_text, "cases with the text of another, under an id of their own"),
+    ]
+    for count, what in remarks:
+        if count:
+            note(f"note: {what}: {count}")
+    note(f"{to}: {len(merged.cases)} cases (version {dataset_hash(merged.cases)})")
+
+
+class DiffFormat(StrEnum):
+    """How a difference is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def diff(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A file of cases, as it was.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The file as it is.")],
+    format: Annotated[DiffFormat, typer.Option(help="How to print.")] = DiffFormat.TABLE,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show changed texts, not only their lengths.")
+    ] = False,
+) -> None:
+    """Say what changed between two versions of a file, case by case.
+
+    Cases are told by their ids. Where an id is a hash of the text, a case
+    whose text changed is shown as reworded if exactly one case of OLD and one
+    of NEW fit. Votes are compared as counts. The form of the files plays no
+    role; their order does, since the version that results name depends on it.
+
+    [bold]Exit status[/]: 0 the same, 1 different, 2 bad input.
+
+    [bold]Examples[/]
+
+    casewise cases diff mine-1.jsonl mine-2.jsonl
+
+    casewise cases diff old.yaml new.yaml --format markdown > changes.md
+    """
+    found = diff_sets(_open(old), _open(new))
+    if reveal:
+        err().print(CONTENT_WARNING, style="yellow")
+    if format is DiffFormat.JSON:
+        write_out(diff_json(found, reveal=reveal))
+    elif format is DiffFormat.MARKDOWN:
+        write_out(diff_markdown(found, reveal=reveal))
+    else:
+        out().print(diff_renderable(found, reveal=reveal))
+    if not found.same:
+        raise typer.Exit(DIFFERENT)
+
+
+def _open(file: str) -> CaseSet:
+    loaded = open_cases(file)
+    for line in loaded.notes:
+        note(f"note: {line}")
+    # Two files of one name in two folders must be told apart.
+    return replace(loaded, name=file)
+
+
+def _write(cases: tuple[Case, ...], path: Path, queries: int) -> None:
+    write_cases(cases, path)
+    version = dataset_hash(cases)
+    note(f"{path}: {len(cases)} cases of {queries} queries (version {version})")
+
+
+def _keep_source(file: str, target: Path) -> None:
+    """A part in the place of its whole would lose the rest."""
+    source = Path(file)
+    if source.exists() and target.exists() and source.samefile(target):
+        raise UsageError(f"{target}: would overwrite the file that it is drawn from")
+
+
+def _shares(text: str) -> dict[str, Fraction]:
+    shares: dict[str, Fraction] = {}
+    for item in text.split(","):
+        name, equals, share = (part.strip() for part in item.partition("="))
+        if not equals or not _NAME.fullmatch(name):
+            raise UsageError(f"--into has {item!r}: write NAME=SHARE,... as in train=.8,test=.2")
+        # Names of files; some file systems don't tell capitals.
+        if name.casefold() in (other.casefold() for other in shares):
+            raise UsageError(f"--into names the part {name!r} twice")
+        shares[name] = _share(share, f"--into {name}=")
+    return shares
+
+
+def _share(text: str, option: str) -> Fraction:
+    """A share as written, exact: .1 is a tenth."""
+    try:
+        if not _NUMBER.fullmatch(text):
+            raise ValueError
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(
+            f"{option} {text!r} is no share: write a number such as .2 or 1/5"
+        ) from None

@@ -1,0 +1,26 @@
+"""How a data set was divided, for people."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from casewise.cases import By, Part
+from casewise.reporting._scores import number
+from casewise.reporting._tables import plain_table
+
+
+def parts_renderable(parts: Sequence[Part], by: By) -> Table:
+    """Queries by stratum and part, and the sums."""
+    heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
+    table = plain_table(heading, ["", *(part.name for part in parts), "all"])
+    for stratum in parts[0].queries if by is not By.NONE else ():
+        counts = [part.queries[stratum] for part in parts]
+        table.add_row(stratum, *map(str, (*counts, sum(counts))))
+    table.add_section()
+    queries = [part.n_queries for part in parts]
+    table.add_row("queries", *map(str, (*queries, sum(queries))))
+    shares = [number(one / sum(queries)) for one in queries]
+    table.add_row("share", *shares, number(1.0))
+    cases = [len(part.cases) for part in parts]
+    table.add_row("cases", *map(str, (*cases, sum(cases))))
+    return table

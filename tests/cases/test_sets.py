@@ -1,0 +1,363 @@
+"""Splits, samples, unions and differences of data sets."""
+
+from fractions import Fraction
+from math import ceil, floor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from casewise.cases import (
+    By,
+    Case,
+    CaseSet,
+    Form,
+    Prefer,
+    diff_sets,
+    load_cases,
+    merge_sets,
+    sample_cases,
+    split_cases,
+    to_line,
+    whole_queries,
+)
+from casewise.errors import InputError, UsageError
+
+SHARES = {"train": Fraction(4, 5), "test": Fraction(1, 5)}
+
+
+def make(query: str, side: str | None = None, **fields: Any) -> Case:
+    context = {"sender": {"platform_type": f"{side} place"}} if side else None
+    return Case.model_validate(
+        {"query": query, "context": context, "intended": side, "category": "law"} | fields
+    )
+
+
+def pairs(n: int, **fields: Any) -> list[Case]:
+    name = fields.get("category", "law")
+    return [make(f"{name} {i}", side, **fields) for i in range(n) for side in ("safe", "unsafe")]
+
+
+def whole(*cases: Case, name: str = "a.jsonl") -> CaseSet:
+    return CaseSet(cases, name, Form.JSONL)
+
+
+def ids(cases: Any) -> set[str]:
+    return {case.id for case in cases}
+
+
+def test_the_published_cases_split_evenly(casebench: Path) -> None:
+    cases = load_cases(casebench / "CASEBench_data.json").cases
+    train, test = split_cases(cases, SHARES)
+    # 45 categories of 10 queries, each in two contexts.
+    assert (len(train.cases), len(test.cases)) == (720, 180)
+    assert len(train.queries) == 45
+    assert set(train.queries.values()) == {8}
+    assert set(test.queries.values()) == {2}
+    assert not {case.query_id for case in train.cases} & {case.query_id for case in test.cases}
+
+
+def test_small_strata_make_up_a_small_part_together() -> None:
+    """Each alone, ten categories of one query would round to 1 and 0, and test to nothing."""
+    cases = [case for i in range(10) for case in pairs(1, category=f"c{i}")]
+    train, test = split_cases(cases, SHARES)
+    assert (train.n_queries, test.n_queries) == (8, 2)
+
+
+def test_counts_by_hand() -> None:
+    """Quotas .8/.2 of 4, 4 and 2 queries: 3.2/.8, 3.2/.8, 1.6/.4; in sum 8 and 2.
+
+    Three seats are left after 3/0, 3/0, 1/0: the whole needs one more in train and two in test,
+    and the largest remainders give the two to the categories of four.
+    """
+    cases = [case for name, n in (("a", 4), ("b", 4), ("c", 2)) for case in pairs(n, category=name)]
+    train, test = split_cases(cases, SHARES)
+    assert train.queries == {"a": 3, "b": 3, "c": 2}
+    assert test.queries == {"a": 1, "b": 1, "c": 0}
+
+
+def test_shares_are_exact() -> None:
+    shares = {name: Fraction(1, 3) for name in "abc"}
+    assert [part.n_queries for part in split_cases(pairs(9), shares)] == [3, 3, 3]
+
+
+def test_the_same_words_under_two_ids_stay_together() -> None:
+    cases = [
+        make("May I?", "safe", query_id="one"),
+        make("may  I?", "unsafe", query_id="two"),
+        make("May she?", "safe", query_id="two"),
+        make("May he?", "safe", query_id="three"),
+    ]
+    assert [len(group) for group in whole_queries(cases)] == [3, 1]
+
+
+def test_strata_of_queries_whose_cases_differ() -> None:
+    cases = [*pairs(2), make("alone", "safe"), make("bare")]
+    halves = split_cases(cases, {"a": Fraction(1, 2), "b": Fraction(1, 2)}, by=By.INTENDED)
+    names = ["none", "safe", "safe + unsafe"]
+    assert [list(part.queries) for part in halves] == [names, names]
+    assert [part.n_queries for part in halves] == [2, 2]
+    unstratified = split_cases(cases, {"all of it": Fraction(1)}, by=By.NONE)
+    assert unstratified[0].queries == {"all": 4}
+
+
+def test_another_stratum_moves_nobody() -> None:
+    law, art = pairs(10), pairs(10, category="art")
+    alone, both = split_cases(law, SHARES), split_cases([*art, *law], SHARES)
+    assert ids(alone[1].cases) == ids(case for case in both[1].cases if case.category == "law")
+
+
+def test_seeds_draw_otherwise() -> None:
+    drawn = {frozenset(ids(split_cases(pairs(20), SHARES, seed=seed)[1].cases)) for seed in (0, 1)}
+    assert len(drawn) == 2
+
+
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        ({"a": Fraction(4, 5), "b": Fraction(1, 10)}, "sum to 0.9, expected exactly 1"),
+        ({"a": Fraction(1), "b": Fraction(0)}, "share of 'b' is 0"),
+        ({"a": Fraction(99, 100), "b": Fraction(1, 100)}, "part 'b' would get no query"),
+    ],
+)
+def test_shares_that_can_not_be(shares: dict[str, Fraction], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        split_cases(pairs(5), shares)
+
+
+@st.composite
+def data_sets(draw: st.DrawFn) -> list[Case]:
+    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=25))
+    return [
+        make(f"q{i}", tags=[str(j)], id=f"{i}-{j}", category=draw(st.sampled_from("abc")))
+        for i, size in enumerate(sizes)
+        for j in range(size)
+    ]
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    cases=data_sets(),
+    weights=st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    seed=st.integers(0, 99),
+    data=st.data(),
+)
+def test_parts_of_any_split(
+    cases: list[Case], weights: list[int], seed: int, data: st.DataObject
+) -> None:
+    shares = {f"p{i}": Fraction(weight, sum(weights)) for i, weight in enumerate(weights)}
+    queries = len({case.query_id for case in cases})
+    try:
+        parts = split_cases(cases, shares, seed=seed)
+    except UsageError:
+        # Only where whole queries give a part none.
+        assert min(queries * share for share in shares.values()) < 1
+        return
+    everything = [case.id for part in parts for case in part.cases]
+    assert sorted(everything) == sorted(ids(cases))
+    homes = [{case.query_id for case in part.cases} for part in parts]
+    assert sum(map(len, homes)) == queries
+    for part, home in zip(parts, homes, strict=True):
+        assert part.n_queries == len(home)
+        quota = queries * shares[part.name]
+        assert floor(quota) <= part.n_queries <= ceil(quota)
+        for stratum, count in part.queries.items():
+            quota = shares[part.name] * sum(one.queries[stratum] for one in parts)
+            assert floor(quota) <= count <= ceil(quota)
+    shuffled = data.draw(st.permutations(cases))
+    again = split_cases(shuffled, shares, seed=seed)
+    assert [ids(part.cases) for part in again] == [ids(part.cases) for part in parts]
+
+
+def test_a_sample_counts_queries() -> None:
+    cases = [*pairs(6), *pairs(3, category="art"), *pairs(3, category="tax")]
+    drawn = sample_cases(cases, 4)
+    assert drawn.queries == {"art": 1, "law": 2, "tax": 1}
+    assert len(drawn.cases) == 8
+    assert sample_cases(cases, Fraction(1, 3)).queries == drawn.queries
+    assert sample_cases(cases, 12).cases == tuple(cases)
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (6, "can't draw 6 queries: there are 5"),
+        (0, "can't draw 0"),
+        (Fraction(2), "the share is 2: give more than 0 and at most 1"),
+        (Fraction(1, 100), "0.01 of 5 queries comes to none"),
+    ],
+)
+def test_samples_that_can_not_be(size: int | Fraction, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        sample_cases(pairs(5), size)
+
+
+def test_a_union_holds_each_case_once() -> None:
+    a, b, c = pairs(1)[0], make("b", source="theirs", licence="CC0-1.0"), make("c")
+    merged = merge_sets([whole(a, b), whole(c, b, name="b.jsonl")])
+    assert merged.cases == (a, b, c)
+    assert merged.identical == 1
+    assert (merged.cases[1].source, merged.cases[1].licence) == ("theirs", "CC0-1.0")
+    assert merged.same_text == 0
+    assert merge_sets([whole(c), whole(make("c", id="mine"))]).same_text == 1
+
+
+def test_files_that_contradict_each_other() -> None:
+    one, other = whole(make("q", id="x")), whole(make("q", id="x", category="tax"), name="b.csv")
+    with pytest.raises(InputError) as caught:
+        merge_sets([one, other])
+    said = str(caught.value)
+    assert "b.csv, case x, field 'category': 'tax' here, 'law' in a.jsonl" in said
+    assert merge_sets([one, other], prefer=Prefer.FIRST).cases == one.cases
+    last = merge_sets([one, other], prefer=Prefer.LAST)
+    assert (last.cases, last.preferred) == (other.cases, 1)
+
+
+def test_messages_do_not_show_queries() -> None:
+    with pytest.raises(InputError, match="6 characters here, 11 characters in") as caught:
+        merge_sets([whole(make("secret word", id="x")), whole(make("hidden", id="x"))])
+    assert "secret" not in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def rated(*votes: tuple[str | None, str], **fields: Any) -> CaseSet:
+    rows = [{"rater": rater, "verdict": verdict} for rater, verdict in votes]
+    return whole(make("q", "safe", votes=rows, **fields), name=fields.get("source", "a"))
+
+
+def counted(safe: int, unsafe: int, source: str | None) -> CaseSet:
+    return whole(make("q", "safe", votes={"safe": safe, "unsafe": unsafe}, source=source))
+
+
+def test_pooled_votes_count_each_rater_once() -> None:
+    may = rated(("r1", "safe"), ("r2", "unsafe"))
+    june = rated(("r2", "unsafe"), ("r3", "safe"))
+    with pytest.raises(InputError, match=r"1 safe and 1 unsafe here.*--pool-votes"):
+        merge_sets([may, june])
+    merged = merge_sets([may, june], pool_votes=True)
+    (case,) = merged.cases
+    assert isinstance(case.votes, tuple)
+    assert [vote.rater for vote in case.votes] == ["r1", "r2", "r3"]
+    assert (case.votes_safe, case.votes_unsafe) == (2, 1)
+    assert (merged.pooled, merged.repeated_votes) == (1, 1)
+
+
+def test_a_rater_who_contradicts_themselves() -> None:
+    may, june = rated(("r1", "safe")), rated(("r1", "unsafe"))
+    with pytest.raises(InputError, match="rater 'r1' votes unsafe here and safe in a"):
+        merge_sets([may, june], pool_votes=True)
+    for prefer, safe in ((Prefer.FIRST, 1), (Prefer.LAST, 0)):
+        (case,) = merge_sets([may, june], pool_votes=True, prefer=prefer).cases
+        assert case.votes_safe == safe
+
+
+def test_counts_are_added_only_across_sources() -> None:
+    (case,) = merge_sets([counted(3, 1, "here"), counted(3, 1, "there")], pool_votes=True).cases
+    assert (case.votes_safe, case.votes_unsafe) == (6, 2)
+    assert case.source == "here; there"
+    for first, second in (("here", "here"), (None, "there"), (None, None)):
+        with pytest.raises(InputError, match="can't be told apart"):
+            merge_sets([counted(3, 1, first), counted(2, 1, second)], pool_votes=True)
+
+
+def test_counts_of_one_source_are_not_added_by_way_of_a_third_file() -> None:
+    files = [counted(3, 1, "here"), counted(2, 2, "there"), counted(4, 1, "here")]
+    with pytest.raises(InputError, match="can't be told apart"):
+        merge_sets(files, pool_votes=True)
+
+
+def test_votes_that_can_not_be_pooled() -> None:
+    with pytest.raises(InputError, match="counts in one file and single votes in another"):
+        merge_sets([counted(1, 0, "here"), rated(("r1", "safe"), source="x")], pool_votes=True)
+    with pytest.raises(InputError, match="votes without a rater of the same or an unnamed source"):
+        merge_sets([rated((None, "safe")), rated((None, "unsafe"))], pool_votes=True)
+
+
+def test_votes_join_a_case_without() -> None:
+    bare = whole(make("q", "safe", source="drafts"))
+    (case,) = merge_sets([bare, rated(("r1", "safe"), source="study")], pool_votes=True).cases
+    assert (case.votes_safe, case.source) == (1, "drafts; study")
+
+
+def test_nothing_changed() -> None:
+    cases = pairs(2)
+    found = diff_sets(whole(*cases), whole(*cases, name="b.yaml"))
+    assert found.same
+    assert found.unchanged == 4
+    turned = diff_sets(whole(*cases), whole(*reversed(cases)))
+    assert turned.reordered
+    assert not turned.same
+    assert turned.unchanged == 4
+
+
+def test_what_changed_is_named_by_field() -> None:
+    old = [make("gone"), make("q", "safe", id="x", votes={"safe": 3, "unsafe": 1}), make("stays")]
+    context = {"sender": {"platform_type": "forum"}, "recipient": {"type": "clerk"}}
+    new = [
+        make("q", "safe", id="x", votes={"safe": 4, "unsafe": 1}, context=context, tags=["t"]),
+        make("stays"),
+        make("comes"),
+    ]
+    found = diff_sets(whole(*old), whole(*new))
+    assert (found.removed, found.added, found.unchanged) == ((old[0],), (new[2],), 1)
+    (change,) = found.changed
+    assert {one.field: (one.old, one.new) for one in change.fields} == {
+        "context.sender.platform_type": ("safe place", "forum"),
+        "context.recipient.type": (None, "clerk"),
+        "votes": (
+            {"safe": 3, "unsafe": 1, "form": "counts"},
+            {"safe": 4, "unsafe": 1, "form": "counts"},
+        ),
+        "tags": (None, ["t"]),
+    }
+
+
+def test_order_in_a_context_and_single_votes_are_changes() -> None:
+    context = {"sender": {"a": "x"}, "recipient": {"b": True}}
+    old = make("q", id="x", context=context, votes=["safe", "unsafe"])
+    new = make("q", id="x", context=dict(reversed(context.items())), votes=["unsafe", "safe"])
+    (change,) = diff_sets(whole(old), whole(new)).changed
+    assert [(one.field, one.note) for one in change.fields] == [
+        ("context", "the order of the parameters"),
+        ("votes", "the counts are the same, single votes are not"),
+    ]
+    one = make("q", id="x", context=context | {"recipient": {"b": 1}})
+    (change,) = diff_sets(whole(make("q", id="x", context=context)), whole(one)).changed
+    assert [field.field for field in change.fields] == ["context.recipient.b"]
+
+
+def test_reworded_contexts_and_queries() -> None:
+    safe, unsafe = pairs(1)
+    edited = make("law 0", "safe", context={"sender": {"platform_type": "library"}})
+    found = diff_sets(whole(safe, unsafe), whole(edited, unsafe))
+    (change,) = found.reworded
+    assert (change.old, change.new) == (safe, edited)
+    assert [one.field for one in change.fields] == ["context.sender.platform_type"]
+    assert found.unchanged == 1
+    assert not found.added + found.removed
+    corrected = [make("law nought", side) for side in ("safe", "unsafe")]
+    found = diff_sets(whole(safe, unsafe), whole(*corrected))
+    assert [(one.old, one.new) for one in found.reworded] == list(
+        zip([safe, unsafe], corrected, strict=True)
+    )
+
+
+def test_given_ids_and_doubtful_matches_are_not_reworded() -> None:
+    given = diff_sets(whole(make("q", "safe", id="1")), whole(make("q", "safe", id="2")))
+    assert (len(given.removed), len(given.added), given.reworded) == (1, 1, ())
+    versions = [make("q", "safe", context={"sender": {"a": name}}) for name in "xyz"]
+    doubtful = diff_sets(whole(versions[0]), whole(*versions[1:]))
+    assert (len(doubtful.removed), len(doubtful.added), doubtful.reworded) == (1, 2, ())
+
+
+@settings(deadline=None, max_examples=40)
+@given(cases=data_sets(), data=st.data())
+def test_a_difference_accounts_for_every_case(cases: list[Case], data: st.DataObject) -> None:
+    old = data.draw(st.lists(st.sampled_from(cases), unique_by=lambda case: case.id))
+    new = data.draw(st.lists(st.sampled_from(cases), unique_by=lambda case: case.id))
+    found = diff_sets(whole(*old), whole(*new))
+    assert len(found.removed) + found.unchanged == len(old)
+    assert len(found.added) + found.unchanged == len(new)
+    assert found.same == (list(map(to_line, old)) == list(map(to_line, new)))

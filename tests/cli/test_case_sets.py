@@ -1,0 +1,209 @@
+"""``casewise cases`` split, sample, merge and diff, as a person runs them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+
+from casewise.cases import load_cases
+
+CASE = {"query": "May I repaint a rented flat?", "category": "law"}
+
+
+def write(path: Path, *cases: dict[str, Any]) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(case) + "\n" for case in cases), "utf-8")
+    return path
+
+
+def refused(done: Any, *parts: str) -> None:
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    said = " ".join(done.stderr.split())
+    assert "Traceback" not in said
+    for part in parts:
+        assert part in said
+    assert done.stdout == ""
+
+
+def test_split_and_merge_again(cli_inside: Cli, tmp_path: Path) -> None:
+    done = cli_inside("cases", "split", "starter", "--into", "train=.8,test=.2", "--out-dir", "p")
+    assert done.returncode == 0, done.stderr
+    # 28 queries: 22.4 and 5.6.
+    assert [line.split() for line in done.stdout.splitlines() if line.startswith(" queries")] == [
+        ["queries", "22", "6", "28"]
+    ]
+    assert "p/test.yaml: 12 cases of 6 queries (version " in done.stderr
+    parts = [tmp_path / "p/train.yaml", tmp_path / "p/test.yaml"]
+    assert [len(load_cases(path).cases) for path in parts] == [44, 12]
+    done = cli_inside("cases", "merge", *parts, parts[0], "--out", "all.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "and left out: 44" in done.stderr
+    done = cli_inside("cases", "diff", "starter", "all.jsonl", "--format", "json")
+    record = json.loads(done.stdout)
+    assert (done.returncode, record["unchanged"], record["reordered"]) == (1, 56, True)
+    assert not any(record[kind] for kind in ("added", "removed", "changed", "reworded"))
+    assert load_cases(tmp_path / "all.jsonl").hash == record["new"]["hash"]
+
+
+@pytest.mark.parametrize(
+    ("name", "made"), [("a.csv", "one.csv"), ("a.json", "one.jsonl"), ("a.yaml", "one.yaml")]
+)
+def test_parts_have_the_form_of_the_whole(
+    cli_inside: Cli, tmp_path: Path, name: str, made: str
+) -> None:
+    source = write(tmp_path / "source.jsonl", CASE, CASE | {"query": "And a wall?"})
+    if name == "a.json":
+        cases = [json.loads(line) for line in source.read_text("utf-8").splitlines()]
+        (tmp_path / name).write_text(json.dumps(cases, indent=1))
+    else:
+        assert cli_inside("cases", "convert", source, name).returncode == 0
+    options = ["--into", "one=.5,two=.5", "--by", "none", "--out-dir", "new/parts"]
+    done = cli_inside("cases", "split", name, *options)
+    assert done.returncode == 0, done.stderr
+    assert len(load_cases(tmp_path / "new/parts" / made).cases) == 1
+
+
+def test_a_sample_is_the_same_each_time(cli_inside: Cli, tmp_path: Path) -> None:
+    texts = []
+    for seed in ("3", "3", "4"):
+        done = cli_inside("cases", "sample", "starter", "-n", "5", "--seed", seed, "--out", "s.csv")
+        assert done.returncode == 0, done.stderr
+        assert "s.csv: 10 cases of 5 queries" in done.stderr
+        texts.append((tmp_path / "s.csv").read_bytes())
+    assert texts[0] == texts[1] != texts[2]
+    done = cli_inside("cases", "sample", "starter", "--share", "1/4", "--out", "s.jsonl")
+    assert "14 cases of 7 queries" in done.stderr
+
+
+def test_a_contradiction_names_both_files(cli_inside: Cli, tmp_path: Path) -> None:
+    write(tmp_path / "a/x.jsonl", CASE | {"id": "1"})
+    write(tmp_path / "b/x.jsonl", CASE | {"id": "1", "category": "tax"})
+    files = ["a/x.jsonl", "b/x.jsonl"]
+    refused(
+        cli_inside("cases", "merge", *files, "--out", "all.jsonl"),
+        "b/x.jsonl, case 1, field 'category': 'tax' here, 'law' in a/x.jsonl",
+    )
+    assert not (tmp_path / "all.jsonl").exists()
+    done = cli_inside("cases", "merge", *files, "--prefer", "last", "--out", "all.jsonl")
+    assert "cases that differ, taken from the last file: 1" in done.stderr
+    assert load_cases(tmp_path / "all.jsonl").cases[0].category == "tax"
+
+
+def test_pooled_votes(cli_inside: Cli, tmp_path: Path) -> None:
+    for name, verdict in (("may", "safe"), ("june", "unsafe")):
+        votes = [{"rater": "r1", "verdict": "safe"}, {"rater": name, "verdict": verdict}]
+        write(tmp_path / f"{name}.jsonl", CASE | {"votes": votes})
+    done = cli_inside("cases", "merge", "may.jsonl", "june.jsonl", "--pool-votes", "-o", "v.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "cases with votes of more than one file: 1" in done.stderr
+    assert "count once: 1" in done.stderr
+    (case,) = load_cases(tmp_path / "v.jsonl").cases
+    assert (case.votes_safe, case.votes_unsafe) == (2, 1)
+
+
+def versions(folder: Path) -> tuple[Path, Path]:
+    old = {"query": "secret one", "id": "1", "category": "law", "votes": {"safe": 2, "unsafe": 1}}
+    hashed = {"query": "twofold", "context": {"sender": {"a": "quiet"}}, "intended": "safe"}
+    return (
+        write(folder / "old.jsonl", old, hashed, {"query": "gone", "id": "3"}),
+        write(
+            folder / "new.jsonl",
+            old | {"query": "secret two!", "votes": {"safe": 3, "unsafe": 1}, "query_id": "q"},
+            hashed | {"context": {"sender": {"a": "whisper"}}},
+            {"query": "fresh", "id": "4"},
+        ),
+    )
+
+
+def test_a_difference_without_texts(cli_inside: Cli, tmp_path: Path) -> None:
+    old, new = versions(tmp_path)
+    done = cli_inside("cases", "diff", old.name, new.name)
+    assert done.returncode == 1, done.stderr
+    assert f"old: old.jsonl, 3 cases, version {load_cases(old).hash}" in done.stdout
+    assert "1 added, 1 removed, 1 changed, 1 reworded, 0 unchanged." in done.stdout
+    for line in (
+        "query: 10 characters -> 11 characters",
+        "votes: 2 safe, 1 unsafe (counts) -> 3 safe, 1 unsafe (counts)",
+        "context.sender.a: 5 characters -> 7 characters",
+        " is now ",
+    ):
+        assert line in done.stdout
+    for format in ("table", "json", "markdown"):
+        bare = cli_inside("cases", "diff", old.name, new.name, "--format", format)
+        shown = cli_inside("cases", "diff", old.name, new.name, "--format", format, "--reveal")
+        assert bare.returncode == shown.returncode == 1
+        for text in ("secret", "whisper"):
+            assert text not in bare.stdout
+            assert text in shown.stdout
+
+
+def test_a_difference_for_programs(cli_inside: Cli, tmp_path: Path) -> None:
+    old, new = versions(tmp_path)
+    record = json.loads(cli_inside("cases", "diff", old, new, "--format", "json").stdout)
+    assert record["same"] is False
+    assert [one["id"] for one in record["added"] + record["removed"]] == ["4", "3"]
+    (changed,), (reworded,) = record["changed"], record["reworded"]
+    assert changed["fields"][0] == {
+        "field": "query",
+        "old": {"characters": 10},
+        "new": {"characters": 11},
+        "note": None,
+    }
+    assert reworded["old_id"] == load_cases(old).cases[1].id
+    assert reworded["id"] == load_cases(new).cases[1].id
+
+
+def test_no_difference(cli_inside: Cli, tmp_path: Path) -> None:
+    assert cli_inside("cases", "convert", "starter", "s.csv").returncode == 0
+    done = cli_inside("cases", "diff", "starter", "s.csv")
+    assert done.returncode == 0, done.stderr
+    assert "No difference: 56 cases unchanged." in done.stdout
+
+
+SPLIT = ["cases", "split", "starter", "--out-dir", "p", "--into"]
+SAMPLE = ["cases", "sample", "starter", "--out", "s.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*SPLIT, "train=.8,test=.1"], "the shares sum to 0.9, expected exactly 1"),
+        ([*SPLIT, "train=.8,test"], "--into has 'test': write NAME=SHARE"),
+        ([*SPLIT, "../x=.8,test=.2"], "--into has '../x=.8'"),
+        ([*SPLIT, "a=.8,A=.2"], "names the part 'A' twice"),
+        ([*SPLIT, "a=nan,b=.2"], "--into a= 'nan' is no share"),
+        ([*SPLIT, "a=1/0,b=.2"], "is no share"),
+        ([*SPLIT, "a=-.5,b=1.5"], "is no share"),
+        ([*SPLIT, "a=1,b=0"], "the share of 'b' is 0"),
+        ([*SPLIT, "a=.99,b=.01"], "part 'b' would get no query"),
+        ([*SPLIT, "a=.5,b=.5", "--by", "colour"], "colour"),
+        ([*SAMPLE, "-n", "29"], "can't draw 29 queries: there are 28"),
+        ([*SAMPLE, "-n", "0"], "can't draw 0 queries"),
+        ([*SAMPLE, "--share", "2"], "the share is 2"),
+        ([*SAMPLE], "give -n N (queries) or --share SHARE"),
+        ([*SAMPLE, "-n", "2", "--share", ".1"], "one of the two"),
+        (["cases", "sample", "starter", "-n", "2", "--out", "s.xlsx"], "can't write cases as"),
+        (["cases", "sample", "no.jsonl", "-n", "2", "--out", "s.jsonl"], "no such file"),
+        (["cases", "merge", "starter", "no.jsonl", "--out", "s.jsonl"], "no.jsonl: no such file"),
+        (["cases", "merge", "starter", "--prefer", "best", "--out", "s.jsonl"], "best"),
+        (["cases", "diff", "starter", "no.jsonl"], "no.jsonl: no such file"),
+        (["cases", "diff", "starter"], "NEW"),
+    ],
+)
+def test_wrong_inputs(cli_inside: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
+    refused(cli_inside(*arguments), message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_there_is_overwritten_but_for_the_source(cli_inside: Cli, tmp_path: Path) -> None:
+    source = write(tmp_path / "s.jsonl", CASE, CASE | {"query": "And a wall?"})
+    before = source.read_bytes()
+    refused(cli_inside("cases", "sample", "s.jsonl", "-n", "1", "--out", "s.jsonl"), "overwrite")
+    options = ["--into", "s=.5,t=.5", "--out-dir", "."]
+    refused(cli_inside("cases", "split", "s.jsonl", *options), "s.jsonl: would overwrite the file")
+    assert source.read_bytes() == before
+    for _ in range(2):
+        assert cli_inside("cases", "sample", source, "-n", "1", "--out", "o.jsonl").returncode == 0
+    assert len(load_cases(tmp_path / "o.jsonl").cases) == 1
