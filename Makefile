@@ -18,8 +18,9 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/casewise run
 
+# By files: those that share a browser, a model or a run of their own stay on one worker.
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -3,7 +3,6 @@
 import re
 
 import polars as pl
-import pytest
 from browser.conftest import Open
 from playwright.sync_api import Locator, Page
 from support.reported import (
@@ -16,8 +15,6 @@ from support.tables import judgement, table
 
 from casewise.analysis import Overview
 from casewise.reporting.page._page import lay_out
-
-pytestmark = pytest.mark.xdist_group("chromium")
 
 
 def html(overview: Overview, *, reveal: bool = False) -> str:

@@ -26,8 +26,6 @@ from support.tables import judgement, random_table, table
 from casewise.analysis import Overview
 from casewise.reporting.page._page import lay_out, report_page
 
-pytestmark = pytest.mark.xdist_group("chromium")
-
 
 def small(*, reveal: bool = False) -> str:
     """Three sections that are known: one drawn, one that can't be, one that is a table."""

@@ -15,9 +15,6 @@ from casewise.errors import AssetError
 from casewise.evaluation import _assets as assets
 from casewise.evaluation import fetch_weights, weights_path
 
-pytestmark = pytest.mark.xdist_group("embedded")
-"""On one worker: two of them at once take each other's cores."""
-
 
 @pytest.fixture(autouse=True)
 def one_core() -> Iterator[None]:
