@@ -45,17 +45,17 @@ def test_the_first_run(cli: Cli) -> None:
 
 @pytest.mark.parametrize("protocol", ["binary", "score"])
 def test_protocols_that_write(cli: Cli, protocol: str) -> None:
-    command = ["run", "--protocol", protocol, "--limit", "2", "--samples", "1"]
-    done = cli(*command, "--max-tokens", "60", "--log-dir", "l")
+    command = ["run", "--protocol", protocol, "--limit", "1", "--samples", "1"]
+    done = cli(*command, "--max-tokens", "40", "--log-dir", "l")
     assert done.returncode == 0, done.stderr
     (score,) = model_rows(cli("score", "l", "--format", "json").stdout)
-    assert sum(score["statuses"].values()) == 2
+    assert sum(score["statuses"].values()) == 1
 
 
 def test_the_same_answer_twice(cli: Cli) -> None:
     tables = []
     for name in ("a", "b"):
-        assert cli("run", "--limit", "4", "--log-dir", name).returncode == 0
+        assert cli("run", "--limit", "2", "--log-dir", name).returncode == 0
         (score,) = model_rows(cli("score", name, "--format", "json").stdout)
         tables.append((score["bce"], score["mass"]))
     assert tables[0] == pytest.approx(tables[1], abs=1e-3)
