@@ -1,13 +1,16 @@
 """``casewise compare``."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from casewise.analysis import (
     COMPARED,
+    Run,
     Scoring,
     UnreadPolicy,
     compare_runs,
@@ -74,12 +77,7 @@ def compare(
     tables = {}
     for path in dict.fromkeys(paths):
         tables[str(path)] = read_judgements([path]).table
-    runs = find_runs(tables)
-    if len(runs) < 2:
-        raise UsageError("there is one run only: give another folder or file to compare it with")
-    pairs = pairs_of_runs(runs)
-    if len(pairs) > MOST_PAIRS:
-        raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
+    pairs = find_pairs(tables)
     scoring = Scoring(labels, unparsed, ties, Resampling(bootstrap, seed) if bootstrap else None)
     with working("comparing"):
         comparisons = compare_runs(pairs, scoring, chosen)
@@ -89,3 +87,18 @@ def compare(
         write_out(comparison_markdown(comparisons))
     else:
         out().print(comparison_renderable(comparisons))
+
+
+def find_pairs(tables: Mapping[str, pl.DataFrame]) -> list[tuple[Run, Run]]:
+    """Every two runs of some tables that can be subtracted, told apart by where they were read.
+
+    Raises:
+        UsageError: There is one run only, or there are too many pairs.
+    """
+    runs = find_runs(tables)
+    if len(runs) < 2:
+        raise UsageError("there is one run only: give another folder or file to compare it with")
+    pairs = pairs_of_runs(runs)
+    if len(pairs) > MOST_PAIRS:
+        raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
+    return pairs

@@ -13,14 +13,12 @@ from casewise.analysis import (
     UnreadPolicy,
     compare_runs,
     evaluation_facts,
-    find_runs,
     make_overview,
-    pairs_of_runs,
     plural,
     read_paths,
 )
 from casewise.cases import Case, Ties, open_cases, write_atomically
-from casewise.cli._compare import MOST_PAIRS
+from casewise.cli._compare import find_pairs
 from casewise.cli._console import note, working
 from casewise.cli._options import Labels, Paths, TiesOption, Unread
 from casewise.cli._read import read_judgements
@@ -119,13 +117,8 @@ def _known(cases: str | None) -> dict[str, Case]:
 
 def _compare(paths: Sequence[Path], scoring: Scoring) -> list[Comparison]:
     """Every two runs that can be subtracted, told apart by where they were read."""
-    runs = find_runs({str(path): read_paths([path]).table for path in dict.fromkeys(paths)})
-    if len(runs) < 2:
-        raise UsageError("there is one run only: give another folder or file to compare it with")
-    pairs = pairs_of_runs(runs)
-    if len(pairs) > MOST_PAIRS:
-        raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
-    return compare_runs(pairs, scoring)
+    tables = {str(path): read_paths([path]).table for path in dict.fromkeys(paths)}
+    return compare_runs(find_pairs(tables), scoring)
 
 
 def _note_missing(overview: Overview) -> None:

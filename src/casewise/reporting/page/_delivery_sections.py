@@ -47,12 +47,12 @@ def deliveries(overview: Overview) -> Section:
             missing="There are no replies under two deliveries: casewise run --protocol respond "
             "--delivery system,claimed,none makes them.",
         )
-    trust = {tuple(sorted(map(str, one.condition.items()))): one for one in overview.report.trust}
     names = run_names([score.condition for score in scores])
     rows: list[dict[str, Any]] = []
     for name, score in zip(names, scores, strict=True):
         found = mistakes(score) | spread("adapts", score.measures["adapts"])
-        one = trust.get(tuple(sorted(map(str, score.condition.items()))))
+        trusts = (one for one in overview.report.trust if one.condition == score.condition)
+        one = next(trusts, None)
         gains = {
             "context_gain": one and one.context_gain and one.context_gain.all.value,
             "claim_gain": one and one.claim_gain and one.claim_gain.all.value,
