@@ -167,6 +167,10 @@ class Case(_Strict):
     language: OptionalText = None
     """BCP 47 tag, for example ``en``."""
     tags: tuple[str, ...] = ()
+    version: int = Field(default=1, ge=1)
+    """The edition of the case: a change after votes were cast opens the next, without votes."""
+    replaces: OptionalText = None
+    """The id of the edition before."""
 
     @field_validator("history")
     @classmethod

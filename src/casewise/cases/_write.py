@@ -20,6 +20,8 @@ _FIRST = ("id", "query_id", "query", "context", "intended")
 def to_fields(case: Case) -> dict[str, Any]:
     """The fields of a case as plain JSON values, without those that are absent."""
     dumped = case.model_dump(mode="json")
+    if case.version == 1:
+        dumped["version"] = None
     ordered = {name: dumped[name] for name in (*_FIRST, *dumped) if dumped[name] not in (None, [])}
     if case.votes is not None and not isinstance(case.votes, VoteCounts):
         ordered["votes"] = [
