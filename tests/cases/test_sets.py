@@ -361,3 +361,14 @@ def test_a_difference_accounts_for_every_case(cases: list[Case], data: st.DataOb
     assert len(found.removed) + found.unchanged == len(old)
     assert len(found.added) + found.unchanged == len(new)
     assert found.same == (list(map(to_line, old)) == list(map(to_line, new)))
+
+
+def test_a_new_edition_is_the_case_that_it_replaces() -> None:
+    # Two cases of one query and side: only the name of the old one tells which was changed.
+    old = [make("Why?", "safe", id=f"c{i}", context={"a": str(i)}) for i in range(3)]
+    new = make("Why?", "safe", id="c1-v2", context={"a": "x"}, version=2, replaces="c1")
+    diff = diff_sets(whole(*old), whole(old[0], new))
+    (reworded,) = diff.reworded
+    assert (reworded.old.id, reworded.new.id) == ("c1", "c1-v2")
+    assert {one.field for one in reworded.fields} == {"context.a", "version", "replaces"}
+    assert [case.id for case in diff.removed] == ["c2"]

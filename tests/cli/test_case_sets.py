@@ -34,7 +34,7 @@ def test_split_and_merge_again(cli_inside: Cli, tmp_path: Path) -> None:
     assert [line.split() for line in done.stdout.splitlines() if line.startswith(" queries")] == [
         ["queries", "22", "6", "28"]
     ]
-    assert "p/test.yaml: 12 cases of 6 queries (version " in done.stderr
+    assert "p/test.yaml: 12 cases of 6 queries (hash " in done.stderr
     parts = [tmp_path / "p/train.yaml", tmp_path / "p/test.yaml"]
     assert [len(load_cases(path).cases) for path in parts] == [44, 12]
     done = cli_inside("cases", "merge", *parts, parts[0], "--out", "all.jsonl")
@@ -121,7 +121,7 @@ def test_a_difference_without_texts(cli_inside: Cli, tmp_path: Path) -> None:
     old, new = versions(tmp_path)
     done = cli_inside("cases", "diff", old.name, new.name)
     assert done.returncode == 1, done.stderr
-    assert f"old: old.jsonl, 3 cases, version {load_cases(old).hash}" in done.stdout
+    assert f"old: old.jsonl, 3 cases, hash {load_cases(old).hash}" in done.stdout
     assert "1 added, 1 removed, 1 changed, 1 reworded, 0 unchanged." in done.stdout
     for line in (
         "query: 10 characters -> 11 characters",

@@ -39,6 +39,7 @@ from casewise.analysis._score import Score, Scoring, Split, score_table
 from casewise.analysis._sources import Judgements, read_paths
 from casewise.analysis._table import CONDITION, SCHEMA, make_table, read_table, table_bytes
 from casewise.analysis._trust import Gain, Trust
+from casewise.analysis._versions import data_text, same_data
 from casewise.analysis.card import (
     DataFacts,
     EvaluationFacts,
@@ -214,6 +215,7 @@ __all__ = [
     "choose_half",
     "compare_runs",
     "comparison_records",
+    "data_text",
     "default_gate",
     "describe_cases",
     "evaluation_facts",
@@ -237,6 +239,7 @@ __all__ = [
     "report_scores",
     "right_after",
     "run_gate",
+    "same_data",
     "score_baselines",
     "score_table",
     "search_paper_inputs",

@@ -61,17 +61,18 @@ def score_baselines(
     return [score for score in found if score.n]
 
 
+_DATA = ("dataset_hash", "dataset_version")
+
+
 def case_sets(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The distinct sets of cases that a table's conditions judge, without answers.
 
-    Conditions over the same cases are one set, though an ablation gave each its own data hash.
+    Conditions over the same cases are one set, though data sets of several hashes hold them.
     """
     seen = set()
     for _, part in conditions(table):
-        cases = part.select("dataset_hash", "case_id", *OF_CASE).unique(
-            "case_id", maintain_order=True
-        )
-        key = tuple(cases.drop("dataset_hash").hash_rows().sort())
+        cases = part.select(*_DATA, "case_id", *OF_CASE).unique("case_id", maintain_order=True)
+        key = tuple(cases.drop(_DATA).hash_rows().sort())
         if key not in seen:
             seen.add(key)
             yield cases

@@ -13,6 +13,7 @@ from casewise.analysis._answers import label_fields, labelled_rows, make_answers
 from casewise.analysis._measures import METRICS, verdict_credits
 from casewise.analysis._paired import KEYS, differences, score_together, shared_rows
 from casewise.analysis._score import Score, Scoring, conditions
+from casewise.analysis._versions import other_data, same_data
 from casewise.cases import LabelRule, default_rule
 from casewise.errors import InputError
 from casewise.protocols import Protocol, ResponseClass
@@ -102,7 +103,10 @@ def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
         for place, table in tables.items()
         for condition, rows in conditions(table)
     ]
-    keys = ("protocol", "delivery", "ablation", "variant", "prompt_version", "place", "run_id")
+    keys = (
+        *("protocol", "delivery", "ablation", "variant", "prompt_version"),
+        *("dataset_version", "place", "run_id"),
+    )
     differing = [key for key in keys if len({condition[key] for condition, _ in parts}) > 1]
     names: dict[int, str] = {}
     for taken in range(len(differing) + 1):
@@ -121,11 +125,25 @@ def _name(condition: dict[str, Any], keys: Sequence[str]) -> str:
     return f"{condition['model']} ({details})" if details else str(condition["model"])
 
 
-def pairs_of_runs(runs: Sequence[Run]) -> list[tuple[Run, Run]]:
-    """Every two runs that share protocol, delivery and ablation; if none do, every two."""
+def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list[tuple[Run, Run]]:
+    """Every two runs that share protocol, delivery and ablation; if none do, every two.
+
+    Args:
+        runs: The runs.
+        across_versions: Also pairs over different versions of a data set.
+
+    Raises:
+        InputError: No two runs are over the same version.
+    """
     alike = ("protocol", "delivery", "ablation")
     acts = [run.condition["protocol"] == Protocol.RESPOND for run in runs]
     every = [(a, b) for (a, x), (b, y) in combinations(zip(runs, acts, strict=True), 2) if x == y]
+    if not across_versions:
+        one_version = [(a, b) for a, b in every if same_data(a.condition, b.condition)]
+        if every and not one_version:
+            a, b = every[0]
+            raise other_data((a.name, a.condition), (b.name, b.condition))
+        every = one_version
     same = [(a, b) for a, b in every if all(a.condition[key] == b.condition[key] for key in alike)]
     return same or every
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from casewise.analysis._table import WHOLE
 from casewise.analysis._withheld import is_withheld
-from casewise.cases import Case, UpstreamOutput, dataset_hash, flags_query, load_output
+from casewise.cases import Case, UpstreamOutput, flags_query, load_output
 
 PROMPT_VERSION = "upstream"
 
@@ -29,7 +29,8 @@ def read_outputs(path: Path) -> Iterator[dict[str, Any]]:
             "ablation": output.ablation,
             "variant": "published",
             "prompt_version": PROMPT_VERSION,
-            "dataset_hash": dataset_hash(output.cases),
+            "dataset_hash": output.data_hash,
+            "dataset_version": output.data_version,
             "epoch": 1,
         }
         for case, answer in zip(output.cases, output.answers, strict=True):

@@ -186,9 +186,14 @@ def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
 
 
 def _comparison(one: Comparison) -> dict[str, Any]:
+    data = [
+        {name: score.condition[f"dataset_{name}"] for name in ("version", "hash")}
+        for score in one.scores
+    ]
     return {
         "a": one.a,
         "b": one.b,
+        "data": data,
         "labels": str(one.labels),
         "n": one.n,
         "left_out": one.left_out,
@@ -258,7 +263,7 @@ def as_record(score: Score) -> dict[str, Any]:
     record |= {name: finite(getattr(score, name)) for name in ("label_coverage", "mass")}
     if score.acts:
         record |= {"classes": score.classes, "partly": score.partly}
-    extra = ("variant", "prompt_version", "dataset_hash", "run_id", "of")
+    extra = ("variant", "prompt_version", "dataset_hash", "dataset_version", "run_id", "of")
     record |= {name: score.condition[name] for name in extra if name in score.condition}
     return record | {"statuses": score.statuses}
 

@@ -119,7 +119,7 @@ def conditions(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFra
         condition = part.select(keys).row(0, named=True)
         runs = [part] if all_distinct(part, ["case_id", "epoch"]) else _parts(part, ["run_id"])
         for run in runs:
-            yield condition | {"run_id": run["run_id"][0]}, run
+            yield condition | {name: run[name][0] for name in ("dataset_version", "run_id")}, run
 
 
 def _parts(table: pl.DataFrame, keys: list[str]) -> Iterator[pl.DataFrame]:

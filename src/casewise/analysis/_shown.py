@@ -17,6 +17,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+@-]{0,63}")
 _NAME = re.compile(r"[\w.:@+-][\w.:@+ -]{0,63}")
 _WORDS = re.compile(r"[a-z_-]{1,20}( [a-z_-]{1,20})*|")
 _OPTION = re.compile(r"[\w.=,:@+ -]{1,80}")
+_VERSION = re.compile(r"[0-9a-f]+(\.[0-9]+){0,2}")
 _PERSONAL = re.compile(r"(^|[/\\])(home|Users|root|~[^/\\]*|\.\.?)([/\\]|$)|^[A-Za-z]:\\|\\|//|^/")
 
 Rules = Mapping[str, Callable[[str], str]]
@@ -79,6 +80,11 @@ def show_prompt(text: str) -> str:
     return text if plain else hashed(text, "prompt")
 
 
+def show_version(text: str) -> str:
+    """The version of a data set: numbers, or the beginning of a commit."""
+    return text if _VERSION.fullmatch(text) else hashed(text, "version")
+
+
 def show_parameters(text: str, known: frozenset[str]) -> str:
     """Paths of parameters joined by spaces; parts that are not known are replaced."""
     return " ".join(
@@ -125,6 +131,7 @@ def shown_by_column(known: frozenset[str]) -> Rules:
         **dict.fromkeys(("response_class", "turn_classes"), show_words),
         **dict.fromkeys(("mentions", "parameters"), parameters),
         "prompt_version": show_prompt,
+        "dataset_version": show_version,
         "category": show_category,
     }
 

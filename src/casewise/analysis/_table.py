@@ -19,6 +19,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "variant": pl.String(),
     "prompt_version": pl.String(),
     "dataset_hash": pl.String(),
+    "dataset_version": pl.String(),
     "case_id": pl.String(),
     "query_id": pl.String(),
     "category": pl.String(),

@@ -29,7 +29,6 @@ from casewise.cases._labels import (
 )
 from casewise.cases._load import (
     CaseSet,
-    dataset_hash,
     find_problems,
     is_output,
     load_cases,
@@ -40,11 +39,12 @@ from casewise.cases._open import CASEBENCH, STARTER, open_cases
 from casewise.cases._plain_yaml import read_plain_yaml
 from casewise.cases._queries import By, whole_queries
 from casewise.cases._records import Form
+from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._sets import Part, sample_cases, split_cases
 from casewise.cases._text import read_text
 from casewise.cases._twins import find_twins
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
-from casewise.cases._write import to_fields, to_line, write_atomically, write_cases
+from casewise.cases._write import dataset_hash, to_fields, to_line, write_atomically, write_cases
 
 __all__ = [
     "By",
@@ -70,6 +70,7 @@ __all__ = [
     "OVERRIDDEN_CATEGORY",
     "Part",
     "Prefer",
+    "Release",
     "STARTER",
     "SetDiff",
     "Side",
@@ -79,6 +80,7 @@ __all__ = [
     "UpstreamOutput",
     "Vote",
     "VoteCounts",
+    "add_release",
     "cache_dir",
     "card_cases",
     "casebench_data",
@@ -96,11 +98,13 @@ __all__ = [
     "load_card",
     "load_cases",
     "load_output",
+    "load_releases",
     "make_labels",
     "merge_sets",
     "open_cases",
     "read_plain_yaml",
     "read_text",
+    "releases_path",
     "sample_cases",
     "split_cases",
     "system_text",

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import JsonValue
@@ -70,9 +71,10 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
     """Hold two versions of a data set against each other, by the ids of their cases.
 
     An id that nobody gave is made of the text of the case, so a corrected text looks like one
-    case removed and another added. Such two are one reworded case where they share the query id
-    and the intended side, or else (the query itself was reworded) the whole context, the history
-    and the intended side; and no third case does.
+    case removed and another added. Such two are one reworded case where the new one names the old
+    (``replaces``), or where they share the query id and the intended side, or else (the query
+    itself was reworded) the whole context, the history and the intended side; and no third case
+    does.
     """
     before = {case.id: case for case in old.cases}
     after = {case.id: case for case in new.cases}
@@ -82,8 +84,8 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
     removed = {id: case for id, case in before.items() if id not in after}
     added = {id: case for id, case in after.items() if id not in before}
     reworded = []
-    for key in (_by_query, _by_context):
-        for one, other in _matches(removed.values(), added.values(), key):
+    for match in (_editions, partial(_matches, key=_by_query), partial(_matches, key=_by_context)):
+        for one, other in match(removed.values(), added.values()):
             reworded.append(CaseChange(one, other, _changes(one, other)))
             del removed[one.id], added[other.id]
     places = {case.id: place for place, case in enumerate(old.cases)}
@@ -98,6 +100,13 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
         len(kept) - len(changed),
         kept != [id for id in after if id in before],
     )
+
+
+def _editions(removed: Iterable[Case], added: Iterable[Case]) -> list[tuple[Case, Case]]:
+    """Cases and the new editions that name them."""
+    old = {case.id: case for case in removed}
+    found = {case.replaces: case for case in added if case.replaces in old}
+    return [(old[id], new) for id, new in found.items() if id is not None]
 
 
 def _matches(removed: Iterable[Case], added: Iterable[Case], key: Any) -> list[tuple[Case, Case]]:

@@ -1,9 +1,8 @@
 """Load a file of cases: recognise its form, check every record, name what is wrong."""
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,12 @@ from casewise.cases._records import (
     sniff,
     yaml_records,
 )
+from casewise.cases._release import load_releases, released_version, releases_path
 from casewise.cases._text import parse_json, read_text
 from casewise.cases._upstream import (
     MARKS,
+    PUBLISHED_HASH,
+    PUBLISHED_VERSION,
     UpstreamOutput,
     answer_keys,
     is_upstream,
@@ -29,7 +31,7 @@ from casewise.cases._upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.cases._write import to_line
+from casewise.cases._write import dataset_hash
 from casewise.errors import InputError
 
 _READERS = {
@@ -50,17 +52,18 @@ class CaseSet:
     form: Form
     notes: tuple[str, ...] = ()
     """What a person should know of the loading, such as fields that are no part of a case."""
+    version: str | None = None
+    """Under which these very cases were released; None where they were not."""
 
     @property
     def hash(self) -> str:
-        """16 hexadecimal characters over every case in its order: the data set's version."""
+        """16 hexadecimal characters over every case in its order."""
         return dataset_hash(self.cases)
 
-
-def dataset_hash(cases: Iterable[Case]) -> str:
-    """Hash a data set: SHA-256 over the canonical JSON lines, cut to 16 characters."""
-    lines = "\n".join(to_line(case) for case in cases)
-    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+    @property
+    def identity(self) -> str:
+        """Version and hash in words: ``version 1.2.0, hash 0f...``, or the hash alone."""
+        return f"version {self.version}, hash {self.hash}" if self.version else f"hash {self.hash}"
 
 
 def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
@@ -79,7 +82,24 @@ def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
                 f"{problems[0]}\n(and {more} more: casewise cases validate {path})",
             )
         raise problems[0]
-    return loaded
+    return _versioned(loaded, path)
+
+
+def _versioned(loaded: CaseSet, path: Path) -> CaseSet:
+    """Name the version that the cases were released under, or that they changed since."""
+    if loaded.form is Form.UPSTREAM and loaded.hash == PUBLISHED_HASH:
+        return replace(loaded, version=PUBLISHED_VERSION)
+    releases = load_releases(path)
+    if not releases:
+        return loaded
+    version = released_version(releases, loaded.hash)
+    if version is not None:
+        return replace(loaded, version=version)
+    note = (
+        f"{path.name} was changed since {releases[-1].version} was released "
+        f"({releases_path(path).name}); casewise cases release gives it a version of its own"
+    )
+    return replace(loaded, notes=(*loaded.notes, note))
 
 
 def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
@@ -89,7 +109,8 @@ def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
         InputError: The file as a whole can't be read.
     """
     path = Path(path)
-    return _load(path, path.name)
+    loaded, problems = _load(path, path.name)
+    return (loaded if problems else _versioned(loaded, path)), problems
 
 
 def load_output(path: Path | str) -> list[UpstreamOutput]:

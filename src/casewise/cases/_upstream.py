@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from casewise.cases._case import Case, digest
+from casewise.cases._write import dataset_hash
 from casewise.errors import InputError
 
 SOURCE = "CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940)"
@@ -20,6 +21,13 @@ ANNOTATORS = 20
 
 OVERRIDDEN_CATEGORY = "child-related crimes"
 """The published script sets this category's safe rate to 0, as SORRY-Bench labels it."""
+
+PUBLISHED_VERSION = "135f221"
+"""What the published data is called: the first characters of its commit."""
+PUBLISHED_HASH = "af9d96d0ba0a1842"
+"""The ``dataset_hash`` of ``CASEBench_data.json``."""
+_PUBLISHED_BARE = "de0e4089ebd41030"
+"""The same without contexts."""
 
 _FIELDS = {
     "scores",
@@ -50,6 +58,23 @@ class UpstreamOutput:
     cases: tuple[Case, ...]
     answers: tuple[str | float, ...]
     """As many as cases; ``""`` is no answer."""
+
+    @property
+    def data_hash(self) -> str:
+        """The hash of the data that was asked about, which lacks the author's votes.
+
+        Contexts are whole there: those that a published output shortens are known by the rest.
+        """
+        whole = [case.model_copy(update={"author_vote": None}) for case in self.cases]
+        if self.ablation is None:
+            return dataset_hash(whole)
+        bare = dataset_hash(case.model_copy(update={"context": None}) for case in whole)
+        return PUBLISHED_HASH if bare == _PUBLISHED_BARE else dataset_hash(whole)
+
+    @property
+    def data_version(self) -> str | None:
+        """What that data is called; None where it isn't the published one."""
+        return PUBLISHED_VERSION if self.data_hash == PUBLISHED_HASH else None
 
 
 def is_upstream(records: Sequence[object]) -> bool:

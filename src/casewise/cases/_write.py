@@ -1,6 +1,7 @@
 """Write cases: the canonical JSON Lines, YAML for hands, CSV for spreadsheets."""
 
 import csv
+import hashlib
 import io
 import json
 import os
@@ -34,6 +35,12 @@ def to_fields(case: Case) -> dict[str, Any]:
 def to_line(case: Case) -> str:
     """One line of the canonical JSON Lines file, without its line end."""
     return json.dumps(to_fields(case), ensure_ascii=False)
+
+
+def dataset_hash(cases: Iterable[Case]) -> str:
+    """Hash a data set: SHA-256 over the canonical JSON lines, cut to 16 characters."""
+    lines = "\n".join(to_line(case) for case in cases)
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
 
 def to_jsonl(cases: Iterable[Case]) -> str:

@@ -154,7 +154,7 @@ def merge(
     for count, what in remarks:
         if count:
             note(f"note: {what}: {count}")
-    note(f"{to}: {len(merged.cases)} cases (version {dataset_hash(merged.cases)})")
+    note(f"{to}: {len(merged.cases)} cases (hash {dataset_hash(merged.cases)})")
 
 
 class DiffFormat(StrEnum):
@@ -178,7 +178,7 @@ def diff(
     Cases are told by their ids. Where an id is a hash of the text, a case
     whose text changed is shown as reworded if exactly one case of OLD and one
     of NEW fit. Votes are compared as counts. The form of the files plays no
-    role; their order does, since the version that results name depends on it.
+    role; their order does, since the hash that results name depends on it.
 
     [bold]Exit status[/]: 0 the same, 1 different, 2 bad input.
 
@@ -211,8 +211,7 @@ def _open(file: str) -> CaseSet:
 
 def _write(cases: tuple[Case, ...], path: Path, queries: int) -> None:
     write_cases(cases, path)
-    version = dataset_hash(cases)
-    note(f"{path}: {len(cases)} cases of {queries} queries (version {version})")
+    note(f"{path}: {len(cases)} cases of {queries} queries (hash {dataset_hash(cases)})")
 
 
 def _keep_source(file: str, target: Path) -> None:

@@ -67,7 +67,7 @@ def _summarise(loaded: CaseSet) -> None:
     console = out()
     console.print(
         f"{loaded.name}: {len(cases)} cases of {len(queries)} queries in "
-        f"{len(categories)} categories ({loaded.form}, version {loaded.hash})"
+        f"{len(categories)} categories ({loaded.form}, {loaded.identity})"
     )
     console.print(
         f"intended safe {arms['safe']}, unsafe {arms['unsafe']}, "

@@ -19,7 +19,7 @@ from casewise.analysis import (
 )
 from casewise.cases import Ties
 from casewise.cli._console import out, working, write_out
-from casewise.cli._options import READ, Labels, TiesOption, Unread
+from casewise.cli._options import READ, Force, Labels, TiesOption, Unread
 from casewise.cli._read import read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import comparison_json, comparison_markdown, comparison_renderable
@@ -55,6 +55,7 @@ def compare(
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries, for both runs alike.")
     ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    force: Force = False,
     format: Annotated[CompareFormat, typer.Option(help="How to print.")] = CompareFormat.TABLE,
 ) -> None:
     """Compare runs over the same cases: is the difference more than chance?
@@ -62,7 +63,8 @@ def compare(
     Runs with the same protocol, delivery and ablation are compared, two at a time, over the cases
     that both answered; where no two are alike, all are. The difference is B minus A, with an
     error clustered by query; p-values are adjusted (Holm) over all pairs of runs. DETECTABLE is
-    the smallest true difference that these cases would show in 80 % of tries.
+    the smallest true difference that these cases would show in 80 % of tries. Runs over different
+    versions of the data are not compared without --force, and then over the cases that both have.
 
     [bold]Examples[/]
 
@@ -77,7 +79,7 @@ def compare(
     tables = {}
     for path in dict.fromkeys(paths):
         tables[str(path)] = read_judgements([path]).table
-    pairs = find_pairs(tables)
+    pairs = find_pairs(tables, force=force)
     scoring = Scoring(labels, unparsed, ties, Resampling(bootstrap, seed) if bootstrap else None)
     with working("comparing"):
         comparisons = compare_runs(pairs, scoring, chosen)
@@ -89,16 +91,17 @@ def compare(
         out().print(comparison_renderable(comparisons))
 
 
-def find_pairs(tables: Mapping[str, pl.DataFrame]) -> list[tuple[Run, Run]]:
+def find_pairs(tables: Mapping[str, pl.DataFrame], *, force: bool = False) -> list[tuple[Run, Run]]:
     """Every two runs of some tables that can be subtracted, told apart by where they were read.
 
     Raises:
         UsageError: There is one run only, or there are too many pairs.
+        InputError: No two runs are over the same version of the data, and that isn't forced.
     """
     runs = find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder or file to compare it with")
-    pairs = pairs_of_runs(runs)
+    pairs = pairs_of_runs(runs, across_versions=force)
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
     return pairs

@@ -8,6 +8,7 @@ import typer
 from casewise.analysis import EXIT_STATUS, default_gate, gate_file, load_gate, run_gate
 from casewise.cases import write_atomically
 from casewise.cli._console import note, out, working, write_out
+from casewise.cli._options import Force
 from casewise.cli._read import read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import gate_json, gate_junit, gate_markdown, gate_renderable
@@ -38,6 +39,7 @@ def gate(
         Path | None,
         typer.Option(metavar="FILE", help="Also write the table for a build's summary."),
     ] = None,
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     init: Annotated[
         Path | None,
@@ -53,7 +55,8 @@ def gate(
     that it is kept, fails where the bound shows the contrary, and is
     undecided in between: then the gate says how many cases are needed. A
     margin passes where the change is shown to be no worse than it, and fails
-    where the run is shown to be worse and not shown to be within it.
+    where the run is shown to be worse and not shown to be within it. A baseline
+    over another version of the data is refused without --force.
 
     [bold]Exit status[/]: 0 all pass, 1 a rule fails, 2 bad input, 3 too few cases to tell.
 
@@ -76,7 +79,7 @@ def gate(
     table = read_judgements([run]).table
     base = read_judgements([baseline]).table if baseline is not None else None
     with working("judging"):
-        report = run_gate(table, rules, base)
+        report = run_gate(table, rules, base, across_versions=force)
     if junit is not None:
         write_atomically(junit, gate_junit(report).encode())
     if markdown is not None:

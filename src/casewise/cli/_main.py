@@ -16,6 +16,7 @@ from casewise.cli._export import export
 from casewise.cli._gate import gate
 from casewise.cli._graders import graders_app
 from casewise.cli._power import power
+from casewise.cli._release import release
 from casewise.cli._report import report
 from casewise.cli._run import run
 from casewise.cli._score import score
@@ -42,7 +43,7 @@ app.command()(describe)
 app.command()(export)
 app.command()(gate)
 app.command()(power)
-for command in (split, sample, merge, diff):
+for command in (split, sample, merge, diff, release):
     cases_app.command()(command)
 app.add_typer(cases_app, name="cases")
 app.add_typer(graders_app, name="graders")

@@ -12,6 +12,11 @@ READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
 Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help=READ)]
 
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Compare also over different versions of the data."),
+]
+
 Labels = Annotated[
     LabelRule | None, typer.Option(help="The truth to measure against, as in casewise score.")
 ]

@@ -20,7 +20,7 @@ from casewise.analysis import (
 from casewise.cases import Case, Ties, open_cases, write_atomically
 from casewise.cli._compare import find_pairs
 from casewise.cli._console import note, working
-from casewise.cli._options import Labels, Paths, TiesOption, Unread
+from casewise.cli._options import Force, Labels, Paths, TiesOption, Unread
 from casewise.cli._read import read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import evaluation_card, report_page
@@ -48,6 +48,7 @@ def report(
     compare: Annotated[
         bool, typer.Option("--compare", help="Begin with what changed between the runs.")
     ] = False,
+    force: Force = False,
     cases: Annotated[
         str | None,
         typer.Option(help="Where texts are that the judgements lack: starter, casebench, a file."),
@@ -78,7 +79,7 @@ def report(
     judgements = read_judgements(paths, texts=True)
     scoring = Scoring(labels, unparsed, ties)
     with working("scoring"):
-        comparisons = _compare(paths, scoring) if compare else []
+        comparisons = _compare(paths, scoring, force=force) if compare else []
         overview = make_overview(
             judgements, scoring, cases=_known(cases), comparisons=comparisons, seed=seed
         )
@@ -115,10 +116,10 @@ def _known(cases: str | None) -> dict[str, Case]:
     return {case.id: case for case in open_cases(cases).cases} if cases is not None else {}
 
 
-def _compare(paths: Sequence[Path], scoring: Scoring) -> list[Comparison]:
+def _compare(paths: Sequence[Path], scoring: Scoring, *, force: bool) -> list[Comparison]:
     """Every two runs that can be subtracted, told apart by where they were read."""
     tables = {str(path): read_paths([path]).table for path in dict.fromkeys(paths)}
-    return compare_runs(find_pairs(tables), scoring)
+    return compare_runs(find_pairs(tables, force=force), scoring)
 
 
 def _note_missing(overview: Overview) -> None:

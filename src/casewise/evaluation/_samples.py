@@ -105,5 +105,6 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[
         "variation_version": condition.variation_version,
         "dataset": condition.data.name,
         "dataset_hash": condition.data.hash,
+        "dataset_version": condition.data.version,
         "dataset_size": len(condition.data.cases),
     }

@@ -1,7 +1,7 @@
 """Tables for people and for programs. Formats, and never computes."""
 
 from casewise.reporting._case_diff import diff_json, diff_markdown, diff_renderable
-from casewise.reporting._case_parts import parts_renderable
+from casewise.reporting._case_parts import parts_renderable, releases_renderable
 from casewise.reporting._compare import (
     comparison_json,
     comparison_markdown,
@@ -55,6 +55,7 @@ __all__ = [
     "plan_json",
     "plan_lines",
     "plan_markdown",
+    "releases_renderable",
     "report_page",
     "score_renderable",
     "to_csv",

@@ -56,7 +56,7 @@ def diff_json(diff: SetDiff, *, reveal: bool) -> str:
 
 
 def _version(which: str, one: CaseSet) -> str:
-    return f"{which}: {one.name}, {len(one.cases)} cases, version {one.hash}"
+    return f"{which}: {one.name}, {len(one.cases)} cases, {one.identity}"
 
 
 def _counts(diff: SetDiff) -> str:
@@ -134,7 +134,7 @@ def _escaped(text: str) -> str:
 
 
 def _set_record(one: CaseSet) -> dict[str, Any]:
-    return {"name": one.name, "hash": one.hash, "cases": len(one.cases)}
+    return {"name": one.name, "version": one.version, "hash": one.hash, "cases": len(one.cases)}
 
 
 def _case_record(case: Case) -> dict[str, Any]:

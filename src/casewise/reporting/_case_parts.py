@@ -1,10 +1,11 @@
-"""How a data set was divided, for people."""
+"""How a data set was divided, and its releases, for people."""
 
 from collections.abc import Sequence
 
 from rich.table import Table
+from rich.text import Text
 
-from casewise.cases import By, Part
+from casewise.cases import By, Part, Release
 from casewise.reporting._scores import number
 from casewise.reporting._tables import plain_table
 
@@ -23,4 +24,15 @@ def parts_renderable(parts: Sequence[Part], by: By) -> Table:
     table.add_row("share", *shares, number(1.0))
     cases = [len(part.cases) for part in parts]
     table.add_row("cases", *map(str, (*cases, sum(cases))))
+    return table
+
+
+def releases_renderable(releases: Sequence[Release]) -> Table:
+    """The versions of a data set, oldest first."""
+    table = plain_table("Releases", ["version"])
+    for head in ("date", "cases", "queries", "hash", "note"):
+        table.add_column(head, justify="right" if head in ("cases", "queries") else "left")
+    for one in releases:
+        counts = [str(one.cases), str(one.queries)]
+        table.add_row(one.version, one.date.isoformat(), *counts, one.hash, Text(one.note or ""))
     return table

@@ -13,7 +13,9 @@ from casewise.analysis import (
     Difference,
     Estimate,
     comparison_records,
+    data_text,
     right_after,
+    same_data,
 )
 from casewise.reporting._scores import number
 from casewise.reporting._tables import plain_table
@@ -75,7 +77,14 @@ def p_text(p: float) -> str:
 
 def _lines(one: Comparison) -> list[str]:
     test = one.mcnemar
-    lines = [
+    a, b = (score.condition for score in one.scores)
+    lines = []
+    if not same_data(a, b):
+        lines.append(
+            f"A is over {data_text(a)}, B over {data_text(b)}: cases that both have, and "
+            "whose texts or votes may differ."
+        )
+    lines += [
         f"McNemar: only A right {test.b}, only B right {test.c}; p {p_text(test.p)} "
         f"(Holm {p_text(one.mcnemar_holm)}), by whole queries {p_text(test.p_clustered)} "
         f"({p_text(one.clustered_holm)})."

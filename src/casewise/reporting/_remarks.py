@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from casewise.analysis import LOW_MASS, Score
+from casewise.analysis import LOW_MASS, Score, data_text
 from casewise.reporting._scores import condition_text, number
 
 
@@ -45,4 +45,7 @@ def remarks(scores: Sequence[Score]) -> list[str]:
             lines.append(
                 f"{name}: the embedded model shows that everything works; it judges at chance."
             )
+    data = [data_text(score.condition) for score in scores if score.condition["dataset_hash"]]
+    if data:
+        lines.append(f"Cases: {'; '.join(dict.fromkeys(data))}.")
     return list(dict.fromkeys(lines))

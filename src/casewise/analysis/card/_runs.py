@@ -40,6 +40,8 @@ class DataFacts:
     """A data set, as far as its cases were judged."""
 
     hash: str
+    version: str | None
+    """None where these cases were not released under one."""
     name: str | None
     """None is not recorded; so is the next."""
     size: int | None
@@ -107,6 +109,7 @@ def _data(rows: pl.DataFrame, record: RunRecord | None) -> DataFacts:
     intended = cases["intended"].drop_nulls().value_counts().sort("intended")
     return DataFacts(
         hash=str(rows["dataset_hash"][0]),
+        version=rows["dataset_version"][0],
         name=record.data if record is not None else None,
         size=record.data_size if record is not None else None,
         cases=len(cases),

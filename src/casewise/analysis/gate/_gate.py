@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from casewise.analysis._compare import find_runs
+from casewise.analysis._versions import data_text, other_data, same_data
 from casewise.analysis.gate._figures import FigureMaker, defined
 from casewise.analysis.gate._judge import GateVerdict, judge
 from casewise.analysis.gate._needed import Needed, cases_needed
@@ -72,7 +73,11 @@ class GateReport:
 
 
 def run_gate(
-    table: pl.DataFrame, config: GateConfig, baseline: pl.DataFrame | None = None
+    table: pl.DataFrame,
+    config: GateConfig,
+    baseline: pl.DataFrame | None = None,
+    *,
+    across_versions: bool = False,
 ) -> GateReport:
     """Hold every condition of a run to the rules that are about it.
 
@@ -81,9 +86,11 @@ def run_gate(
         config: The rules. Of the shipped ones, those about other protocols than the run's, and
             without a baseline those that need it, are left out with a note.
         baseline: Another run's, over the same cases or some of them.
+        across_versions: Whether the baseline may be over another version of the data.
 
     Raises:
-        InputError: A rule has nothing to be held against, or no rule is left.
+        InputError: A rule has nothing to be held against, or no rule is left; or the baseline is
+            over another version.
     """
     runs = find_runs({"run": table})
     others = find_runs({"baseline": baseline}) if baseline is not None else []
@@ -108,6 +115,8 @@ def run_gate(
         skipped += [] if families else [rule.measure.name]
         for family in families:
             against = counterpart(rule, family, others, config) if rule.compares else None
+            if against is not None and not across_versions:
+                _check_version(family, against)
             rows.append(_row(maker, rule, family, against))
             notes += _cautions(family, against)
     if not rows:
@@ -148,13 +157,24 @@ def _row(maker: FigureMaker, rule: GateRule, family: Family, against: Family | N
     )
 
 
+def _check_version(family: Family, against: Family) -> None:
+    if not same_data(family.condition, against.condition):
+        raise other_data((family.name, family.condition), (against.name, against.condition))
+
+
 def _cautions(family: Family, against: Family | None) -> list[str]:
     if against is None:
         return []
+    notes = []
+    if not same_data(family.condition, against.condition):
+        notes.append(
+            f"{family.name} is over {data_text(family.condition)} of its data, its baseline over "
+            f"{data_text(against.condition)}: the change is that of both, model and data."
+        )
     mine, other = family.condition["prompt_version"], against.condition["prompt_version"]
-    if mine == other:
-        return []
-    return [
-        f"{family.name} was asked by the prompt {mine}, its baseline by {other}: the change is "
-        "that of both, model and prompt."
-    ]
+    if mine != other:
+        notes.append(
+            f"{family.name} was asked by the prompt {mine}, its baseline by {other}: the change is "
+            "that of both, model and prompt."
+        )
+    return notes

@@ -25,7 +25,10 @@ SCORERS = ("read_answers", "grade_reply")
 GRADER = "grader"
 """The role of the model that grades replies."""
 
-_FROM_TASK = ("protocol", "delivery", "ablation", "variant", "prompt_version", "dataset_hash")
+_FROM_TASK = (
+    *("protocol", "delivery", "ablation", "variant", "prompt_version"),
+    *("dataset_hash", "dataset_version"),
+)
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
 CANCELLED = "CancelledError"

@@ -74,7 +74,10 @@ _SCORE_COLUMNS = {
 _TASK_WORDS = ("protocol", "delivery", "sampling")
 _TASK_OPTIONS = ("ablate", "swap", "variation")
 _TASK_NUMBERS = ("seed", "samples", "limit", "max_tokens")
-_RUN_COLUMNS = ("protocol", "delivery", "ablation", "variant", "prompt_version", "dataset_hash")
+_RUN_COLUMNS = (
+    *("protocol", "delivery", "ablation", "variant", "prompt_version"),
+    *("dataset_hash", "dataset_version"),
+)
 _RUN_VERSIONS = ("variation_version", "grader_version")
 _RUN_NUMBERS = ("samples", "dataset_size")
 _SETTINGS = (

@@ -142,6 +142,7 @@ def _data_table(data: Sequence[DataFacts]) -> Table:
     rows = [
         [
             one.name or NOT_RECORDED,
+            one.version or "none",
             one.hash,
             NOT_RECORDED if one.size is None else str(one.size),
             str(one.cases),
@@ -153,7 +154,7 @@ def _data_table(data: Sequence[DataFacts]) -> Table:
         ]
         for one in data
     ]
-    heads = ["data set", "hash", "cases in it", "cases judged", "queries", "categories"]
+    heads = ["data set", "version", "hash", "cases in it", "cases judged", "queries", "categories"]
     heads += ["intended safe", "intended unsafe", "cases with votes", "published rates"]
     return Table(heads, rows, 2)
 

@@ -77,6 +77,7 @@ def _lines(run: RunFacts) -> dict[str, str]:
         lines["Grader's version"] = said(lambda one: one.grader_version)
     return lines | {
         "Data set": said(lambda one: one.data),
+        "Data set's version": str(condition["dataset_version"] or "none"),
         "Data set's hash": str(condition["dataset_hash"] or NOT_RECORDED),
         "Judgements": _judgements(run),
         "Samples done": said(lambda one: f"{_or(one.done)} of {_or(one.total)}"),
