@@ -23,6 +23,7 @@ from casewise.contexts._swap import (
     swap,
     swap_cases,
 )
+from casewise.contexts._words import words_of
 
 __all__ = [
     "Ablation",
@@ -47,4 +48,5 @@ __all__ = [
     "render_text",
     "swap",
     "swap_cases",
+    "words_of",
 ]

@@ -3,7 +3,6 @@
 Both look at words alone: a paraphrase shares few words with its original, and is not found here.
 """
 
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from casewise.cases import Context
 from casewise.contexts._prose import NOTHING, facts
+from casewise.contexts._words import is_unspaced, words_of
 
 SHINGLE = 3
 """Words in a row that make a shingle; characters, where a script has no spaces."""
@@ -45,18 +45,6 @@ LEAST_SHARED = 2
 
 TELLING = 0.02
 """A word of at most so many queries, or of three, is telling."""
-
-_UNSPACED = (
-    (0x0E00, 0x0EFF),  # Thai, Lao
-    (0x1000, 0x109F),  # Burmese
-    (0x1780, 0x17FF),  # Khmer
-    (0x3040, 0x30FF),  # kana
-    (0x3400, 0x4DBF),  # Han
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x3FFFF),
-)
-"""Scripts written without spaces between words."""
 
 Shingles = frozenset[tuple[str, ...]]
 
@@ -197,36 +185,8 @@ def misfits(
     return tuple(found)
 
 
-class _Letters(dict[int, str]):
-    """A table for ``str.translate``: letters, marks and digits stay, unspaced scripts get spaces.
-
-    Marks belong to their letter: without them, words of many scripts would fall apart.
-    """
-
-    def __missing__(self, code: int) -> str:
-        letter = chr(code)
-        if unicodedata.category(letter)[0] not in "LMN":
-            letter = " "
-        elif _is_unspaced(code):
-            letter = f" {letter} "
-        self[code] = letter
-        return letter
-
-
-_LETTERS = _Letters()
-
-
-def _is_unspaced(code: int) -> bool:
-    return any(first <= code <= last for first, last in _UNSPACED)
-
-
-def _words(text: str) -> list[str]:
-    """Words in small letters; single characters of scripts without spaces."""
-    return unicodedata.normalize("NFKC", text).casefold().translate(_LETTERS).split()
-
-
 def _shingles(text: str) -> Shingles:
-    words = _words(text) or text.split()
+    words = words_of(text) or text.split()
     if not words:
         return frozenset()
     if len(words) < SHINGLE:
@@ -236,8 +196,8 @@ def _shingles(text: str) -> Shingles:
 
 def _stems(text: str) -> list[str]:
     """Beginnings of words; pairs of neighbouring characters of scripts without spaces."""
-    words = _words(text)
-    unspaced = [_is_unspaced(ord(word[0])) for word in words]
+    words = words_of(text)
+    unspaced = [is_unspaced(ord(word[0])) for word in words]
     pairs = [
         words[at] + words[after]
         for at, after in pairwise(range(len(words)))
