@@ -95,9 +95,7 @@ def _near(one: NearCopy, holders: Sequence[Sequence[int]], material: Material) -
     return NearContexts((first, second), one.likeness)
 
 
-def _findings(
-    found: Copies, material: Material, near: Sequence[int]
-) -> Iterator[AuditFinding]:
+def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterator[AuditFinding]:
     shared = found.contexts
     yield from counted(
         "context-both-sides",
@@ -143,9 +141,7 @@ def _findings(
         queries.cases,
         None,
         n=queries.n,
-        shown=[
-            material.queries[query] for pair in queries.pairs for query in pair.queries
-        ],
+        shown=[material.queries[query] for pair in queries.pairs for query in pair.queries],
     )
 
 

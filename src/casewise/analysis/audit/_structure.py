@@ -101,10 +101,14 @@ def _categories(material: Material) -> tuple[float, list[AuditFinding]]:
             f"The {len(sizes)} categories hold {min(sizes)} to {max(sizes)} cases: a mean over "
             "cases is mostly about the large ones. Show means by category too."
         )
-        small = [case.id for group in by_category.values() if len(group) == min(sizes)
-                 for case in group]
-        findings.append(AuditFinding("category-imbalance", text, len(small),
-                                     sum(sizes), tuple(small), value=ratio))
+        small = [
+            case.id for group in by_category.values() if len(group) == min(sizes) for case in group
+        ]
+        findings.append(
+            AuditFinding(
+                "category-imbalance", text, len(small), sum(sizes), tuple(small), value=ratio
+            )
+        )
     lopsided = {
         name: group
         for name, group in by_category.items()
