@@ -47,7 +47,7 @@ def parse_demands(text: str) -> tuple[AuditDemand, ...]:
     return tuple(_parse(part.strip()) for part in text.split(","))
 
 
-def unmet(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Failed, ...]:
+def unmet_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Failed, ...]:
     """The demands that an audit fails on."""
     failed = []
     for one in demands:
@@ -62,7 +62,7 @@ def unmet(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Failed, ...]:
     return tuple(failed)
 
 
-def undefined(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[str, ...]:
+def undefined_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[str, ...]:
     """Demands on a figure that this set does not have, and that can't fail therefore."""
     return tuple(
         one.text

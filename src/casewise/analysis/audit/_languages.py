@@ -100,5 +100,5 @@ def _findings(
 
 
 def _primary(tag: str) -> str:
-    """The language of a BCP 47 tag, as the library names it: ``nb`` and ``nn`` apart from ``no``."""
+    """The language of a BCP 47 tag: ``en`` of ``en-GB``."""
     return tag.replace("_", "-").split("-")[0].casefold()

@@ -49,7 +49,7 @@ def to_material(cases: Sequence[Case]) -> Material:
     """Take the texts out of the cases."""
     twins = find_twins(cases)
     places = {case.id: place for place, case in enumerate(cases)}
-    pairs = {}
+    pairs: dict[str, tuple[int, int]] = {}
     for place, case in enumerate(cases):
         if case.intended == "safe" and case.id in twins:
             pairs.setdefault(case.query_id, (place, places[twins[case.id].id]))

@@ -120,15 +120,16 @@ def _value(material: Material, text: str, places: list[int]) -> Value:
 def _findings(
     material: Material, found: Coverage, lacking: list[int], common: list[str]
 ) -> Iterator[AuditFinding]:
-    counts = {one.name: one.present for one in found.parameters}
+    sides = Counter(case.intended for case in material.cases if case.context is not None)
     rare = [
-        f"{name} in {material.with_context - counts[name]}"
-        for name in common
-        if counts[name] < material.with_context
+        f"{one.name}: {sides['safe'] - one.safe} intended safe, "
+        f"{sides['unsafe'] - one.unsafe} unsafe"
+        for one in found.parameters
+        if one.name in common and one.present < material.with_context
     ]
     yield from counted(
         "missing-parameter",
-        f"{plural(len(lacking), 'context')} without a parameter that most have ({', '.join(rare)})."
+        f"{plural(len(lacking), 'context')} without a parameter that most have ({'; '.join(rare)})."
         " Its absence, too, can tell contexts apart.",
         material.ids(lacking),
         material.with_context,

@@ -17,9 +17,9 @@ _PLACEHOLDER = re.compile(
 )
 """Places left open. Capitals in brackets count from two letters on, so that notes stay."""
 
-_OPEN_ENDS = frozenset(
-    "a an the of to and or with for in on at by from as that which who whose because but "
-    "is are was were such any their his her its".split()
+_OPEN_ENDS = re.compile(
+    r"(?i:an?|the|of|to|and|or|with|for|in|on|at|by|from|as|that|which|who|whose|because|but"
+    r"|is|are|was|were|such|any|their|his|her|its)"
 )
 """English words that end no sentence."""
 
@@ -84,7 +84,7 @@ def _cut_off(text: str) -> str:
     if len(words) < LEAST_WORDS:
         return ""
     last = re.split(r"\s", text)[-1]
-    open_end = text[-1] in ",;(-–[{" or last.casefold() in _OPEN_ENDS
+    open_end = text[-1] in ",;(-–[{" or _OPEN_ENDS.fullmatch(last) is not None
     open_bracket = text.count("(") > text.count(")") and text.rfind("(") > text.rfind(")")
     return f"...{text[-30:]}" if open_end or (open_bracket and text[-1].isalnum()) else ""
 
