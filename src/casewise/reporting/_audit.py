@@ -72,7 +72,7 @@ def audit_markdown(audit: Audit, *, reveal: bool) -> str:
             lines.append("")
     lines += ["## Figures", ""]
     for table in _tables(audit):
-        heads = [head.replace("\n", " ") for head in table.heads]
+        heads = [head.replace("-\n", "").replace("\n", " ") for head in table.heads]
         lines += [f"### {table.heading}", "", "| " + " | ".join(heads) + " |"]
         lines.append("|---|" + "---:|" * (len(heads) - 1))
         lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]
@@ -169,9 +169,10 @@ def _words(audit: Audit) -> _Table:
         ("word", "weight", "cases\nsafe", "cases\nunsafe"),
         [
             (one.word, f"{one.weight:+.2f}", str(one.safe), str(one.unsafe))
-            for one in audit.leakage.words
+            for one in (audit.leakage.words if audit.leakage.context.beyond_chance > 0 else ())
         ],
-        "Weight: mean log-odds of safe over the folds, of words with one sign in all of them.",
+        "Weight: mean log-odds of safe over the folds, of words with one sign in all of them. "
+        "Listed where the guess is beyond chance.",
     )
 
 

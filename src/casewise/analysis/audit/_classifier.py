@@ -138,9 +138,11 @@ def _fit(train: Any, safe: BoolArray, test: Any) -> tuple[FloatArray, IntArray, 
         used = np.flatnonzero(np.asarray(train.sum(axis=0)).ravel() >= LEAST_CASES)
         train, test = train[:, used], test[:, used]
     else:
-        used = np.flatnonzero(train.std(axis=0) > 0)
-        centre, spread = train[:, used].mean(axis=0), train[:, used].std(axis=0)
-        train, test = (train[:, used] - centre) / spread, (test[:, used] - centre) / spread
+        # Not by the spread, which rounding can leave above 0 where all are alike.
+        used = np.flatnonzero(np.ptp(train, axis=0))
+        train, test = train[:, used], test[:, used]
+        centre, spread = train.mean(axis=0), train.std(axis=0)
+        train, test = (train - centre) / spread, (test - centre) / spread
     if not len(used):
         said = np.full(test.shape[0], safe.mean() > 0.5)
         return np.empty(0), used, said

@@ -89,11 +89,17 @@ def _difference(values: Sequence[Sequence[float]]) -> TwinDifference:
 
 def _findings(code: str, what: str, found: TwinDifference) -> list[AuditFinding]:
     low, high = found.difference.interval
-    if not (abs(found.effect) >= SMALL_EFFECT and (low > 0 or high < 0)):
+    if not abs(found.effect) >= SMALL_EFFECT:
+        return []
+    if math.isinf(found.effect):
+        spread = "in every pair alike"
+    elif low > 0 or high < 0:
+        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {found.effect:.2f})"
+    else:
         return []
     text = (
         f"Contexts intended safe have a mean of {found.safe:.1f} {what}, their twins "
-        f"{found.unsafe:.1f}: a difference of {found.difference.value:.1f}, from {low:.1f} to "
-        f"{high:.1f} (Cohen's d {found.effect:.2f}). Judges may follow it: make twins alike."
+        f"{found.unsafe:.1f}: a difference of {found.difference.value:.1f}, {spread}. "
+        "Judges may follow it: make twins alike."
     )
     return [AuditFinding(code, text, found.pairs, found.pairs, value=abs(found.effect))]
