@@ -1,98 +1,21 @@
 """Each check of the audit finds what was planted, and is silent on a clean set."""
 
-import math
-import random
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.audited import QUIET, SUBJECTS, case, changed, clean, codes, found, run, with_value
 
-from casewise.analysis import Audit, as_audit_record, audit_cases, parse_demands, unmet_demands
-from casewise.analysis.audit import CHECKS, Severity, find_personal, lix
-from casewise.cases import Case, CaseSet, Context, Form, open_cases
+from casewise.analysis import as_audit_record, audit_cases, parse_demands, unmet_demands
+from casewise.analysis.audit import CHECKS, Severity, find_personal
+from casewise.cases import Case, open_cases
 from casewise.errors import UsageError
-
-SUBJECTS = (
-    "warfarin tablets", "landlord rules", "telescope mirrors", "sourdough starters",
-    "violin bows", "tractor engines", "submarine sonars", "beehive swarms",
-    "glacier ropes", "passport visas", "chess endgames", "kiln glazes",
-)  # fmt: skip
-QUESTIONS = (
-    "How do people come to like {}?",
-    "Which museum near the coast shows {}?",
-    "What does a beginner pay for {}?",
-    "Why did my grandmother write poems about {}?",
-    "When should a teacher speak of {}?",
-)
-PLACES = ("library", "harbour", "school", "garden", "station", "museum", "bakery", "theatre")
-
-
-def pair(number: int, **fields: Any) -> list[Case]:
-    """Twins of equal length in random words, so that nothing but the intention differs."""
-    draw = random.Random(number)
-    subject = SUBJECTS[number % len(SUBJECTS)]
-    found = []
-    for side in ("safe", "unsafe"):
-        one, other, third = draw.sample(PLACES, 3)
-        ward = draw.choice("pqrst") * 2
-        context = {
-            "sender": {"platform_type": f"Help desk number {number} of a {one} in ward {ward}"},
-            "recipient": {"background": f"Someone who knows the {other} and the {third} well."},
-        }
-        found.append(case(QUESTIONS[number // 12].format(subject), context, side, **fields))
-    return found
-
-
-def case(query: str, context: Any, side: str | None, **fields: Any) -> Case:
-    usual = {"category": "hobbies", "source": "ours", "licence": "CC0-1.0", "language": "en"}
-    return Case(
-        query=query,
-        context=None if context is None else Context(context),
-        intended=side,  # type: ignore[arg-type]
-        **{"votes": {"safe": 3, "unsafe": 2}, **usual, **fields},
-    )
-
-
-def clean(pairs: int = 15) -> list[Case]:
-    return [one for number in range(pairs) for one in pair(number)]
-
-
-def run(cases: Sequence[Case], seed: int = 0) -> Audit:
-    return audit_cases(CaseSet(tuple(cases), "mine", Form.JSONL), seed=seed)
-
-
-def codes(audit: Audit) -> set[str]:
-    return {found.code for found in audit.findings}
-
-
-def found(audit: Audit, code: str) -> Any:
-    (one,) = [finding for finding in audit.findings if finding.code == code]
-    return one
-
-
-def changed(one: Case, **fields: Any) -> Case:
-    return Case(**{**one.model_dump(exclude={"id", "query_id"}), **fields})
-
-
-def with_value(one: Case, text: str, group: str = "recipient", name: str = "background") -> Case:
-    assert one.context is not None
-    root = {key: dict(value) for key, value in one.context.root.items()}  # type: ignore[call-overload, arg-type]
-    root.setdefault(group, {})[name] = text
-    return changed(one, context=root)
-
-
-QUIET = {"unused-parameter", "always-differs"}
-"""What is worth a note in the clean set too."""
 
 
 def test_a_clean_set_is_clean() -> None:
     assert codes(run(clean())) == QUIET
 
-
-NEAR = "A long text about a clerk who keeps the books of a small {} near the river and its bridge."
 
 PLANTED: dict[str, tuple[str, int]] = {
     "placeholder": ("The user is [USER NAME] of the third floor.", 1),
@@ -147,23 +70,13 @@ def test_twins_alike_lone_cases_and_a_side_twice() -> None:
     assert audit.findings[0].code == "identical-twins"
 
 
-def test_shared_and_nearly_shared_contexts() -> None:
+def test_a_text_that_two_queries_share() -> None:
     cases = clean(10)
-    assert cases[2].context is not None
     cases[6] = changed(cases[6], context=cases[2].context)
-    cases[9] = with_value(cases[9], NEAR.format("mill"))
-    cases[13] = with_value(cases[13], NEAR.format("farm"))
-    for place in (9, 13):
-        cases[place] = changed(
-            cases[place],
-            context={"recipient": {"background": cases[place].context.root["recipient"]}},  # type: ignore[union-attr]
-        )
     audit = run(cases)
     shared = found(audit, "shared-context")
     assert (shared.n, shared.of, set(shared.cases)) == (1, 19, {cases[2].id, cases[6].id})
-    assert "context-both-sides" not in codes(audit)
-    # 18 words, 16 runs of three; the word that differs stands in three of them: 13 of 19.
-    assert "near-copy-context" not in codes(audit)
+    assert not codes(audit) & {"context-both-sides", "near-copy-context"}
 
 
 def test_near_copies_of_contexts_are_counted_in_pairs_of_texts() -> None:
@@ -215,139 +128,6 @@ def test_categories_and_sides_out_of_balance() -> None:
     assert found(audit, "label-imbalance").value == 13 / 16
 
 
-def test_a_word_that_holds_the_label_is_named() -> None:
-    cases = clean(20)
-    for place, one in enumerate(cases):
-        word = "amber" if one.intended == "safe" else "cobalt"
-        cases[place] = with_value(one, f"Someone in a {word} coat who knows the house.")
-    audit = run(cases)
-    leak = found(audit, "shortcut-leakage")
-    assert leak.value == 1
-    assert leak.interval[0] > 0.8
-    words = {one.word: one for one in audit.leakage.words}
-    assert (words["amber"].safe, words["amber"].unsafe) == (20, 0)
-    assert words["cobalt"].weight < 0 < words["amber"].weight
-    assert found(audit, "parameter-leakage").text.startswith("The words of recipient.background")
-    assert audit.leakage.parameters[0].parameter == "recipient.background"
-    assert "query-leakage" not in codes(audit)
-
-
-def test_random_sides_are_not_guessed() -> None:
-    cases = []
-    for number in range(60):
-        twins = pair(number)
-        if random.Random(number).random() < 0.5:
-            twins = [changed(twins[0], intended="unsafe"), changed(twins[1], intended="safe")]
-        cases += twins
-    audit = run(cases)
-    low, high = audit.leakage.context.accuracy.interval
-    assert low <= 0.5 <= high
-    assert audit.measures["query-leakage"] == 0.5
-
-
-def test_a_shared_text_is_not_recognised_across_folds() -> None:
-    # Each text stands with two queries, and holds nothing but a name of its own: recognised, it
-    # would be guessed right always.
-    cases = []
-    for number in range(30):
-        for half in range(2):
-            for side in ("safe", "unsafe"):
-                context = {"sender": {"platform_type": f"desk{number}{side[0]}"}}
-                cases.append(
-                    case(f"What of {SUBJECTS[number % 12]} {number} {half}?", context, side)
-                )
-    audit = run(cases)
-    assert audit.leakage.groups == 30
-    assert audit.leakage.context.accuracy.value <= 0.6
-
-
-def test_an_absent_parameter_gives_a_side_away() -> None:
-    cases = [
-        with_value(one, "No haste at all.", "transmission_principle", "urgency")
-        if one.intended == "unsafe"
-        else one
-        for one in clean(15)
-    ]
-    audit = run(cases)
-    urgency = audit.leakage.parameters[0]
-    assert (urgency.parameter, urgency.present, urgency.guess.accuracy.value) == (
-        "transmission_principle.urgency",
-        15,
-        1.0,
-    )
-
-
-def test_sides_told_by_the_query_or_by_lengths() -> None:
-    told = [
-        changed(one, query=f"{'Kindly' if one.intended == 'safe' else 'Quickly'}: {one.query}")
-        for one in clean(15)
-    ]
-    assert found(run(told), "query-leakage").value == 1
-    long = [
-        with_value(one, "Someone who knows the house well and comes by on every other day.")
-        if one.intended == "unsafe"
-        else with_value(one, "Someone known.")
-        for one in clean(15)
-    ]
-    assert {"length-leakage", "length-difference"} <= codes(run(long))
-
-
-def test_lix_by_hand() -> None:
-    # 10 words, 2 sentences, 3 words of more than six letters: 10/2 + 100*3/10.
-    assert lix("The doctor explains the dose. She is a careful surgeon.") == 5 + 30
-    # Lines end sentences; marks without words make none.
-    assert lix("one two\nthree four\n...") == 2
-    assert math.isnan(lix(""))
-    assert math.isnan(lix("一位护士在问药的剂量"))
-
-
-def test_lengths_of_twins_by_hand() -> None:
-    lengths = [(3, 4), (3, 6), (3, 5)]
-    cases = [
-        case(f"Query {number}?", {"sender": {"type": " ".join(["word"] * n) + f" {number}"}}, side)
-        for number, both in enumerate(lengths)
-        for side, n in zip(("safe", "unsafe"), both, strict=True)
-    ]
-    words = run(cases).twins.words
-    # Contexts have a number more. Differences -1, -3, -2: mean -2, deviation 1.
-    assert (words.safe, words.unsafe, words.pairs) == (4, 6, 3)
-    assert words.difference.value == -2
-    assert words.effect == -2
-
-
-def test_languages_are_told_and_held_against_the_field() -> None:
-    german = "Eine Auskunft der Stadtbücherei, in der jemand nach Büchern über Gartenbau fragt."
-    cases = clean(10)
-    cases[4] = with_value(cases[4], german, "sender", "platform_type")
-    cases[4] = with_value(cases[4], german)
-    audit = run(cases)
-    assert audit.languages.contexts["de"] == 1
-    assert found(audit, "mixed-languages").cases == (cases[4].id, cases[5].id)
-    assert found(audit, "language-mismatch").cases == (cases[4].id,)
-    cases[4] = changed(cases[4], language="de-AT")
-    # Its query is too short to hold its language against the field.
-    assert "language-mismatch" not in codes(run(cases))
-
-
-def test_a_chinese_set() -> None:
-    subjects = ("小提琴的琴弓", "拖拉机的柴油发动机", "冰川上的绳索", "酸面包的酵母", "蜜蜂的蜂箱")
-    cases = [
-        case(
-            f"请告诉我如何在家里保养{subject}",
-            {"sender": {"type": f"一个为{who}提供帮助的网站"}},
-            side,
-            language="zh",
-        )
-        for subject in subjects
-        for side, who in (("safe", "老师和学生"), ("unsafe", "陌生的访客"))
-    ]
-    audit = run(cases)
-    assert set(audit.languages.queries) == {"zh"}
-    assert "language-mismatch" not in codes(audit)
-    assert math.isnan(audit.twins.lix.effect)
-    assert audit.twins.words.pairs == 5
-
-
 def test_parameters_and_what_they_cover() -> None:
     cases = clean(12)
     for place, one in enumerate(cases):
@@ -361,9 +141,9 @@ def test_parameters_and_what_they_cover() -> None:
     assert found(audit, "single-value-parameter").n == 1
     assert "sender.channel" in found(audit, "single-value-parameter").text
     assert (by_name["sender.channel"].present, by_name["sender.channel"].differs) == (24, 0)
-    plan = by_name["recipient.plan"]
-    assert (plan.distinct, plan.pairs, plan.differs) == (2, 11, 11)
-    assert [(one.safe, one.unsafe) for one in plan.one_sided] == [(12, 0), (0, 11)]
+    plans = by_name["recipient.plan"]
+    assert (plans.distinct, plans.pairs, plans.differs) == (2, 11, 11)
+    assert [(one.safe, one.unsafe) for one in plans.one_sided] == [(12, 0), (0, 11)]
     assert found(audit, "one-sided-value").n == 2
     lacking = found(audit, "missing-parameter")
     assert lacking.cases == (cases[3].id,)

@@ -115,13 +115,19 @@ def test_a_page_of_markdown_is_written(cli_inside: Cli, mine: Path, tmp_path: Pa
     assert "| recipient.type | 3 | 2 | 1 | 2 | 0 of 1 |" in text
 
 
+def test_the_page_never_takes_the_place_of_the_cases(cli_inside: Cli, mine: Path) -> None:
+    done = cli_inside("cases", "audit", mine, "--out", "mine.yaml")
+    assert done.returncode == 2
+    assert "would overwrite" in done.stderr
+    assert mine.read_text() == MINE
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["absent.yaml"], "no such file"),
         (["starter", "--fail-on", "shortcut"], "there is no check 'shortcut'"),
         (["starter", "--fail-on", "error<1"], "write error, warning, a code"),
-        (["starter", "--out", "."], "error: ."),
         (["starter", "--seed", "-1"], "--seed"),
     ],
 )

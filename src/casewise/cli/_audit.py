@@ -16,6 +16,7 @@ from casewise.analysis import (
 from casewise.cases import open_cases, write_atomically
 from casewise.cli._cases import File
 from casewise.cli._console import err, note, out, working, write_out
+from casewise.errors import UsageError
 from casewise.reporting import audit_json, audit_markdown, audit_renderable
 
 FAILED = 1
@@ -73,6 +74,8 @@ def audit(
     casewise cases audit mine.jsonl --fail-on "error,personal-data,shortcut-leakage>.9"
     """
     demands = parse_demands(fail_on) if fail_on.strip() else ()
+    if to is not None and to.exists() and Path(file).exists() and to.samefile(file):
+        raise UsageError(f"{to}: would overwrite the cases")
     loaded = open_cases(file)
     for line in loaded.notes:
         note(f"note: {line}")
