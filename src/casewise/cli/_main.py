@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import casewise
+from casewise.cli._audit import audit
 from casewise.cli._case_sets import diff, merge, sample, split
 from casewise.cli._cases import cases_app
 from casewise.cli._compare import compare
@@ -43,7 +44,7 @@ app.command()(describe)
 app.command()(export)
 app.command()(gate)
 app.command()(power)
-for command in (split, sample, merge, diff, release):
+for command in (audit, split, sample, merge, diff, release):
     cases_app.command()(command)
 app.add_typer(cases_app, name="cases")
 app.add_typer(graders_app, name="graders")

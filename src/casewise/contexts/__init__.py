@@ -7,6 +7,13 @@ from casewise.contexts._ablate import (
     parameter_names,
     parse_names,
 )
+from casewise.contexts._likeness import (
+    Misfit,
+    NearCopy,
+    context_text,
+    misfits,
+    near_copies,
+)
 from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
 from casewise.contexts._render import render_json, render_text
 from casewise.contexts._swap import (
@@ -16,23 +23,30 @@ from casewise.contexts._swap import (
     swap,
     swap_cases,
 )
+from casewise.contexts._words import words_of
 
 __all__ = [
     "Ablation",
     "Fact",
+    "Misfit",
+    "NearCopy",
     "Swap",
     "ablate",
     "ablate_cases",
     "claim",
     "claim_turns",
+    "context_text",
     "describe_to_sender",
     "differing_parameters",
     "facts",
     "leaf_parameters",
+    "misfits",
+    "near_copies",
     "parameter_names",
     "parse_names",
     "render_json",
     "render_text",
     "swap",
     "swap_cases",
+    "words_of",
 ]
