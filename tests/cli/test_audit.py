@@ -1,11 +1,14 @@
 """``casewise cases audit`` as a person runs it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import ROOT, Cli
+
+from casewise.analysis import CHECKS
 
 SECRET = "call our quiet friend Ottokar at anna.k@firma-nord.de or TODO"
 
@@ -137,3 +140,12 @@ def test_bad_input(cli_inside: Cli, arguments: list[str], said: str) -> None:
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_the_page_lists_every_check_with_its_severity() -> None:
+    page = (ROOT / "docs/audit.md").read_text("utf-8")
+    listed = re.findall(r"^\| `([a-z-]+)` \| (\w+)(, measured)? \|", page, re.MULTILINE)
+    assert listed == [
+        (code, str(check.severity), ", measured" if check.measured else "")
+        for code, check in CHECKS.items()
+    ]

@@ -163,10 +163,10 @@ def misfits(
     owners: dict[int, set[int]] = defaultdict(set)
     for text, query in zip(contexts, own, strict=True):
         owners[number[text]].add(query)
-    at_home = np.zeros(likeness.shape, bool)
-    for place, query in zip((number[text] for text in contexts), own, strict=True):
-        at_home[place, query] = True
-    best_guest = np.where(at_home, 0, likeness).max(axis=0)
+    guests = likeness.copy()
+    for text, query in zip(contexts, own, strict=True):
+        guests[number[text], query] = 0
+    best_guest = guests.max(axis=0)
     found = []
     for place, (text, query) in enumerate(zip(contexts, own, strict=True)):
         row = likeness[number[text]]
@@ -241,22 +241,23 @@ def _rows(threshold: float) -> int:
 
 def _topics(
     contexts: Sequence[str], queries: Sequence[str]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Cosines, and numbers of telling words shared. Shapes ``(contexts, queries)``."""
     from scipy.sparse import diags
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.preprocessing import normalize
 
     counter = CountVectorizer(analyzer=_stems).fit([*contexts, *queries])
-    tables = [counter.transform(texts).astype(np.float64) for texts in (contexts, queries)]
+    # Half the memory: the tables of many thousand texts are large.
+    tables = [counter.transform(texts).astype(np.float32) for texts in (contexts, queries)]
     spread = [np.bincount(table.indices, minlength=table.shape[1]) for table in tables]
     rarity = [
         np.log((1 + table.shape[0]) / (1 + found))
         for table, found in zip(tables, spread, strict=True)
     ]
-    weights = diags(np.sqrt(rarity[0] * rarity[1]))
-    telling = (spread[1] <= max(3, TELLING * len(queries))).astype(np.float64)
-    there = [(table > 0).astype(np.float64) for table in tables]
+    weights = diags(np.sqrt(rarity[0] * rarity[1]).astype(np.float32))
+    telling = (spread[1] <= max(3, TELLING * len(queries))).astype(np.float32)
+    there = [(table > 0).astype(np.float32) for table in tables]
     for table in tables:
         table.data = 1 + np.log(table.data)
     context, query = (normalize(table @ weights) for table in tables)

@@ -90,7 +90,7 @@ def _opening(audit: Audit) -> str:
     return (
         f"{audit.name}: {plural(audit.cases, 'case')} of {plural(audit.queries, 'query')}, "
         f"{plural(audit.pairs, 'pair')}, {plural(audit.categories, 'category')} "
-        f"(version {audit.hash})"
+        f"(hash {audit.hash})"
     )
 
 
