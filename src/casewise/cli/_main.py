@@ -15,6 +15,7 @@ from casewise.cli._describe import describe
 from casewise.cli._export import export
 from casewise.cli._gate import gate
 from casewise.cli._graders import graders_app
+from casewise.cli._import import import_
 from casewise.cli._power import power
 from casewise.cli._report import report
 from casewise.cli._run import run
@@ -44,6 +45,7 @@ app.command()(gate)
 app.command()(power)
 for command in (split, sample, merge, diff):
     cases_app.command()(command)
+cases_app.command("import")(import_)
 app.add_typer(cases_app, name="cases")
 app.add_typer(graders_app, name="graders")
 
