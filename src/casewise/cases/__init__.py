@@ -18,6 +18,7 @@ from casewise.cases._casebench import (
     fetch_casebench,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
+from casewise.cases._import import Imported, import_cases
 from casewise.cases._keywords import flags_query
 from casewise.cases._labels import (
     LabelFields,
@@ -34,6 +35,7 @@ from casewise.cases._load import (
     load_cases,
     load_output,
 )
+from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import Merged, Prefer, merge_sets
 from casewise.cases._open import CASEBENCH, STARTER, open_cases
 from casewise.cases._plain_yaml import read_plain_yaml
@@ -57,15 +59,19 @@ __all__ = [
     "CardRule",
     "Case",
     "CaseChange",
+    "CaseMapping",
     "CaseSet",
     "Context",
+    "EXAMPLE",
     "Fetched",
     "FieldChange",
     "Form",
     "GROUPS",
+    "Imported",
     "LabelFields",
     "LabelRule",
     "Labels",
+    "MAPPINGS",
     "Merged",
     "OVERRIDDEN_CATEGORY",
     "Part",
@@ -90,13 +96,16 @@ __all__ = [
     "default_rule",
     "diff_sets",
     "digest",
+    "example_mapping",
     "fetch_casebench",
     "find_problems",
     "find_twins",
     "flags_query",
+    "import_cases",
     "is_output",
     "load_card",
     "load_cases",
+    "load_mapping",
     "load_output",
     "load_releases",
     "make_labels",

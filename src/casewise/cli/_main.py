@@ -16,6 +16,7 @@ from casewise.cli._describe import describe
 from casewise.cli._export import export
 from casewise.cli._gate import gate
 from casewise.cli._graders import graders_app
+from casewise.cli._import import import_
 from casewise.cli._power import power
 from casewise.cli._release import release
 from casewise.cli._report import report
@@ -46,6 +47,7 @@ app.command()(gate)
 app.command()(power)
 for command in (audit, split, sample, merge, diff, release):
     cases_app.command()(command)
+cases_app.command("import")(import_)
 app.add_typer(cases_app, name="cases")
 app.add_typer(graders_app, name="graders")
 
