@@ -8,6 +8,7 @@ from casewise.contexts._ablate import (
     parse_names,
 )
 from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
+from casewise.contexts._quote import quote
 from casewise.contexts._render import render_json, render_text
 from casewise.contexts._swap import (
     Swap,
@@ -31,6 +32,7 @@ __all__ = [
     "leaf_parameters",
     "parameter_names",
     "parse_names",
+    "quote",
     "render_json",
     "render_text",
     "swap",
