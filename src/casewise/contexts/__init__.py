@@ -7,6 +7,13 @@ from casewise.contexts._ablate import (
     parameter_names,
     parse_names,
 )
+from casewise.contexts._likeness import (
+    Misfit,
+    NearCopy,
+    context_text,
+    misfits,
+    near_copies,
+)
 from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
 from casewise.contexts._quote import quote
 from casewise.contexts._render import render_json, render_text
@@ -21,15 +28,20 @@ from casewise.contexts._swap import (
 __all__ = [
     "Ablation",
     "Fact",
+    "Misfit",
+    "NearCopy",
     "Swap",
     "ablate",
     "ablate_cases",
     "claim",
     "claim_turns",
+    "context_text",
     "describe_to_sender",
     "differing_parameters",
     "facts",
     "leaf_parameters",
+    "misfits",
+    "near_copies",
     "parameter_names",
     "parse_names",
     "quote",
