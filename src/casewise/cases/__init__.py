@@ -39,6 +39,7 @@ from casewise.cases._merge import Merged, Prefer, merge_sets
 from casewise.cases._open import CASEBENCH, STARTER, open_cases
 from casewise.cases._plain_yaml import read_plain_yaml
 from casewise.cases._queries import By, whole_queries
+from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._records import Form
 from casewise.cases._sets import Part, sample_cases, split_cases
 from casewise.cases._text import read_text
@@ -66,6 +67,7 @@ __all__ = [
     "LabelFields",
     "LabelRule",
     "Labels",
+    "ListedQuery",
     "Merged",
     "OVERRIDDEN_CATEGORY",
     "Part",
@@ -96,6 +98,7 @@ __all__ = [
     "load_card",
     "load_cases",
     "load_output",
+    "load_queries",
     "make_labels",
     "merge_sets",
     "open_cases",
