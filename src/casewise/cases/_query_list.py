@@ -62,7 +62,9 @@ def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery,
                 f"the query stands twice, first at {places[mark]}", file=path, record=place
             )
         places[mark] = place
-        missing = {name: value for name, value in defaults.items() if not getattr(query, name)}
+        missing: dict[str, Any] = {
+            name: value for name, value in defaults.items() if not getattr(query, name)
+        }
         found.append(replace(query, **missing))
     if not found:
         raise InputError("the file holds no query", file=path)
@@ -87,7 +89,7 @@ def _records(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _lines(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Blank lines at the end are nobody's query; others are refused as blank."""
-    for number, line in enumerate(text.rstrip().splitlines(), start=1):
+    for number, line in enumerate(text.rstrip().split("\n"), start=1):
         yield f"line {number}", {"query": line.strip()}
 
 

@@ -16,7 +16,7 @@ from casewise.contexts.making._words import (
     found_words,
 )
 
-LEAST_WORDS: Final = 4
+LEAST_WORDS: Final = 5
 """A parameter with fewer says nothing of a situation."""
 
 MOST_WORDS: Final = 90
