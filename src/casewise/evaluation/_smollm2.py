@@ -166,7 +166,7 @@ def _rule(schema: Mapping[str, Any]) -> str:
         f"{json.dumps(json.dumps(name) + ':')} {_rule(inner)}"
         for name, inner in schema["properties"].items()
     ]
-    return f'"{{" {' "," '.join(fields)} "}}"'
+    return " ".join(['"{"', ' "," '.join(fields), '"}"'])
 
 
 def _answer(request: dict[str, Any]) -> ModelOutput:
