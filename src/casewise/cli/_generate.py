@@ -196,7 +196,7 @@ def _print(result: "Generated", queries: int) -> None:
             console.print(f"  ... and {len(own) - SHOWN} more")
     if result.failures:
         err().print(
-            f"{len(result.failures):,} requests failed ({result.failures[0]}); to ask them again:",
+            f"failed requests: {len(result.failures):,} ({result.failures[0]}). To ask them again:",
             markup=False,
         )
         err().print(f"  {_command()}", markup=False)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -97,10 +97,9 @@ def generate_contexts(plan: GeneratePlan, watch: Watcher) -> Generated:
             max_connections=request.max_connections,
             base_url=request.model_base_url,
             model_args=request.model_args,
-            prices=request.prices,
         )
         works = plan.works()
-        asyncio.run(_make(_rounds(plan, askers, watch), works))
+        asyncio.run(_make(_rounds(plan, askers, watch), works, askers.values()))
         failures = tuple(reason for one in askers.values() for reason in one.failures)
         if failures and not any(work.current.contexts for work in works):
             raise ModelError(f"{request.model}: {failures[0]}")
@@ -129,7 +128,7 @@ def _rounds(plan: GeneratePlan, askers: dict[str, Asker], watch: Watcher) -> Rou
     )
 
 
-async def _make(rounds: Rounds, works: Sequence[Work]) -> None:
+async def _make(rounds: Rounds, works: Sequence[Work], askers: Iterable[Asker]) -> None:
     try:
         await rounds.make(works)
     except ExceptionGroup as errors:
@@ -137,6 +136,9 @@ async def _make(rounds: Rounds, works: Sequence[Work]) -> None:
         while isinstance(first, BaseExceptionGroup):
             first = first.exceptions[0]
         raise first from None
+    finally:
+        for asker in askers:
+            await asker.model.api.aclose()
 
 
 # --- what becomes of it ---------------------------------------------------------------------

@@ -14,7 +14,6 @@ from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
 from casewise.evaluation._generate_journal import Journal, Reply
 from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models
-from casewise.evaluation._plan import Prices
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""
@@ -100,7 +99,9 @@ class Asker:
         return output
 
     def _failed(self, error: Exception) -> Reply:
-        reason = " ".join(str(error).split())[:SHOWN] or type(error).__name__
+        # Inspect's own message holds the whole request, and so the query; the cause's does not.
+        text = str(error.__cause__ or error).split("\nRequest:")[0]
+        reason = " ".join(text.split())[:SHOWN] or type(error).__name__
         self.failures.append(reason)
         if not self._answered and len(self.failures) >= GIVE_UP:
             raise ModelError(f"{self.model}: {self.failures[0]}") from None
@@ -115,7 +116,6 @@ def open_askers(
     max_connections: int | None,
     base_url: str | None,
     model_args: Mapping[str, Any],
-    prices: Prices,
 ) -> dict[str, Asker]:
     """One asker a model, by name.
 
@@ -128,7 +128,7 @@ def open_askers(
     )
     askers = {}
     for name in dict.fromkeys(names):
-        (model,) = open_models([name], base_url=base_url, model_args=model_args, prices=prices)
+        (model,) = open_models([name], base_url=base_url, model_args=model_args, memoize=False)
         model.config = limits.merge(model.config)
         askers[name] = Asker(model, journal, structured)
     return askers

@@ -132,7 +132,7 @@ class Rounds:
         for number in range(1, REVIEW_TRIES + 1):
             reply = await self.critic.ask(
                 prompt,
-                seed=self._seed(work, f"review {side}", number),
+                seed=self._seed(work, f"review {side} {attempt.number}", number),
                 # The same again would give the same answer.
                 temperature=0.0 if number == 1 else self.temperature,
                 max_tokens=self.review_tokens,

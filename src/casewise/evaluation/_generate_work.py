@@ -248,8 +248,8 @@ def compare(works: Sequence[Work]) -> None:
     matched = any(work.piece == "both" for work in works)
     found = check_set(members, [query for _, query in queries], matched=matched)
     for work in works:
-        beside = [found[work.place, side] for side in work.sides if (work.place, side) in found]
-        work.current.beside += tuple(beside)
+        for side in work.sides:
+            work.current.beside += found.get((work.place, side), ())
 
 
 def _by_query(works: Sequence[Work]) -> Iterator[list[Work]]:

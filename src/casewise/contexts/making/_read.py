@@ -41,36 +41,38 @@ def read_answer(text: str, sections: Sequence[str]) -> dict[str, Written] | None
 
     Read are JSON and what comes close to it: in a code block, with prose around it, behind
     reasoning, with single quotes, bare keys or trailing commas, wrapped in another object, flat
-    or in groups. Of several objects the last that holds a parameter counts. Scalars and lists of
-    them are text; a mapping in a text's place is none.
+    or in groups. Of several objects the one with most parameters counts, and of those the last. Scalars
+    and lists of them are text; a mapping in a text's place is none.
 
     Args:
         text: What the model wrote; any string.
         sections: ``(CONTEXT,)`` for one context, else ``PAIR``.
     """
     text = _REASONING.sub("", text[:LONGEST])
-    for root in reversed(list(_objects(text))):
+    best: dict[str, Written] | None = None
+    most = 0
+    for root in _objects(text):
         found = _sections(root, sections)
-        if any(one.values for one in found.values()):
-            return found
-    return None
+        count = sum(len(one.values) for one in found.values())
+        if count and count >= most:
+            best, most = found, count
+    return best
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder(strict=False)
-    at, tried, any_found = text.find("{"), 0, False
+    at, tried, broken = text.find("{"), 0, False
     while at >= 0 and tried < MOST_OBJECTS:
         tried += 1
         try:
             found, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            end = at + 1
+            end, broken = at + 1, True
         else:
             if isinstance(found, dict):
-                any_found = True
                 yield found
         at = text.find("{", end)
-    if not any_found:
+    if broken:
         yield from _yaml_object(text[text.find("{") : text.rfind("}") + 1])
 
 

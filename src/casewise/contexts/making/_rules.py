@@ -88,9 +88,9 @@ def _check_text(text: str, query: str) -> Iterator[tuple[FaultKind, str]]:
     if not text.strip():
         return
     if len(words) < LEAST_WORDS:
-        yield FaultKind.LENGTH, f"{len(words)} words say too little: write about {USUAL_WORDS}"
+        yield FaultKind.LENGTH, f"says too little (words: {len(words)}): write about {USUAL_WORDS}"
     if len(words) > MOST_WORDS:
-        yield FaultKind.LENGTH, f"{len(words)} words are too many: write about {USUAL_WORDS}"
+        yield FaultKind.LENGTH, f"says too much (words: {len(words)}): write about {USUAL_WORDS}"
     if repeats(text, query):
         yield FaultKind.QUERY, "repeats the question: leave its wording out"
     if any(found_words(ANSWERING, text)):

@@ -27,38 +27,48 @@ class Member:
 
 def check_set(
     members: Sequence[Member], queries: Sequence[str], *, matched: bool
-) -> dict[tuple[int, Side], Fault]:
-    """What is wrong with contexts beside each other: at most one fault each.
+) -> dict[tuple[int, Side], tuple[Fault, ...]]:
+    """What is wrong with contexts beside each other, by query and side.
 
     A context that fits another query than its own is at fault for that. Of two near-copies, the
-    later one is, unless one of them is at fault already: then the other is not blamed for it.
+    one that is at fault already is to blame, else the later one.
 
     Args:
         members: In the order of the file, the safe side of a query first.
         queries: What is asked, by place.
         matched: Whether twins may be alike.
     """
+    if not members:
+        return {}
     texts = [context_text(make_context(one.values)) for one in members]
-    found: dict[tuple[int, Side], Fault] = {}
+    found: dict[int, list[Fault]] = {}
     for misfit in misfits(texts, queries, [one.query for one in members]):
-        member = members[misfit.context]
-        found[member.query, member.side] = Fault(
-            FaultKind.MISFIT,
+        reason = (
             f"fits question {misfit.other + 1} of the set, and not its own (likeness "
-            f"{misfit.other_likeness:.2f} against {misfit.own_likeness:.2f})",
-            member.side,
+            f"{misfit.other_likeness:.2f} against {misfit.own_likeness:.2f})"
         )
+        side = members[misfit.context].side
+        found[misfit.context] = [Fault(FaultKind.MISFIT, reason, side)]
     clean = [place for place, one in enumerate(members) if one.clean]
     copies = near_copies([texts[place] for place in clean], threshold=NEAR_COPY)
+    copied: set[int] = set()
     for copy in sorted(copies, key=lambda one: (one.second, one.first)):
-        first, second = members[clean[copy.first]], members[clean[copy.second]]
-        places = (first.query, first.side), (second.query, second.side)
-        if (matched and first.query == second.query) or any(one in found for one in places):
+        first, second = clean[copy.first], clean[copy.second]
+        if matched and members[first].query == members[second].query:
             continue
-        found[places[1]] = Fault(
-            FaultKind.COPY,
-            f"nearly the same as the {first.side} context of question {first.query + 1} "
-            f"(likeness {copy.likeness:.2f}): choose another place and another person",
-            second.side,
+        if copied & {first, second}:
+            continue
+        blamed, other = (
+            (first, second) if first in found and second not in found else (second, first)
         )
-    return found
+        copied.add(blamed)
+        reason = (
+            f"nearly the same as the {members[other].side} context of question "
+            f"{members[other].query + 1} (likeness {copy.likeness:.2f}): choose another place and "
+            "another person"
+        )
+        found.setdefault(blamed, []).append(Fault(FaultKind.COPY, reason, members[blamed].side))
+    return {
+        (members[place].query, members[place].side): tuple(faults)
+        for place, faults in found.items()
+    }
