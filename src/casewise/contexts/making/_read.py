@@ -41,8 +41,8 @@ def read_answer(text: str, sections: Sequence[str]) -> dict[str, Written] | None
 
     Read are JSON and what comes close to it: in a code block, with prose around it, behind
     reasoning, with single quotes, bare keys or trailing commas, wrapped in another object, flat
-    or in groups. Of several objects the one with most parameters counts, and of those the last. Scalars
-    and lists of them are text; a mapping in a text's place is none.
+    or in groups. Of several objects the one with most parameters counts, and of those the last.
+    Scalars and lists of them are text; a mapping in a text's place is none.
 
     Args:
         text: What the model wrote; any string.
