@@ -40,6 +40,7 @@ from casewise.cases._merge import Merged, Prefer, merge_sets
 from casewise.cases._open import CASEBENCH, STARTER, open_cases
 from casewise.cases._plain_yaml import read_plain_yaml
 from casewise.cases._queries import By, whole_queries
+from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._sets import Part, sample_cases, split_cases
@@ -72,6 +73,7 @@ __all__ = [
     "LabelRule",
     "Labels",
     "MAPPINGS",
+    "ListedQuery",
     "Merged",
     "OVERRIDDEN_CATEGORY",
     "Part",
@@ -108,6 +110,7 @@ __all__ = [
     "load_mapping",
     "load_output",
     "load_releases",
+    "load_queries",
     "make_labels",
     "merge_sets",
     "open_cases",

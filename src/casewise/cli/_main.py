@@ -12,9 +12,11 @@ from casewise.cli._case_sets import diff, merge, sample, split
 from casewise.cli._cases import cases_app
 from casewise.cli._compare import compare
 from casewise.cli._console import err
+from casewise.cli._contexts import contexts_app
 from casewise.cli._describe import describe
 from casewise.cli._export import export
 from casewise.cli._gate import gate
+from casewise.cli._generate import generate
 from casewise.cli._graders import graders_app
 from casewise.cli._import import import_
 from casewise.cli._power import power
@@ -48,7 +50,9 @@ app.command()(power)
 for command in (audit, split, sample, merge, diff, release):
     cases_app.command()(command)
 cases_app.command("import")(import_)
+contexts_app.command()(generate)
 app.add_typer(cases_app, name="cases")
+app.add_typer(contexts_app, name="contexts")
 app.add_typer(graders_app, name="graders")
 
 

@@ -22,6 +22,7 @@ def open_models(
     base_url: str | None = None,
     model_args: Mapping[str, Any] | None = None,
     prices: Prices | None = None,
+    memoize: bool = True,
 ) -> list[Model]:
     """Connect to the providers' clients; no request is sent.
 
@@ -30,6 +31,8 @@ def open_models(
         base_url: Address of their API; None is the provider's own.
         model_args: What their clients take besides.
         prices: What their tokens cost, where it is known.
+        memoize: Whether a client is shared with others who ask for the same; then nobody may
+            close it.
 
     Raises:
         ModelError: An unknown provider, a missing key or package.
@@ -39,7 +42,7 @@ def open_models(
         if name == SMOLLM2:
             prepare()
         try:
-            models.append(get_model(name, base_url=base_url, **(model_args or {})))
+            models.append(get_model(name, base_url=base_url, memoize=memoize, **(model_args or {})))
         except PrerequisiteError as error:
             raise ModelError(f"{name}: {plain(str(error.message))}") from None
         except (ValueError, ImportError, TypeError) as error:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 
 from casewise.analysis.audit._finding import AuditFinding, counted
 from casewise.analysis.audit._material import Material
-from casewise.analysis.audit._word_lists import PLEADING_WORDS, VERDICT_WORDS
 from casewise.analysis.describe import plural
-from casewise.contexts import words_of
+from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
 
 _PLACEHOLDER = re.compile(
     r"\[(?:[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*|(?:insert|your|fill in|add)\b[^\]\n]{0,40})\]"
