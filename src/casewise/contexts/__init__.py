@@ -8,7 +8,7 @@ from casewise.contexts._ablate import (
     parse_names,
 )
 from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
-from casewise.contexts._render import render_json, render_text
+from casewise.contexts._render import parameter_title, render_json, render_text
 from casewise.contexts._swap import (
     Swap,
     differing_parameters,
@@ -30,6 +30,7 @@ __all__ = [
     "facts",
     "leaf_parameters",
     "parameter_names",
+    "parameter_title",
     "parse_names",
     "render_json",
     "render_text",
