@@ -17,6 +17,7 @@ from casewise.cli._gate import gate
 from casewise.cli._graders import graders_app
 from casewise.cli._power import power
 from casewise.cli._report import report
+from casewise.cli._revise import revise
 from casewise.cli._run import run
 from casewise.cli._score import score
 from casewise.errors import CasewiseError
@@ -44,7 +45,12 @@ app.command()(gate)
 app.command()(power)
 for command in (split, sample, merge, diff):
     cases_app.command()(command)
+contexts_app = typer.Typer(
+    help="Contexts: revise them, pair by pair.", no_args_is_help=True, rich_markup_mode="rich"
+)
+contexts_app.command()(revise)
 app.add_typer(cases_app, name="cases")
+app.add_typer(contexts_app, name="contexts")
 app.add_typer(graders_app, name="graders")
 
 

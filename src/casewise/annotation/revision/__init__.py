@@ -1,8 +1,8 @@
 """Revising cases: the journal, the rules of editions, and the desk. No web framework."""
 
 from casewise.annotation.revision._desk import RECORD_OUTSIDE, Desk, progress
-from casewise.annotation.revision._edition import EDITABLE, changed_fields, is_voted
-from casewise.annotation.revision._entry import Action, Entry
+from casewise.annotation.revision._edition import EDITABLE, Change, changes_between, is_voted
+from casewise.annotation.revision._entry import SNAPSHOTS, Action, Entry
 from casewise.annotation.revision._history import (
     Accepted,
     Revision,
@@ -26,6 +26,7 @@ from casewise.annotation.revision._tree import Kind, Node, from_tree, to_tree
 __all__ = [
     "Accepted",
     "Action",
+    "Change",
     "Desk",
     "EDITABLE",
     "Entry",
@@ -36,6 +37,7 @@ __all__ = [
     "RECORD_OUTSIDE",
     "Revision",
     "RevisionError",
+    "SNAPSHOTS",
     "StaleError",
     "Status",
     "UnfitError",
@@ -43,7 +45,7 @@ __all__ = [
     "UnwrittenError",
     "VotedError",
     "accepted_cases",
-    "changed_fields",
+    "changes_between",
     "from_tree",
     "is_voted",
     "journal_path",

@@ -138,6 +138,11 @@ class Desk:
         """Every pair, in the order of the file."""
         return self._state.pairs()
 
+    def query_ids(self) -> tuple[str, ...]:
+        """Every query id by which a pair is found: today's, then those of before."""
+        state = self._state
+        return tuple(dict.fromkeys([*(case.query_id for case in state.cases), *state.renamed]))
+
     def pair(self, query_id: str) -> Pair:
         """One pair, by its query id or by one that it had before its query was changed.
 

@@ -1,6 +1,8 @@
 """What a revised case is: which fields may change, which id it gets, when votes forbid it."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -74,28 +76,37 @@ def revise_cases(
     return tuple(done)
 
 
-def changed_fields(before: Case, after: Case) -> tuple[str, ...]:
-    """What differs, by name: fields, and a context's parameters by their paths."""
-    old, new = to_fields(before), to_fields(after)
-    names = [
-        name for name in {**old, **new} if name != "context" and old.get(name) != new.get(name)
-    ]
-    one, other = (
-        {} if case.context is None else leaf_parameters(case.context) for case in (before, after)
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field of a case, or one parameter of its context, before and after."""
+
+    name: str
+    """A field's name, or a parameter's path (``recipient.type``)."""
+    old: str | None
+    """Text as it is, other values as JSON; None where there was none."""
+    new: str | None
+
+
+def changes_between(before: Case, after: Case) -> tuple[Change, ...]:
+    """What differs: fields in their order, then the parameters of the context."""
+    old, new = _named(before), _named(after)
+    return tuple(
+        Change(name, old.get(name), new.get(name))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
     )
-    paths = [
-        path
-        for path in {**one, **other}
-        if path not in one or path not in other or _differ(one[path], other[path])
-    ]
-    if not paths and before.context != after.context:
-        paths = ["context"]
-    return (*names, *paths)
 
 
-def _differ(one: object, other: object) -> bool:
-    """Unlike ``!=``, tells 1 from true and from 1.0."""
-    return repr(one) != repr(other)
+def _named(case: Case) -> dict[str, str]:
+    fields: dict[str, Any] = to_fields(case)
+    context = fields.pop("context", None)
+    parts = leaf_parameters(case.context) if case.context is not None else {}
+    if context is not None and not parts:
+        parts = {"context": context}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in {**fields, **parts}.items()
+    }
 
 
 def _edited(case: Case, fields: Fields) -> Case:

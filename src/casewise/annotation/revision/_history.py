@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from casewise.annotation.revision._edition import changed_fields
+from casewise.annotation.revision._edition import changes_between
 from casewise.annotation.revision._entry import SNAPSHOTS, Action, Entry
 from casewise.annotation.revision._file import read_both, resolve
 from casewise.annotation.revision._journal import journal_path, read_journal
@@ -36,7 +36,7 @@ class Revision:
 def revision_of(entry: Entry) -> Revision:
     """A line of the journal, without the texts."""
     after = () if entry.action in SNAPSHOTS else entry.after
-    changes = [changed_fields(old, new) for old, new in zip(entry.before, after, strict=False)]
+    changes = [changes_between(old, new) for old, new in zip(entry.before, after, strict=False)]
     return Revision(
         number=entry.number,
         time=entry.time,
@@ -45,7 +45,7 @@ def revision_of(entry: Entry) -> Revision:
         query_id=entry.query_id,
         case_ids=tuple(case.id for case in entry.before),
         new_ids=tuple(case.id for case in after),
-        changed=tuple(dict.fromkeys(name for names in changes for name in names)),
+        changed=tuple(dict.fromkeys(one.name for several in changes for one in several)),
         reason=entry.reason,
     )
 
