@@ -1,27 +1,15 @@
 /** Somebody else saved the pair first: both texts side by side, and mine redone on top of theirs. */
 
 import { clock, make } from "./dom.js";
-import { merge, plain, put, same } from "./draft.js";
+import { SHARED, differences, plain, put } from "./draft.js";
 import { sideOf } from "./editor.js";
 import { side } from "./history.js";
 
 const fieldName = (pair, { place, path }) => {
   const name = path[0] === "context" ? path.slice(1).join(" › ") || "context" : path[0];
-  return `${name.replaceAll("_", " ")}, ${sideOf(pair, place)}`;
+  const where = SHARED.includes(path[0]) ? "" : `, ${sideOf(pair, place)}`;
+  return `${name.replaceAll("_", " ")}${where}`;
 };
-
-/** Every field in which two drafts differ, as {place, path, mine, theirs}. */
-function differences(mine, theirs) {
-  // With a base that both differ from everywhere, whatever differs at all is listed.
-  const nowhere = mine.map((one) => ({ ...one, query: {}, category: {}, tags: {}, intended: {}, history: {},
-    context: one.context && strange(one.context) }));
-  return merge(nowhere, mine, theirs).conflicts;
-}
-
-function strange(nodes) {
-  return nodes.map((node) => (node.kind === "group"
-    ? { ...node, strange: true, children: strange(node.children) } : { strange: true, name: node.name }));
-}
 
 /** What the panel shows: who was first, and what is different. */
 export function conflictPanel(theirs, mine, theirDoc, since, on) {
@@ -56,8 +44,8 @@ export function clashPanel(theirs, mine, clashes, on) {
     ...clashes.map((one) => {
       const take = make("button", { type: "button" }, "Take theirs");
       take.addEventListener("click", () => {
-        put(mine[one.place], one.path, one.theirs);
-        if (["query"].includes(one.path[0])) for (const each of mine) put(each, one.path, one.theirs);
+        const shared = SHARED.includes(one.path[0]);
+        for (const each of shared ? mine : [mine[one.place]]) put(each, one.path, structuredClone(one.theirs));
         on.taken(one);
       });
       return make("div", { className: "change" }, make("h3", {}, fieldName(theirs, one)),
@@ -66,5 +54,3 @@ export function clashPanel(theirs, mine, clashes, on) {
     }),
   ];
 }
-
-export { same };

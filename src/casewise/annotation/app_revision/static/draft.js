@@ -2,6 +2,9 @@
 
 const FIELDS = ["query", "category", "tags", "intended", "history", "context"];
 
+/** The fields that the cases of a pair have in common, as a rule. */
+export const SHARED = ["query", "category", "tags"];
+
 export const clone = (value) => (value === undefined ? undefined : structuredClone(value));
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
@@ -66,6 +69,37 @@ export function union(lists) {
     });
   }
   return found;
+}
+
+/** Every field in which two drafts differ, as {place, path, mine, theirs}. */
+export function differences(mine, theirs) {
+  const found = [];
+  mine.forEach((one, place) => {
+    for (const name of FIELDS) {
+      compare(one[name], theirs[place][name], [name], (path, values) => found.push({ place, path, ...values }));
+    }
+  });
+  return once(found);
+}
+
+function compare(here, there, path, found) {
+  const nodes = [here, there].map((value) => (path.length === 1 && path[0] === "context" ? value
+    : value?.kind === "group" ? value.children : null));
+  if (nodes.every(Array.isArray)) {
+    for (const name of union(nodes.map((list) => list.map((node) => node.name)))) {
+      compare(...nodes.map((list) => byName(list, name)), [...path, name], found);
+    }
+  } else if (!same(here, there)) found(path, { mine: clone(here), theirs: clone(there) });
+}
+
+/** What all cases of a pair share is told once. */
+export function once(found) {
+  const told = new Set();
+  return found.filter(({ path, mine, theirs }) => {
+    if (!SHARED.includes(path[0])) return true;
+    const name = JSON.stringify([path[0], mine, theirs]);
+    return !told.has(name) && told.add(name);
+  });
 }
 
 /** Put a value at a path of one case; undefined takes the parameter away. */

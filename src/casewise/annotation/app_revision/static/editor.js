@@ -1,10 +1,9 @@
 /** The editor of a pair: its shared fields, and its contexts row by row, side by side. */
 
 import { make } from "./dom.js";
-import { same, union } from "./draft.js";
+import { SHARED, same, union } from "./draft.js";
 import { act, nodeField, textField } from "./fields.js";
 
-const SHARED = ["query", "category", "tags"];
 const TITLES = { query: "Query", category: "Category", tags: "Tags, separated by commas", intended: "Meant to be" };
 
 /**
@@ -118,9 +117,9 @@ function contexts(view) {
 }
 
 function addButton(view, path, where) {
-  const open = view.pair.cases.some((one, place) => !one.voted && view.mine[place].context !== null);
+  const open = view.pair.cases.some((one, place) => !one.voted && view.mine[place].context);
   if (!open) return null;
-  return make("p", { className: "adding" }, act("+ parameter", `Add a parameter to ${where}`, () => view.on.add(path)));
+  return make("p", { className: "adding" }, act(`+ parameter of ${where}`, `Add a parameter to ${where}`, () => view.on.add(path)));
 }
 
 /** The rows of one level: `trees` holds each case's nodes there, or null where it has no such group. */

@@ -5,6 +5,7 @@ import { pieces } from "./words.js";
 
 /** A text field over a copy of its text: the copy gives the height, and carries the marks. */
 export function textField(text, { label, locked, onInput, twin = () => null, className = "" }) {
+  const field = make("div", { className: `text ${className}` });
   const copy = make("div", { className: "copy", "aria-hidden": "true" });
   const area = make("textarea", {
     value: text, rows: 1, readOnly: locked, spellcheck: true, "aria-label": label,
@@ -12,6 +13,10 @@ export function textField(text, { label, locked, onInput, twin = () => null, cla
   const mark = () => {
     const other = twin();
     const parts = other === null ? [[area.value, false]] : pieces(area.value, other);
+    // A text that is another one throughout is marked at its edge: colour behind every word marks none.
+    const whole = parts.length === 1 && parts[0][1];
+    field.classList.toggle("whole", whole);
+    if (whole) parts[0][1] = false;
     copy.replaceChildren(...parts.map(([words, differs]) => (differs ? make("mark", {}, words) : words)), "\u200b");
   };
   area.addEventListener("input", () => {
@@ -19,7 +24,7 @@ export function textField(text, { label, locked, onInput, twin = () => null, cla
     mark();
   });
   mark();
-  const field = make("div", { className: `text ${className}` }, copy, area);
+  field.append(copy, area);
   field.refresh = mark;
   return field;
 }

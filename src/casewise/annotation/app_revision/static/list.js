@@ -37,7 +37,7 @@ function row(one) {
     one.version > 1 ? make("span", { className: "chip" }, `version ${one.version}`) : null,
     kept.read(draftName(one.key)) ? make("span", { className: "chip draft" }, "draft") : null,
   ];
-  const facts = [one.category, counted(one.cases, "case"), counted(one.differing, "difference"),
+  const facts = [one.category, counted(one.cases, "case"), one.cases > 1 ? `${counted(one.differing, "parameter")} differ${one.differing === 1 ? "s" : ""}` : null,
     one.revisions ? counted(one.revisions, "revision") : null].filter(Boolean).join(" · ");
   return make("li", {}, make("a", { href: `/pairs/${one.key}` },
     make("span", { className: "number" }, String(one.number)),

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { clashPanel, conflictPanel } from "./conflict.js";
 import { askName, askParameter, askVersion, showHelp } from "./dialogs.js";
 import { byId, counted, tell } from "./dom.js";
-import { changesOf, docOf, merge, same } from "./draft.js";
+import { changesOf, docOf, merge, once, same } from "./draft.js";
 import { editor } from "./editor.js";
 import { revisionItem } from "./history.js";
 
@@ -122,7 +122,7 @@ function showConflict() {
 
 function redo() {
   const put = merge(docOf(pair), mine, docOf(theirs));
-  clashes = put.conflicts;
+  clashes = once(put.conflicts);
   settle(theirs, put.merged, "Your changes stand on top of theirs, not saved yet.");
 }
 
@@ -150,7 +150,7 @@ function settle(next, doc, said) {
 function showClashes() {
   const panel = byId("conflict");
   panel.replaceChildren(...clashPanel(pair, mine, clashes, { taken: (one) => {
-    clashes = clashes.filter((other) => other !== one && !(one.path[0] === "query" && other.path[0] === "query"));
+    clashes = clashes.filter((other) => other !== one);
     drawEditor();
     changed();
     if (clashes.length) showClashes();
