@@ -22,6 +22,7 @@ from casewise.cli._import import import_
 from casewise.cli._power import power
 from casewise.cli._release import release
 from casewise.cli._report import report
+from casewise.cli._revise import revise
 from casewise.cli._run import run
 from casewise.cli._score import score
 from casewise.errors import CasewiseError
@@ -51,6 +52,7 @@ for command in (audit, split, sample, merge, diff, release):
     cases_app.command()(command)
 cases_app.command("import")(import_)
 contexts_app.command()(generate)
+contexts_app.command()(revise)
 app.add_typer(cases_app, name="cases")
 app.add_typer(contexts_app, name="contexts")
 app.add_typer(graders_app, name="graders")

@@ -16,7 +16,7 @@ from casewise.contexts._likeness import (
 )
 from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
 from casewise.contexts._quote import quote
-from casewise.contexts._render import render_json, render_text
+from casewise.contexts._render import parameter_title, render_json, render_text
 from casewise.contexts._swap import (
     Swap,
     differing_parameters,
@@ -96,6 +96,7 @@ __all__ = [
     "pair_schema",
     "parameter_names",
     "parse_matched",
+    "parameter_title",
     "parse_names",
     "quote",
     "read_answer",

@@ -25,12 +25,17 @@ def render_text(context: Context | None) -> str:
     return "\n".join(_lines(context.root, 0))
 
 
+def parameter_title(name: str) -> str:
+    """The name of a group or parameter as people read it: ``sender_purpose``, Sender purpose."""
+    title = name.replace("_", " ")
+    return title[:1].upper() + title[1:]
+
+
 def _lines(value: dict[str, JsonValue], depth: int) -> list[str]:
     indent = "  " * depth
     lines = []
     for name, inner in value.items():
-        title = name.replace("_", " ")
-        title = title[:1].upper() + title[1:]
+        title = parameter_title(name)
         if isinstance(inner, dict) and inner:
             lines += [f"{indent}{title}:", *_lines(inner, depth + 1)]
         else:
