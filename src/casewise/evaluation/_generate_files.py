@@ -9,6 +9,7 @@ from typing import Any
 
 from casewise.cases import write_atomically
 from casewise.errors import UsageError
+from casewise.evaluation._generate_journal import ANSWERS
 
 STATE = "state.json"
 
@@ -42,7 +43,7 @@ def check_files(files: Files, settings: Mapping[str, Any]) -> None:
             not make, or that was changed since.
     """
     state = _state(files)
-    before = state.get("settings", {})
+    before = state.get("settings", {}) if _has_answers(files) else {}
     for name in settings:
         if before and before.get(name) != settings[name]:
             raise UsageError(
@@ -56,6 +57,12 @@ def check_files(files: Files, settings: Mapping[str, Any]) -> None:
                 f"{path} exists and was not made by this command with these settings, or was "
                 "changed since: give another --out, or move it away"
             )
+
+
+def _has_answers(files: Files) -> bool:
+    """Whether there is anything to lose: a start that found no model leaves a bare folder."""
+    path = files.folder / ANSWERS
+    return path.exists() and path.stat().st_size > 0
 
 
 def begin(files: Files, settings: Mapping[str, Any]) -> None:

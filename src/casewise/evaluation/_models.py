@@ -4,7 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.model import Model, ModelCost, get_model, set_model_cost
+from inspect_ai.model import (
+    Model,
+    ModelCost,
+    ModelInfo,
+    get_model,
+    get_model_info,
+    set_model_cost,
+    set_model_info,
+)
 
 from casewise.errors import ModelError
 from casewise.evaluation._plan import Prices
@@ -60,7 +68,10 @@ def _set_prices(model: str, prices: Prices) -> None:
             input_cache_write=prices.input,
             input_cache_read=prices.input,
         )
-        set_model_cost(model, cost)
+        if get_model_info(model) is None:
+            set_model_info(model, ModelInfo(cost=cost))
+        else:
+            set_model_cost(model, cost)
 
 
 def plain(text: str) -> str:

@@ -51,7 +51,8 @@ ADDRESSING_WORDS: Final = re.compile(
       \b(?:ignore|disregard|forget)\s(?:all\s|any\s|the\s|these\s|every\s|your\s){0,3}
         (?:previous|prior|above|earlier|other|following)?\s?
         (?:instructions?|rules?|prompts?|faults?)\b
-    | \b(?:critics?|judges?|graders?|reviewers?|annotators?|assistant|system|ai|model)\s?:
+    | (?:^|[.!?;)"'\u201d]\s|\bto\s(?:the|all)\s)
+      (?:critics?|judges?|graders?|reviewers?|annotators?|assistant|system|ai|model)\s?:
     | \b(?:say|answer|output|return|reply|respond|write)\s
         (?:with\s)?["'\u201c]?(?:pass|fail|safe|unsafe)\b
     | ["'](?:verdict|judg[e]?ment|class)["']\s?:
