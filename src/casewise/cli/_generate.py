@@ -148,7 +148,7 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SMOLLM2, generate_contexts
+    from casewise.evaluation import SIZE_MB, SMOLLM2, generate_contexts, weights_path
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
@@ -156,6 +156,8 @@ def _generate(plan: "GeneratePlan") -> "Generated":
     )
     if SMOLLM2 in plan.models:
         note("the embedded model is real but tiny: it shows that all works; expect faults")
+        if not weights_path().is_file():
+            note(f"fetching its weights into {weights_path().parent} ({SIZE_MB} MB, once)")
     try:
         with RoundProgress(err()) as progress:
             return generate_contexts(plan, progress)

@@ -93,6 +93,7 @@ class Asker:
         except Exception as error:
             if self.structured is Structured.ON or not _is_unsupported(error):
                 raise
+        self.asked += 1
         output = _checked(await self.model.generate(prompt, config=plain))
         # The answer without a schema shows that the schema was what the server refused.
         self._takes_schema = False

@@ -99,7 +99,8 @@ class GeneratePlan:
             "queries": digest(*(asdict(query) for query in self.queries)),
             "model": request.model,
             "model-base-url": request.model_base_url,
-            "model-arg": request.model_args,
+            # Not as they are: one may be a key.
+            "model-arg": digest(request.model_args) if request.model_args else None,
             "critic": self.critic or NO_CRITIC,
             "matched": ",".join(self.matched),
             "candidates": request.candidates,
