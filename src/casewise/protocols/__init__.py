@@ -10,6 +10,7 @@ from casewise.protocols._grade import (
     read_grade,
     render_grading,
 )
+from casewise.protocols._lexicon import Lexicon, find_lexicon
 from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import (
     OURS,
@@ -59,6 +60,7 @@ from casewise.protocols._variations import (
     vary,
 )
 from casewise.protocols._varied import VariedConversations
+from casewise.protocols._verdict_table import base_language
 from casewise.protocols.replies import READER_VERSION, read_reply
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "GRADE_VERSION",
     "Graded",
     "LOW_MASS",
+    "Lexicon",
     "Message",
     "OURS",
     "Opening",
@@ -94,7 +97,9 @@ __all__ = [
     "VariationKind",
     "VariedConversations",
     "Verdict",
+    "base_language",
     "derive_token_sets",
+    "find_lexicon",
     "find_variation",
     "grade_nonce",
     "load_prompts",
