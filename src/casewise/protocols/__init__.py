@@ -17,6 +17,7 @@ from casewise.protocols._prompts import (
     UPSTREAM,
     Prompts,
     Template,
+    is_ours,
     load_prompts,
     parse_template,
     render_query,
@@ -29,6 +30,7 @@ from casewise.protocols._read_probability import (
     TokenSets,
     derive_token_sets,
     read_probability,
+    surface_forms,
 )
 from casewise.protocols._read_score import mean_score, read_score
 from casewise.protocols._respond import (
@@ -60,7 +62,7 @@ from casewise.protocols._variations import (
     vary,
 )
 from casewise.protocols._varied import VariedConversations
-from casewise.protocols._verdict_table import base_language
+from casewise.protocols._verdict_table import base_language, own_version
 from casewise.protocols.replies import READER_VERSION, read_reply
 
 __all__ = [
@@ -102,11 +104,13 @@ __all__ = [
     "find_lexicon",
     "find_variation",
     "grade_nonce",
+    "is_ours",
     "load_prompts",
     "load_script",
     "mean_score",
     "mentioned_parameters",
     "open_conversation",
+    "own_version",
     "parse_template",
     "read_binary",
     "read_grade",
@@ -116,6 +120,7 @@ __all__ = [
     "read_score",
     "render_grading",
     "render_query",
+    "surface_forms",
     "variation",
     "variation_version",
     "vary",

@@ -103,7 +103,13 @@ def shipped_version() -> str:
 
 
 def own_version(path: Path) -> str:
-    """The version of a person's own table."""
+    """The version of a person's own table: the file's name and its hash.
+
+    Raises:
+        InputError: There is no such file.
+    """
+    if not path.is_file():
+        raise InputError("no such table of verdict words", file=path, expected="a YAML file")
     return f"{path.name}@{_digest(path)}"
 
 
