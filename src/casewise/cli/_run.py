@@ -87,7 +87,17 @@ def run(
     ] = [],  # noqa: B006
     prompt: Annotated[
         str | None,
-        typer.Option(help="upstream, or a template file with {query} and {context}."),
+        typer.Option(
+            help="upstream, a template file with {query} and {context}, or ours in one language "
+            "(casewise:en, de, es, fr, zh). Default: ours, in each case's language."
+        ),
+    ] = None,
+    verdict_words: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table of words by which answers in other languages are read (docs/cases.md).",
+        ),
     ] = None,
     sampling: Annotated[
         str,
@@ -152,6 +162,7 @@ def run(
         ablations=tuple(ablate) or (None,),
         swaps=_swaps(swap, cases),
         prompt=prompt,
+        verdict_words=None if verdict_words is None else str(verdict_words),
         sampling=sampling,
         samples=samples,
         limit=limit,

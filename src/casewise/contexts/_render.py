@@ -10,12 +10,17 @@ from pydantic import JsonValue
 from casewise.cases import Context
 
 
-def render_json(context: Context | None) -> str:
+def render_json(context: Context | None, *, ascii_only: bool = True) -> str:
     """The context as the reference puts it into its prompt: the bytes of ``json.dumps(context)``.
 
     No context is the empty object, as when the reference removes every group.
+
+    Args:
+        context: The context.
+        ascii_only: Whether other letters are escaped, as in the reference. Text in other scripts
+            can hardly be read so.
     """
-    return json.dumps(context.root if context is not None else {})
+    return json.dumps(context.root if context is not None else {}, ensure_ascii=ascii_only)
 
 
 def render_text(context: Context | None) -> str:
