@@ -5,6 +5,7 @@ import json
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 from conftest import Cli
 from support.pairs import HOSTILE, a_case, a_pair, every_kind, write
@@ -56,7 +57,8 @@ def test_only_the_page_itself_is_let_in(tmp_path: Path) -> None:
         status, headers, _ = server.ask("GET", server.url.removeprefix(server.origin), cookie=None)
         assert (status, headers["location"]) == (303, "/")
         assert "HttpOnly; SameSite=Strict" in headers["set-cookie"]
-        for broken in ([], {"cases": 1}, body | {"cases": [{"id": "x", "votes": None}]}):
+        malformed: list[Any] = [[], {"cases": 1}, body | {"cases": [{"id": "x", "votes": None}]}]
+        for broken in malformed:
             status, _, data = server.ask("PUT", at, broken, if_match=pair["version"])
             assert status == 400
             assert b"not as expected" in data
