@@ -176,6 +176,8 @@ def _revision(entry: Entry) -> dict[str, Any]:
                 "changes": [
                     {"name": one.name, "old": one.old, "new": one.new}
                     for one in changes_between(old, new)
+                    # An id that follows the text tells nothing that the text does not.
+                    if entry.action is Action.NEW_VERSION or one.name not in ("id", "query_id")
                 ],
             }
             for old, new in replaced

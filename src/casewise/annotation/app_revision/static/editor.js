@@ -25,10 +25,17 @@ export function editor(pair, mine, on) {
   const element = make("div", {},
     make("div", { className: "shared" }, ...alike.map((name) => sharedField(view, name, locked))),
     make("div", { className: "cells heads" }, ...pair.cases.map((one, place) => head(view, one, place, alike))),
+    sides(pair),
     ...contexts(view));
   element.style.setProperty("--cases", pair.cases.length);
   for (const row of rows) row();
   return element;
+}
+
+/** Which column is whose, while one scrolls; every field says it in its label. */
+function sides(pair) {
+  return make("div", { className: "cells sides", "aria-hidden": "true" }, ...pair.cases.map((one, place) =>
+    make("span", { className: `side ${one.intended ?? "none"}` }, sideOf(pair, place))));
 }
 
 /** How a case is called among those of its query. */
@@ -113,7 +120,7 @@ function turns(view, mine, one, side) {
 function contexts(view) {
   const trees = view.mine.map((one) => one.context);
   if (trees.every((tree) => tree === null)) return [];
-  return [...level(view, trees, []), addButton(view, [], "the context")];
+  return [...level(view, trees, []), addButton(view, [], "the context itself")];
 }
 
 function addButton(view, path, where) {

@@ -276,7 +276,7 @@ async function start() {
   const now = await api.onePair(key);
   pair = now;
   mine = docOf(now);
-  if (draft && draft.base.cases.length === now.cases.length) {
+  if (draft?.mine?.length === now.cases.length && draft.base?.cases?.length === now.cases.length) {
     reason.value = draft.reason;
     mine = draft.mine;
     if (draft.base.version !== now.version && !same(docOf(draft.base), docOf(now))) {
