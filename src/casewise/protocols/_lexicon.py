@@ -45,6 +45,8 @@ class Lexicon:
     """A line that is a verdict and nothing else."""
     also_sure: re.Pattern[str]
     """Such a line that may only say "sure"."""
+    sure_start: re.Pattern[str]
+    """A value that opens with such a word and a comma."""
     leading: re.Pattern[str]
     """A value that opens with a verdict."""
     reasoned: re.Pattern[str]
@@ -97,6 +99,16 @@ def find_lexicon(language: str | None, own: str | Path | None = None) -> Lexicon
     return own_lexicons(Path(own)).get(base_language(language))
 
 
+def own_lexicons(path: Path) -> Mapping[str, Lexicon]:
+    """The lexicons of a person's own table and of the one that ships, by language.
+
+    Raises:
+        InputError: The table can't be used.
+    """
+    # The version holds the file's hash: a changed table is compiled anew.
+    return _own(path.resolve(), own_version(path))
+
+
 @cache
 def _shipped(language: str) -> Lexicon | None:
     table = shipped_tables().get(language)
@@ -104,15 +116,10 @@ def _shipped(language: str) -> Lexicon | None:
 
 
 @cache
-def own_lexicons(path: Path) -> Mapping[str, Lexicon]:
-    """The lexicons of a person's own table and of the one that ships, by language.
-
-    Raises:
-        InputError: The table can't be used.
-    """
+def _own(path: Path, version: str) -> Mapping[str, Lexicon]:
     tables = own_tables(path)
-    version = f"{shipped_version()} + {own_version(path)}"
-    return {name: compile_lexicon(name, table, version) for name, table in tables.items()}
+    versions = f"{shipped_version()} + {version}"
+    return {name: compile_lexicon(name, table, versions) for name, table in tables.items()}
 
 
 # --- compiling ------------------------------------------------------------------------------
@@ -163,8 +170,10 @@ def compile_lexicon(language: str, table: LanguageTable, version: str) -> Lexico
     word = rf"(?P<word>{script.any_of(words)})(?:{script.any_of(table.particles)})?"
     adverbs = rf"(?:{script.then(table.adverbs)})*"
     negation = rf"(?P<negated>{script.then(table.not_)})?"
-    before_word = rf"{adverbs}{negation}{adverbs}(?:{script.then(table.articles)})?"
-    reason, follows = script.any_of(table.reasons), script.any_of(table.follows)
+    article = rf"(?:{script.then(table.articles)}(?:{script.then(table.nouns)})?)?"
+    before_word = f"{adverbs}{negation}{adverbs}{article}"
+    reason = script.any_of(table.reasons)
+    follows = script.any_of((*table.follows, *(table.nouns if table.articles else ())))
     takes_back, space = script.any_of(table.takes_back), script.space
     end = r"[^\w?!]*$"
     bare = rf"[^\w?]*(?:{script.then(table.adverbs)})?(?:{script.then(table.not_)})?"
@@ -178,6 +187,7 @@ def compile_lexicon(language: str, table: LanguageTable, version: str) -> Lexico
         other=re.compile(script.any_of(table.other_words)),
         bare=re.compile(rf"(?:\d{{1,2}}[.)])?{bare}{word}[^\w?!]*"),
         also_sure=re.compile(rf"[^\w]*{sure}[^\w]*"),
+        sure_start=re.compile(rf"[^\w]*{sure}\s?,"),
         leading=re.compile(rf"[^\w?]*{before_word}{word}"),
         reasoned=re.compile(
             rf"[^\w?!¡¿]*{before_word}{word}(?=\s?[,;:(\u2013\u2014-]?\s?{reason})"
@@ -185,7 +195,7 @@ def compile_lexicon(language: str, table: LanguageTable, version: str) -> Lexico
         said=_said(table, script, before_word, word),
         opener=re.compile(rf"(?:{script.any_of(table.openers)}|¤)[,:]?\s?$"),
         tail=re.compile(rf"{end}|\s?[,;:(\u2013\u2014]|\s-\s|{space}(?:{reason}|{follows})"),
-        reason=re.compile(rf"{reason}|(?:[:(\u2013\u2014;]|\s-\s)\s?(?!{takes_back})"),
+        reason=re.compile(rf"{reason}|(?:[:(\u2013\u2014;]|\s-\s)\s?+(?!{takes_back})"),
         takes_back=re.compile(takes_back),
         undecided=re.compile(rf"\W*(?:{script.any_of(table.undecided)})\W*"),
         refusal=_refusal(table, script),

@@ -62,15 +62,22 @@ def value_verdict(value: str, lexicon: Lexicon) -> Verdict | None:
     if text is None:
         return None
     text = lexicon.own_label.sub("", text, count=1)
-    return _opening_verdict(text, lexicon.leading, lexicon) or _said_verdict(text, lexicon)
+    # "Answer: Seguro, te ayudo" says "sure".
+    pattern = lexicon.reasoned if lexicon.sure_start.match(text) else lexicon.leading
+    return _opening_verdict(text, pattern, lexicon) or _said_verdict(text, lexicon)
 
 
 def sentence_verdict(sentence: str, lexicon: Lexicon) -> Verdict | None:
     """The verdict of a sentence of prose; a word alone says none here, since it may be "sure"."""
+    return reasoned_verdict(sentence, lexicon) or (
+        _said_verdict(text, lexicon) if (text := _readable(sentence, lexicon)) else None
+    )
+
+
+def reasoned_verdict(sentence: str, lexicon: Lexicon) -> Verdict | None:
+    """The verdict of a sentence that opens with it and gives its reason: "Inseguro, porque"."""
     text = _readable(sentence, lexicon)
-    if text is None:
-        return None
-    return _opening_verdict(text, lexicon.reasoned, lexicon) or _said_verdict(text, lexicon)
+    return _opening_verdict(text, lexicon.reasoned, lexicon) if text else None
 
 
 def bare_lines(answer: Answer, lexicon: Lexicon) -> Iterator[tuple[int, str]]:

@@ -20,6 +20,7 @@ from casewise.protocols._localised import (
     localise,
     mentioned,
     prepare_in,
+    reasoned_verdict,
     refuses,
     sentence_verdict,
     value_verdict,
@@ -227,8 +228,13 @@ def _either(text: str, local: Verdict | None, lexicon: Lexicon) -> Verdict | Non
 
 def _last_in_either(answer: Answer, lexicon: Lexicon) -> Verdict | None:
     found = sentences(answer.prose)[-MAX_SENTENCES:]
+    reasoned = [reasoned_verdict(sentence, lexicon) for sentence in found]
+    # "Seguro: porque ...", "Inseguro: porque ...": both are explained, and none is said.
+    are_explained = len(set(reasoned) - {None}) > 1
     for index in reversed(range(len(found))):
         one = found[index]
+        if are_explained and reasoned[index]:
+            continue
         around = (*found[max(index - 1, 0) : index], *found[index + 1 : index + 2])
         if any(
             _are_options(_normal(one), _normal(other)) or are_choices(one, other, lexicon)
