@@ -329,6 +329,7 @@ def test_keys_and_filters(visit: Visit, path: Path) -> None:
     assert page.is_visible("#help")
     assert grave(page) == []
     page.keyboard.press("Escape")
+    expect(page.locator("#help")).to_be_hidden()
     page.keyboard.press("r")
     expect(page.locator("#problem")).to_have_text("A rejection needs a reason.")
     expect(page.locator("#reason")).to_be_focused()
