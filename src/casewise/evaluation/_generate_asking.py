@@ -13,13 +13,15 @@ from casewise.cases import digest
 from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
 from casewise.evaluation._generate_journal import Journal, Reply
-from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models
+from casewise.evaluation._models import (
+    ATTEMPT_TIMEOUT_S,
+    MAX_RETRIES,
+    failure_reason,
+    open_models,
+)
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""
-
-SHOWN = 200
-"""Characters of a provider's error that are kept."""
 
 _UNSUPPORTED = (400, 404, 405, 415, 422, 501)
 """What servers answer that take no schema."""
@@ -100,9 +102,7 @@ class Asker:
         return output
 
     def _failed(self, error: Exception) -> Reply:
-        # Inspect's own message holds the whole request, and so the query; the cause's does not.
-        text = str(error.__cause__ or error).split("\nRequest:")[0]
-        reason = " ".join(text.split())[:SHOWN] or type(error).__name__
+        reason = failure_reason(error)
         self.failures.append(reason)
         if not self._answered and len(self.failures) >= GIVE_UP:
             raise ModelError(f"{self.model}: {self.failures[0]}") from None

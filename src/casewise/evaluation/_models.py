@@ -23,6 +23,9 @@ ATTEMPT_TIMEOUT_S = 300
 
 MAX_RETRIES = 8
 
+SHOWN = 200
+"""Characters of a failed request's reason."""
+
 
 def open_models(
     names: Sequence[str],
@@ -79,3 +82,12 @@ def plain(text: str) -> str:
     from rich.text import Text
 
     return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())
+
+
+def failure_reason(error: BaseException) -> str:
+    """Why a request failed, on one line, without what was asked.
+
+    Inspect's own message holds the whole request, and so the query; its cause's does not.
+    """
+    text = str(error.__cause__ or error).split("\nRequest:")[0]
+    return " ".join(text.split())[:SHOWN] or type(error).__name__

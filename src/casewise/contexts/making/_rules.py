@@ -1,11 +1,10 @@
 """The critic's rules for a context by itself, and for twins. Each names its fault."""
 
-import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from casewise.cases import Side
+from casewise.contexts._words import words_of
 from casewise.contexts.making._faults import Fault, FaultKind
 from casewise.contexts.making._parameters import PARAMETERS, Values, shared_places
 from casewise.contexts.making._words import (
@@ -42,17 +41,6 @@ REPEATED_RUN: Final = 0.6
 LEAST_RUN: Final = 4
 LEAST_CONTENT: Final = 5
 CONTENT_LETTERS: Final = 4
-
-_SIGN = (
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
-)
-_WORD = re.compile(rf"{_SIGN}|(?:(?!{_SIGN})\w)+")
-"""Words; single characters of scripts without spaces."""
-
-
-def words_of(text: str) -> list[str]:
-    """The words of a text in small letters; single characters of scripts without spaces."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def check_context(
