@@ -1,8 +1,8 @@
 """docs/build-your-own.md, command by command, with a scripted model."""
 
 import json
-import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, clean_env
+from conftest import ROOT, Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.revising import Revising
 from support.written import Writer, context, question_of, side_of
@@ -27,6 +27,8 @@ COMMANDS = [
 ]
 WITH_DIFFERENCE = {"casewise cases diff": 1}
 """Commands that end with another status than 0, as the page says."""
+
+WITH_MODEL = ("casewise contexts generate", "casewise run")
 
 
 def answer(request: dict[str, Any]) -> Answer:
@@ -47,23 +49,20 @@ def answer(request: dict[str, Any]) -> Answer:
     return json.dumps(tree)
 
 
-def shell(command: str, folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    run = ["bash", "-euo", "pipefail", "-c", command]
-    options: dict[str, Any] = {"cwd": folder, "env": clean_env() | {"PATH": path} | env}
-    if "--no-browser" in command:
-        # A page is served until somebody ends it.
-        run[-1] = f"exec {command}"
-        process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
-        assert process.stdout is not None
-        first = process.stdout.readline().decode()
-        assert first.startswith("http://127.0.0.1:"), first
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
-        return subprocess.CompletedProcess(run, 0, out.decode(), err.decode())
-    return subprocess.run(
-        run, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, **options
+def page_of_revisions(command: str, folder: Path) -> str:
+    """Start the page, and end it as a person does; returns what was said."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *shlex.split(command)],
+        cwd=folder,
+        env=clean_env(),
+        stdout=subprocess.PIPE,
+        text=True,
     )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    assert first.startswith("http://127.0.0.1:"), first
+    process.send_signal(signal.SIGINT)
+    return first + process.communicate(timeout=30)[0]
 
 
 def accept_all(file: Path) -> None:
@@ -76,19 +75,24 @@ def accept_all(file: Path) -> None:
             assert server.ask("POST", at, body, if_match=version)[0] == 200
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the page's commands are for a POSIX shell")
-def test_every_command_of_the_page(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
+def test_every_command_of_the_page(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
     (tmp_path / "queries.csv").write_text(QUERIES, "utf-8")
     said = {}
     with FakeServer(answer) as server:
         env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
         for command in COMMANDS:
-            done = shell(command, tmp_path, env)
+            if "--no-browser" in command:
+                said[command] = page_of_revisions(command, tmp_path)
+                accept_all(tmp_path / "cases.jsonl")
+                continue
+            name, *arguments = shlex.split(command)
+            assert name == "casewise"
+            run = cli if command.startswith(WITH_MODEL) else cli_inside
+            done = run(*arguments, env=env)
             wanted = next((n for one, n in WITH_DIFFERENCE.items() if command.startswith(one)), 0)
             assert done.returncode == wanted, f"{command}\n{done.stdout}\n{done.stderr}"
             said[command] = done.stdout
-            if "--no-browser" in command:
-                accept_all(tmp_path / "cases.jsonl")
             if command.endswith("--dry-run"):
                 assert not server.requests
     made = load_cases(tmp_path / "cases.jsonl")
