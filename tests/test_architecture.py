@@ -36,6 +36,8 @@ WALLED = {
     "xllamacpp": lambda path: path == "evaluation/_smollm2.py",
     "ray": lambda path: path.startswith("evaluation/"),
     "fastapi": lambda path: path.startswith("annotation/app"),
+    "sqlalchemy": lambda path: path.startswith("annotation/store/"),
+    "alembic": lambda path: path.startswith("annotation/store/"),
 }
 """Libraries that only some files may import."""
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import casewise
+from casewise.cli._annotate import annotate_app
 from casewise.cli._audit import audit
 from casewise.cli._case_sets import diff, merge, sample, split
 from casewise.cli._cases import cases_app
@@ -55,6 +56,7 @@ contexts_app.command()(generate)
 contexts_app.command()(revise)
 app.add_typer(cases_app, name="cases")
 app.add_typer(contexts_app, name="contexts")
+app.add_typer(annotate_app, name="annotate")
 app.add_typer(graders_app, name="graders")
 
 
