@@ -121,8 +121,10 @@ def marginal_rate(p: float) -> float:
 
 
 def draw_rates(arms: Sequence[str], seed: int) -> tuple[float, ...]:
-    """A true share of safe votes for each cell, where no votes tell: most queries are clear in
-    their contexts, and open without one."""
+    """A true share of safe votes for each cell, where no votes tell.
+
+    Most queries are clear in their contexts, and open without one.
+    """
     draw = np.random.default_rng((seed, 0xCA5E))
     shape = {"safe": (6.0, 2.0), "unsafe": (2.0, 6.0)}
     return tuple(float(draw.beta(*shape.get(arm, (2.0, 2.0)))) for arm in arms)
