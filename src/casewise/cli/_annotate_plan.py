@@ -1,62 +1,36 @@
 """``casewise annotate plan``."""
 
-import json
 import math
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from casewise.analysis import PowerInputs, PowerTest, plan_power
 from casewise.annotation.study import (
     PAPER_VOTES,
     Arm,
     Asker,
-    Balance,
-    Forecast,
     Pay,
     Platform,
-    Range,
     Study,
     StudyPlan,
     balance,
     check_ready,
-    forecast,
     load_study,
     plan_study,
     study_cases,
     write_study,
 )
 from casewise.cases import CASEBENCH, STARTER, CaseSet, open_cases
+from casewise.cli._annotate_plan_tables import Format, Planned, print_plan
 from casewise.cli._cases import File
-from casewise.cli._console import note, out, working, write_out
+from casewise.cli._console import note, working
 from casewise.errors import UsageError
 
 _VOTES = "Votes from the power of a test"
 _PEOPLE = "People"
-
-
-class Format(StrEnum):
-    """How the plan is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One line of a table: what, how much, and which choice decides it."""
-
-    name: str
-    value: str
-    by: str
 
 
 def plan(
@@ -179,8 +153,7 @@ def plan(
         write_study(study, to)
         study = load_study(to)
         measured = balance(study, study_cases(study))
-    expected = forecast(study, dropout)
-    _print(study, made, measured, expected, reason, dropout, fee, format)
+    print_plan(Planned(study, made, measured, reason, dropout, fee is not None), format)
     _say_next(study, made, to)
 
 
@@ -247,122 +220,6 @@ def _pay(
     )
 
 
-def _print(
-    study: Study,
-    made: CaseSet,
-    measured: Balance,
-    expected: Forecast,
-    reason: str,
-    dropout: float,
-    fee: float | None,
-    format: Format,
-) -> None:
-    notes = _notes(study, made, measured, fee)
-    if format is Format.JSON:
-        record = {
-            "votes": study.votes,
-            "votes_from": reason,
-            "forecast": asdict(expected),
-            "currency": study.pay.currency,
-            "dropout": dropout,
-            "balance": _plain(asdict(measured)),
-            "notes": notes,
-            "todo": check_ready(study),
-        }
-        write_out(json.dumps(record, indent=2) + "\n")
-        return
-    tables = {
-        "What it takes": _effort(study, expected, reason, dropout),
-        "How even it is": _evenness(measured),
-    }
-    if format is Format.MARKDOWN:
-        parts = [_markdown(heading, rows) for heading, rows in tables.items()]
-        write_out("\n".join([*parts, *(f"- {one}" for one in notes)]).rstrip() + "\n")
-        return
-    for heading, rows in tables.items():
-        out().print(_table(heading, rows))
-    for line in notes:
-        out().print(line, markup=False)
-
-
-def _effort(study: Study, expected: Forecast, reason: str, dropout: float) -> list[_Row]:
-    pay = study.pay
-    cells = len(study.design.cells)
-    rows = [
-        _Row("votes a case", str(study.votes), reason),
-        _Row("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
-        _Row("people", f"{expected.people:,}", "--tasks"),
-        _Row("to recruit", f"{expected.recruit:,}", f"--dropout {dropout:g}"),
-        _Row(
-            "minutes a person",
-            f"{expected.minutes:.1f}",
-            f"--seconds {pay.seconds_per_task:g} --minutes-besides {pay.minutes_besides:g}",
-        ),
-        _Row("hours of all", f"{expected.hours:,.1f}", ""),
-    ]
-    if pay.per_hour:
-        rows += [
-            _Row("pay a person", _money(expected.pay_each, pay), f"--pay {pay.per_hour:g}"),
-            _Row("pay", _money(expected.pay, pay), ""),
-            _Row("platform's fee", _money(expected.fee, pay), f"--fee {pay.fee:g}"),
-        ]
-    cost = _money(expected.cost, pay) if pay.per_hour else "–"
-    return [*rows, _Row("cost", cost, "" if pay.per_hour else "nobody is paid: --pay")]
-
-
-def _evenness(measured: Balance) -> list[_Row]:
-    arms = [
-        _Row(f"cases of arm {arm} a person", _range(found), "--arms, --tasks")
-        for arm, found in measured.arms.items()
-    ]
-    share = measured.category_share
-    return [
-        _Row("votes a case", _range(measured.votes), "--votes"),
-        _Row("cases a person", _range(measured.size), "--tasks"),
-        _Row("people who see a query twice", str(measured.repeated), ""),
-        *arms,
-        _Row(
-            "greatest share of a category",
-            f"{share.least:.2f} to {share.most:.2f}",
-            f"{measured.categories} categories, --tasks",
-        ),
-        _Row("a category off its share by", f"{measured.category_off:.2f} cases at most", ""),
-        _Row(
-            "people on both of two queries",
-            f"{_range(measured.met)}, mean {_number(measured.met.mean)}",
-            "--votes, --tasks",
-        ),
-        _Row("pairs of queries never met", _percent(measured.never_met), "--votes, --tasks"),
-        _Row(
-            "efficiency of the blocks",
-            f"{_number(measured.efficiency, 3)} of {_number(measured.efficiency_bound, 3)}",
-            "--tasks",
-        ),
-    ]
-
-
-def _notes(study: Study, made: CaseSet, measured: Balance, fee: float | None) -> list[str]:
-    notes = []
-    left_out = sum(one.context is not None and one.intended is None for one in made.cases)
-    if left_out and set(study.arms) != {Arm.NONE}:
-        notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
-    if study.pay.per_hour and study.recruitment.platform is not Platform.NONE and fee is None:
-        notes.append(
-            "The platform's fee is not counted: give --fee (MTurk's was .2, and .4 with ten or "
-            "more people a HIT; see the platform's prices)."
-        )
-    if measured.arms_apart > 1:
-        notes.append(
-            f"In some blocks two arms differ by {measured.arms_apart} cases: not every query has "
-            "a case under each arm."
-        )
-    if measured.category_share.most >= 0.5 and measured.categories > 1:
-        notes.append("A category fills half of a block or more: it fills as much of the cases.")
-    if measured.categories == 1:
-        notes.append("The cases have no categories, or one: none are spread.")
-    return notes
-
-
 def _say_next(study: Study, made: CaseSet, to: Path) -> None:
     for line in made.notes:
         note(f"note: {line}")
@@ -374,46 +231,3 @@ def _say_next(study: Study, made: CaseSet, to: Path) -> None:
         for line in problems:
             note(f"- {line}")
     note("Content warning: queries and contexts may be distressing.")
-
-
-def _money(value: float, pay: Pay) -> str:
-    return f"{value:,.2f} {pay.currency}"
-
-
-def _number(value: float, digits: int = 1) -> str:
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
-
-
-def _range(found: Range) -> str:
-    if math.isnan(found.least):
-        return "–"
-    low, high = f"{found.least:g}", f"{found.most:g}"
-    return low if low == high else f"{low} to {high}"
-
-
-def _plain(value: Any) -> Any:
-    """NaN as null."""
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _table(heading: str, rows: Sequence[_Row]) -> Table:
-    table = Table(
-        title=heading, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
-    )
-    table.add_column("", no_wrap=True)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("decided by", overflow="fold")
-    for row in rows:
-        table.add_row(row.name, row.value, row.by.replace("[", "\\["))
-    return table
-
-
-def _markdown(heading: str, rows: Sequence[_Row]) -> str:
-    lines = [f"| {row.name} | {row.value} | {row.by} |" for row in rows]
-    return "\n".join([f"| {heading} | | decided by |", "|---|---:|---|", *lines, ""])

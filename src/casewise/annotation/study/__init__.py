@@ -1,12 +1,13 @@
 """Studies: their plan, their file, and the cases that they are about."""
 
-from casewise.annotation.study._balance import Balance, Range, balance
+from casewise.annotation.study._balance import Balance, Range, balance, efficiency_bound
 from casewise.annotation.study._pages import Page, pages_of
 from casewise.annotation.study._plan import (
     PAPER_VOTES,
     Forecast,
     StudyPlan,
     forecast,
+    other_tasks,
     plan_study,
 )
 from casewise.annotation.study._ready import check_ready
@@ -68,9 +69,11 @@ __all__ = [
     "balance",
     "by_arm",
     "check_ready",
+    "efficiency_bound",
     "forecast",
     "load_study",
     "open_study_cases",
+    "other_tasks",
     "pages_of",
     "plan_study",
     "study_cases",

@@ -93,7 +93,7 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
         met=met,
         never_met=never,
         efficiency=_efficiency(block, cell, sizes, len(design.cells)),
-        efficiency_bound=_bound(float(sizes.mean()), len(design.cells)),
+        efficiency_bound=efficiency_bound(float(sizes.mean()), len(design.cells)),
     )
 
 
@@ -141,5 +141,6 @@ def _efficiency(
     return 0.0 if factors.min() < 1e-9 else float(len(factors) / (1 / factors).sum())
 
 
-def _bound(size: float, cells: int) -> float:
+def efficiency_bound(size: float, cells: int) -> float:
+    """The efficiency that no design of so many cells in blocks of this size exceeds, 0..1."""
     return (1 - 1 / size) / (1 - 1 / cells) if cells > 1 else float("nan")

@@ -19,7 +19,7 @@ from casewise.annotation.study._study import (
     Study,
 )
 from casewise.annotation.study._study_file import by_arm
-from casewise.annotation.study._texts import Asker, default_texts
+from casewise.annotation.study._texts import Asker, default_texts, pay_each
 from casewise.cases import CASEBENCH, STARTER, CaseSet
 from casewise.errors import UsageError
 
@@ -119,28 +119,36 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
     )
 
 
-def forecast(study: Study, dropout: float = 0) -> Forecast:
+def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> Forecast:
     """People, time and money that a study will take.
 
     Args:
         study: With its pay.
         dropout: The share of those invited who won't finish, in 0..1, 1 excluded.
+        tasks: What if a person judged at most so many cases; None is as designed.
     """
-    blocks = study.design.blocks
-    minutes = [_minutes(study.pay, len(block) + study.attention.per_person) for block in blocks]
-    # One session, one pay: whoever has a block that is one case shorter gets the same.
-    each = round(max(minutes) / 60 * study.pay.per_hour, 2)
-    pay = each * len(blocks)
+    votes = len(study.design.cells) * study.votes
+    people = len(study.design.blocks) if tasks is None else -(-votes // tasks)
+    longest = _minutes(study.pay, -(-votes // people) + study.attention.per_person)
+    pages = votes + people * study.attention.per_person
+    each = pay_each(study.pay, longest)
+    pay = each * people
     return Forecast(
-        people=len(blocks),
-        recruit=math.ceil(round(len(blocks) / (1 - dropout), 9)),
-        minutes=max(minutes),
-        hours=sum(minutes) / 60,
+        people=people,
+        recruit=math.ceil(round(people / (1 - dropout), 9)),
+        minutes=longest,
+        hours=people * study.pay.minutes_besides / 60 + pages * study.pay.seconds_per_task / 3600,
         pay_each=each,
         pay=pay,
         fee=pay * study.pay.fee,
         cost=pay * (1 + study.pay.fee),
     )
+
+
+def other_tasks(study: Study, queries: int) -> tuple[int, ...]:
+    """The most cases a person as designed, and half and twice as many, as far as queries allow."""
+    now = max(map(len, study.design.blocks))
+    return tuple(sorted({max(1, now // 2), now, max(now, min(2 * now, queries))}))
 
 
 def _minutes(pay: Pay, pages: int) -> float:

@@ -1,5 +1,6 @@
 """What people read: the texts that a new study starts with."""
 
+import math
 import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -71,11 +72,19 @@ def default_texts(
     )
 
 
+def pay_each(pay: Pay, minutes: float) -> float:
+    """What a person gets for a session, rounded up to hundredths: never less than promised.
+
+    One session, one pay: whoever has a block that is one case shorter gets the same.
+    """
+    return math.ceil(round(pay.per_hour * minutes / 60 * 100, 6)) / 100
+
+
 def _consent(kept: dict[str, Any], asker: Asker, pay: Pay, tasks: int, minutes: float) -> Consent:
     by, contact = asker.by or TODO, asker.contact or TODO
-    amount = pay.per_hour * minutes / 60
     paid = kept["paid" if pay.per_hour else "unpaid"].format(
-        amount=f"{amount:.2f} {pay.currency}", rate=f"{pay.per_hour:.2f} {pay.currency}"
+        amount=f"{pay_each(pay, minutes):.2f} {pay.currency}",
+        rate=f"{pay.per_hour:.2f} {pay.currency}",
     )
     approved = kept["approved" if asker.ethics else "not_approved"].format(ethics=asker.ethics)
     text = kept["consent"].format(
