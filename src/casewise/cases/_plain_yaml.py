@@ -15,13 +15,16 @@ MAX_DEPTH = 20
 """Lists and mappings inside one another; a card needs six."""
 
 
-def read_plain_yaml(path: Path, what: str, known: Sequence[str] = ()) -> Any:
+def read_plain_yaml(
+    path: Path, what: str, known: Sequence[str] = (), *, most_bytes: int = MAX_BYTES
+) -> Any:
     """Read a YAML file that a person wrote by hand, and refuse what no person would.
 
     Args:
         path: The file.
         what: What it is in a message: ``card``, ``script``.
         known: Names that could have been given in place of a file.
+        most_bytes: The largest file; more for what is partly written by a program.
 
     Raises:
         InputError: No such file; too large, too deep, no YAML; aliases or tags, which make a
@@ -33,9 +36,9 @@ def read_plain_yaml(path: Path, what: str, known: Sequence[str] = ()) -> Any:
         names = f", or one of {', '.join(known)}" if known else ""
         expected = f"a YAML file{names}"
         raise InputError(f"no such {what}", file=path, expected=expected) from None
-    if size > MAX_BYTES:
+    if size > most_bytes:
         raise InputError(
-            f"too large for a {what}", file=path, found=size, expected=f"at most {MAX_BYTES} bytes"
+            f"too large for a {what}", file=path, found=size, expected=f"at most {most_bytes} bytes"
         )
     text = read_text(path)
     try:

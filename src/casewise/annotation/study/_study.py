@@ -4,7 +4,8 @@ Everything that may sway a result is fixed here before the first person comes: t
 checks, and the rules by which people are screened.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from casewise.annotation.study._faults import fault
 from casewise.cases import Context, Side
 
 
@@ -51,18 +53,35 @@ Block = tuple[int, ...]
 """What one person judges: places in ``Design.cells``, in the order of showing."""
 
 
-def _to_cell(value: Any) -> Any:
-    if isinstance(value, str) and len(parts := value.split(" ", 1)) == 2:
-        return Cell(Arm(parts[0]), parts[1]) if parts[0] in list(Arm) else value
-    return value
+def _to_cell(value: Any) -> Cell:
+    if isinstance(value, Cell):
+        return value
+    arm, _, case_id = value.partition(" ") if isinstance(value, str) else ("", "", "")
+    if arm not in list(Arm) or not case_id:
+        expected = f"an arm ({', '.join(Arm)}), a space and the id of a case"
+        raise fault("not a cell", found=value, expected=expected)
+    return Cell(Arm(arm), case_id)
 
 
-def _to_block(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return (value,)
-    if isinstance(value, str) and all(one.isdecimal() for one in value.split()):
-        return tuple(map(int, value.split()))
-    return value
+def _to_block(value: Any) -> Block:
+    if isinstance(value, tuple) and all(type(one) is int for one in value):
+        return value
+    # YAML reads a single place as a number.
+    words = str(value).split() if isinstance(value, str | int) else []
+    if not words or not all(one.isascii() and one.isdecimal() for one in words):
+        expected = "places in design.cells, from 0, with spaces between them"
+        raise fault("not a block", found=value, expected=expected)
+    return tuple(map(int, words))
+
+
+def _first_again(values: Iterable[Hashable]) -> int | None:
+    """The place of the first value that stood before."""
+    seen = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            return place
+        seen.add(value)
+    return None
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
@@ -116,7 +135,8 @@ class Question(_Part):
     @model_validator(mode="after")
     def _answer_is_an_option(self) -> Self:
         if self.answer >= len(self.options):
-            raise ValueError(f"answer: no option {self.answer}")
+            expected = f"a place in options, 0 to {len(self.options) - 1}"
+            raise fault("no such option", "answer", found=self.answer, expected=expected)
         return self
 
 
@@ -145,9 +165,12 @@ class Attention(_Part):
     @model_validator(mode="after")
     def _enough(self) -> Self:
         if self.per_person > len(self.checks):
-            raise ValueError(f"per_person: only {len(self.checks)} checks to draw from")
-        if len({one.id for one in self.checks}) < len(self.checks):
-            raise ValueError("checks: two have the same id")
+            expected = f"at most {len(self.checks)}, the number of checks"
+            raise fault("too many", "per_person", found=self.per_person, expected=expected)
+        again = _first_again(one.id for one in self.checks)
+        if again is not None:
+            found = self.checks[again].id
+            raise fault("the id stands twice", "checks", again, "id", found=found)
         return self
 
 
@@ -192,6 +215,21 @@ class Recruitment(_Part):
     screened_out: Name = "SCREENED-OUT"
     withdrawn: Name = "WITHDRAWN"
 
+    @model_validator(mode="after")
+    def _codes_tell_apart(self) -> Self:
+        names = ("completed", "screened_out", "withdrawn")
+        again = _first_again(getattr(self, name) for name in names)
+        if again is not None:
+            found = getattr(self, names[again])
+            expected = "a code of its own for each way to end"
+            raise fault("the code stands twice", names[again], found=found, expected=expected)
+        if self.return_url is not None and "{code}" not in self.return_url:
+            expected = "an address with {code} where the code goes"
+            raise fault(
+                "no place for the code", "return_url", found=self.return_url, expected=expected
+            )
+        return self
+
 
 class Screening(_Part):
     """Rules that flag people, fixed before the study starts. Flags never delete.
@@ -219,9 +257,18 @@ class Design(_Part):
 
     @model_validator(mode="after")
     def _places_exist(self) -> Self:
-        for number, block in enumerate(self.blocks, 1):
-            if not block or max(block) >= len(self.cells):
-                raise ValueError(f"blocks, record {number}: a place beyond the cells")
+        again = _first_again(cell.case_id for cell in self.cells)
+        if again is not None:
+            found = self.cells[again].case_id
+            raise fault("the case stands twice", "cells", again, found=found)
+        for number, block in enumerate(self.blocks):
+            beyond = [place for place in block if place >= len(self.cells)]
+            if beyond:
+                expected = f"0 to {len(self.cells) - 1}"
+                raise fault("no such cell", "blocks", number, found=beyond[0], expected=expected)
+            again = _first_again(block)
+            if again is not None:
+                raise fault("a cell stands twice", "blocks", number, found=block[again])
         return self
 
 
@@ -239,7 +286,8 @@ class Study(_Part):
     arms: tuple[Arm, ...] = Field(min_length=1)
     votes: int = Field(ge=1)
     """On each cell."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
+    """Of the design, and of the places of attention checks."""
     language: str = "en"
     ask: Ask = Ask()
     timing: Timing = Timing()
@@ -254,6 +302,30 @@ class Study(_Part):
     design: Design
 
     _path: Path | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        again = _first_again(self.arms)
+        if again is not None:
+            raise fault("the arm stands twice", "arms", again, found=self.arms[again].value)
+        for number, cell in enumerate(self.design.cells):
+            if cell.arm not in self.arms:
+                expected = f"one of arms: {', '.join(self.arms)}"
+                raise fault(
+                    "not an arm of the study",
+                    *("design", "cells", number),
+                    found=cell.arm.value,
+                    expected=expected,
+                )
+        times = Counter(place for block in self.design.blocks for place in block)
+        for number, cell in enumerate(self.design.cells):
+            if times[number] != self.votes:
+                raise fault(
+                    f"the cell {cell.arm} {cell.case_id} is in {times[number]} blocks",
+                    *("design", "cells", number),
+                    expected=f"{self.votes}, one for each of its votes",
+                )
+        return self
 
     @property
     def path(self) -> Path | None:

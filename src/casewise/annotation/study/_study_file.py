@@ -5,9 +5,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from casewise.annotation.study._design import query_codes
+from casewise.annotation.study._faults import explain
 from casewise.annotation.study._study import Arm, Study
-from casewise.cases import Case, load_cases, read_plain_yaml
+from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, open_cases, read_plain_yaml
 from casewise.errors import InputError
+
+MOST_BYTES = 32_000_000
+"""Of a study file; a vote takes about six."""
 
 
 def load_study(path: Path) -> Study:
@@ -16,17 +21,14 @@ def load_study(path: Path) -> Study:
     Raises:
         InputError: There is no such file, or it can't be used.
     """
-    data = read_plain_yaml(path, "study")
+    data = read_plain_yaml(path, "study", most_bytes=MOST_BYTES)
     if not isinstance(data, dict):
-        raise InputError("not a study", file=path, found=data, expected="a mapping")
+        expected = f"a mapping of {', '.join(Study.model_fields)}"
+        raise InputError("not a study", file=path, found=data, expected=expected)
     try:
         study = Study.model_validate(data)
     except ValidationError as error:
-        detail = error.errors()[0]
-        field = ".".join(str(part) for part in detail["loc"])
-        raise InputError(
-            detail["msg"], file=path, field=field or None, found=detail["input"]
-        ) from None
+        raise explain(error.errors(include_url=False), Study, path) from None
     study._path = path
     return study
 
@@ -46,29 +48,45 @@ def without_context(case: Case) -> Case:
 def by_arm(cases: Iterable[Case]) -> dict[tuple[Arm, str], Case]:
     """Every case that could be a cell, by its arm and id, in the order of the file.
 
-    A query's first case lends its query to the arm ``none``. Cases without an intended side
-    are in no arm.
+    In the arm ``none`` is a query's own case without context and earlier turns; where there is
+    none, its first case lends its query. Cases without an intended side are in no other arm.
     """
+    cases = tuple(cases)
+    bare = {
+        case.query_id: case for case in reversed(cases) if case.context is None and not case.history
+    }
     found: dict[tuple[Arm, str], Case] = {}
     asked = set()
     for case in cases:
         if case.query_id not in asked:
             asked.add(case.query_id)
-            alone = without_context(case)
+            alone = bare.get(case.query_id) or without_context(case)
             found[Arm.NONE, alone.id] = alone
         if case.intended is not None and case.context is not None:
             found[Arm(case.intended), case.id] = case
     return found
 
 
+def open_study_cases(study: Study) -> CaseSet:
+    """The file of cases that a study names, or ``starter``, or ``casebench``.
+
+    Raises:
+        InputError: The file is gone or can't be used.
+        AssetError: CASE-Bench was not fetched yet.
+    """
+    folder = study.path.parent if study.path else Path()
+    known = study.cases in (STARTER, CASEBENCH)
+    return open_cases(study.cases if known else folder / study.cases)
+
+
 def study_cases(study: Study) -> tuple[Case, ...]:
     """The cases of the study's cells, in their order.
 
     Raises:
-        InputError: The file is gone, or its cases are not those that were planned.
+        InputError: The file is gone, its cases are not those that were planned, or a block holds
+            a query twice.
     """
-    folder = study.path.parent if study.path else Path()
-    made = load_cases(folder / study.cases)
+    made = open_study_cases(study)
     if made.hash != study.cases_hash:
         raise InputError(
             "the cases have changed since the study was planned",
@@ -78,13 +96,24 @@ def study_cases(study: Study) -> tuple[Case, ...]:
             expected=study.cases_hash,
         )
     known = by_arm(made.cases)
-    missing = [cell for cell in study.design.cells if (cell.arm, cell.case_id) not in known]
-    if missing:
-        raise InputError(
-            "no such case",
-            file=study.path,
-            field="design.cells",
-            found=f"{missing[0].arm} {missing[0].case_id}",
-            expected=f"a case of {study.cases}",
-        )
-    return tuple(known[cell.arm, cell.case_id] for cell in study.design.cells)
+    cells = study.design.cells
+    for number, cell in enumerate(cells, 1):
+        if cell not in known:
+            raise InputError(
+                "no such case",
+                file=study.path,
+                record=f"design.cells, record {number}",
+                found=f"{cell.arm} {cell.case_id}",
+                expected=f"a case of {study.cases} under this arm",
+            )
+    cases = tuple(known[cell] for cell in cells)
+    queries = query_codes(cases).tolist()
+    for number, block in enumerate(study.design.blocks, 1):
+        if len({queries[place] for place in block}) < len(block):
+            raise InputError(
+                "two cells of one query",
+                file=study.path,
+                record=f"design.blocks, record {number}",
+                expected="nobody sees a query twice",
+            )
+    return cases

@@ -1,0 +1,233 @@
+"""``casewise annotate plan``."""
+
+import math
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.analysis import PowerInputs, PowerTest, plan_power
+from casewise.annotation.study import (
+    PAPER_VOTES,
+    Arm,
+    Asker,
+    Pay,
+    Platform,
+    Study,
+    StudyPlan,
+    balance,
+    check_ready,
+    load_study,
+    plan_study,
+    study_cases,
+    write_study,
+)
+from casewise.cases import CASEBENCH, STARTER, CaseSet, open_cases
+from casewise.cli._annotate_plan_tables import Format, Planned, print_plan
+from casewise.cli._cases import File
+from casewise.cli._console import note, working
+from casewise.errors import UsageError
+
+_VOTES = "Votes from the power of a test"
+_PEOPLE = "People"
+
+
+def plan(
+    file: File,
+    to: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The study file to write (.yaml).")
+    ],
+    arms: Annotated[
+        str, typer.Option(metavar="ARM,...", help="Contexts to show: none, safe, unsafe.")
+    ] = "none,safe,unsafe",
+    votes: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"On each case. Default: {PAPER_VOTES}, as the CASE-Bench paper."),
+    ] = None,
+    tasks: Annotated[
+        int | None,
+        typer.Option(min=1, help="Cases a person, at most. Default: 20, or the number of queries."),
+    ] = None,
+    attention: Annotated[
+        int, typer.Option(min=0, help="Attention checks a person; four are written to draw from.")
+    ] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    title: Annotated[
+        str, typer.Option(help="What people see as the study's name.")
+    ] = "What should a chatbot answer?",
+    by: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Who does the study, for the consent.")
+    ] = None,
+    contact: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Whom people can write to.")
+    ] = None,
+    ethics: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The board that approved it, and its number.")
+    ] = None,
+    p1: Annotated[
+        float | None,
+        typer.Option(help="Share of safe votes on one case, 0..1.", rich_help_panel=_VOTES),
+    ] = None,
+    p2: Annotated[
+        float | None,
+        typer.Option(help="Share on the other, to be told from the first.", rich_help_panel=_VOTES),
+    ] = None,
+    power: Annotated[
+        float | None,
+        typer.Option(help="The chance of telling them apart, such as .8.", rich_help_panel=_VOTES),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Of the two-sided test. Default: .05.", rich_help_panel=_VOTES),
+    ] = None,
+    platform: Annotated[
+        Platform, typer.Option(help="Where people come from.", rich_help_panel=_PEOPLE)
+    ] = Platform.NONE,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="A case takes, on average.", rich_help_panel=_PEOPLE)
+    ] = 25,
+    minutes_besides: Annotated[
+        float,
+        typer.Option(min=0, help="Consent, tutorial and questions take.", rich_help_panel=_PEOPLE),
+    ] = 6,
+    pay: Annotated[
+        float, typer.Option(min=0, help="An hour. 0: nobody is paid.", rich_help_panel=_PEOPLE)
+    ] = 0,
+    currency: Annotated[
+        str, typer.Option(help="Three capital letters.", rich_help_panel=_PEOPLE)
+    ] = "GBP",
+    fee: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="The platform's, as a share of the pay: .4.", rich_help_panel=_PEOPLE
+        ),
+    ] = None,
+    dropout: Annotated[
+        float,
+        typer.Option(
+            min=0, max=0.95, help="Share of people who won't finish.", rich_help_panel=_PEOPLE
+        ),
+    ] = 0.1,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the study file.")] = False,
+    format: Annotated[Format, typer.Option(help="How to print the plan.")] = Format.TABLE,
+) -> None:
+    """Plan a study: who judges which cases, how many people it takes, and what it costs.
+
+    Nobody sees a query twice, so nobody compares its contexts. Each case gets
+    exactly --votes judgements; each person sees all arms and many categories.
+    The study file holds every text that people read; edit it, then run
+    casewise annotate serve. People, minutes and costs are forecasts.
+
+    [bold]Examples[/]
+
+    casewise annotate plan starter --out study.yaml
+
+    casewise annotate plan cases.jsonl --out study.yaml --arms safe,unsafe --votes 11 --tasks 15
+
+    casewise annotate plan cases.jsonl --out study.yaml --p1 .5 --p2 .8 --power .8
+
+    casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
+    """  # noqa: E501
+    if to.exists() and not force:
+        raise UsageError(f"{to} exists: --force overwrites it, or choose another name")
+    source: str | Path = file if file in (STARTER, CASEBENCH) else Path(file)
+    if isinstance(source, Path) and to.exists() and to.samefile(source):
+        raise UsageError(f"{to}: would overwrite the cases")
+    number, reason = _votes(votes, p1, p2, power, alpha)
+    wanted = StudyPlan(
+        title=_given("title", title) or "",
+        arms=_arms(arms),
+        votes=number,
+        tasks=tasks,
+        attention=attention,
+        seed=seed,
+        platform=platform,
+        pay=_pay(currency, pay, seconds, minutes_besides, fee),
+        asker=Asker(_given("by", by), _given("contact", contact), _given("ethics", ethics)),
+    )
+    with working("reading the cases"):
+        made = open_cases(source)
+    with working(f"dealing {len(made.cases)} cases to people"):
+        study = plan_study(made, source, to, wanted)
+        write_study(study, to)
+        study = load_study(to)
+        measured = balance(study, study_cases(study))
+    print_plan(Planned(study, made, measured, reason, dropout, fee is not None), format)
+    _say_next(study, made, to)
+
+
+def _votes(
+    votes: int | None,
+    p1: float | None,
+    p2: float | None,
+    power: float | None,
+    alpha: float | None,
+) -> tuple[int, str]:
+    """The number of votes, and where it is from."""
+    asked = {"--p1": p1, "--p2": p2, "--power": power}
+    if all(one is None for one in (*asked.values(), alpha)):
+        if votes is not None:
+            return votes, "--votes"
+        return PAPER_VOTES, "the default, as in the CASE-Bench paper"
+    if votes is not None:
+        raise UsageError("--votes is given, and --p1, --p2, --power would work it out: drop either")
+    missing = [name for name, value in asked.items() if value is None]
+    if missing:
+        raise UsageError(f"{', '.join(missing)}: needed to work out the votes (or give --votes)")
+    level = 0.05 if alpha is None else alpha
+    found = plan_power(PowerInputs(PowerTest.PROPORTIONS, power=power, alpha=level, p1=p1, p2=p2))
+    needed = found.answers[0].needed
+    if needed is None:
+        raise UsageError(f"--p1 {p1:g} --p2 {p2:g}: no number of votes was found")
+    words = f"--p1 {p1:g} --p2 {p2:g} --power {power:g}"
+    if alpha is not None:
+        words += f" --alpha {alpha:g}"
+    return needed, f"casewise power --test proportions {words}"
+
+
+def _arms(text: str) -> tuple[Arm, ...]:
+    names = [one.strip() for one in text.split(",")]
+    wrong = [one for one in names if one not in list(Arm)]
+    if wrong or len(set(names)) < len(names):
+        raise UsageError(
+            f"--arms {text}: give some of {', '.join(Arm)}, each once, with commas between them"
+        )
+    return tuple(one for one in Arm if one in names)
+
+
+def _given(name: str, text: str | None) -> str | None:
+    if text is not None and not text.strip():
+        raise UsageError(f"--{name} is blank: leave it out, or say something")
+    return text.strip() if text is not None else None
+
+
+def _pay(
+    currency: str, pay: float, seconds: float, minutes_besides: float, fee: float | None
+) -> Pay:
+    if len(currency) != 3 or not (currency.isascii() and currency.isupper()):
+        raise UsageError(f"--currency {currency}: three capital letters, such as GBP")
+    numbers = {"pay": pay, "seconds": seconds, "minutes-besides": minutes_besides, "fee": fee or 0}
+    for name, value in numbers.items():
+        if not math.isfinite(value):
+            raise UsageError(f"--{name} {value}: a number, please")
+    return Pay(
+        currency=currency,
+        per_hour=pay,
+        seconds_per_task=seconds,
+        minutes_besides=minutes_besides,
+        fee=fee or 0,
+    )
+
+
+def _say_next(study: Study, made: CaseSet, to: Path) -> None:
+    for line in made.notes:
+        note(f"note: {line}")
+    name = shlex.quote(str(to))
+    note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")
+    problems = check_ready(study)
+    if problems:
+        note("Before people may be asked:")
+        for line in problems:
+            note(f"- {line}")
+    note("Content warning: queries and contexts may be distressing.")

@@ -1,0 +1,237 @@
+"""What ``casewise annotate plan`` prints: tables, Markdown, JSON."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from rich import box
+from rich.console import JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from casewise.annotation.study import (
+    Arm,
+    Balance,
+    Pay,
+    Platform,
+    Range,
+    Study,
+    check_ready,
+    efficiency_bound,
+    forecast,
+    other_tasks,
+)
+from casewise.cases import CaseSet
+from casewise.cli._console import out, write_out
+
+
+class Format(StrEnum):
+    """How the plan is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+_Row = tuple[str, ...]
+_HEAD = ("", "", "decided by")
+_TASKS_HEAD = ("cases a person, at most", "people", "minutes each", "cost", "efficiency up to")
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """All that a plan says."""
+
+    study: Study
+    made: CaseSet
+    measured: Balance
+    votes_from: str
+    """Where the number of votes is from."""
+    dropout: float
+    knows_fee: bool
+    """Whether the platform's fee was given."""
+
+
+def print_plan(planned: Planned, format: Format) -> None:
+    """Print a plan to standard output."""
+    notes = _notes(planned)
+    if format is Format.JSON:
+        write_out(json.dumps(_plain(_record(planned, notes)), indent=2) + "\n")
+        return
+    tables = {
+        "What it takes": (_HEAD, _effort(planned)),
+        "How even it is": (_HEAD, _evenness(planned.measured)),
+        "With other --tasks": (_TASKS_HEAD, _tasks(planned)),
+    }
+    if format is Format.MARKDOWN:
+        parts = [_markdown(title, *table) for title, table in tables.items()]
+        write_out("\n".join([*parts, *(f"- {one}" for one in notes)]).rstrip() + "\n")
+        return
+    for title, table in tables.items():
+        out().print(_table(title, *table))
+    for line in notes:
+        out().print(line, markup=False)
+
+
+def _record(planned: Planned, notes: Sequence[str]) -> dict[str, Any]:
+    study = planned.study
+    return {
+        "votes": study.votes,
+        "votes_from": planned.votes_from,
+        "dropout": planned.dropout,
+        "currency": study.pay.currency,
+        "forecast": asdict(forecast(study, planned.dropout)),
+        "balance": asdict(planned.measured),
+        "other_tasks": [
+            {
+                "tasks": tasks,
+                "forecast": asdict(forecast(study, planned.dropout, tasks=tasks)),
+                "efficiency_bound": efficiency_bound(tasks, planned.measured.cells),
+            }
+            for tasks in other_tasks(study, planned.measured.queries)
+        ],
+        "notes": list(notes),
+        "todo": check_ready(study),
+    }
+
+
+def _effort(planned: Planned) -> list[_Row]:
+    study, dropout = planned.study, planned.dropout
+    expected, pay = forecast(study, dropout), study.pay
+    cells = len(study.design.cells)
+    rows = [
+        ("votes a case", str(study.votes), planned.votes_from),
+        ("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
+        ("people", f"{expected.people:,}", "--tasks"),
+        ("to recruit", f"{expected.recruit:,}", f"--dropout {dropout:g}"),
+        (
+            "minutes a person",
+            f"{expected.minutes:.1f}",
+            f"--seconds {pay.seconds_per_task:g} --minutes-besides {pay.minutes_besides:g}",
+        ),
+        ("hours of all", f"{expected.hours:,.1f}", ""),
+    ]
+    if pay.per_hour:
+        rows += [
+            ("pay a person", _money(expected.pay_each, pay), f"--pay {pay.per_hour:g}"),
+            ("pay", _money(expected.pay, pay), ""),
+            ("platform's fee", _money(expected.fee, pay), f"--fee {pay.fee:g}"),
+        ]
+    cost = _money(expected.cost, pay) if pay.per_hour else "–"
+    return [*rows, ("cost", cost, "" if pay.per_hour else "nobody is paid: --pay")]
+
+
+def _evenness(measured: Balance) -> list[_Row]:
+    arms = [
+        (f"cases of arm {arm} a person", _range(found), "--arms, --tasks")
+        for arm, found in measured.arms.items()
+    ]
+    share = measured.category_share
+    return [
+        ("votes a case", _range(measured.votes), "--votes"),
+        ("cases a person", _range(measured.size), "--tasks"),
+        ("people who see a query twice", str(measured.repeated), ""),
+        *arms,
+        (
+            "greatest share of a category",
+            f"{share.least:.2f} to {share.most:.2f}",
+            f"{measured.categories} categories, --tasks",
+        ),
+        ("a category off its share by", f"{measured.category_off:.2f} cases at most", ""),
+        (
+            "people on both of two queries",
+            f"{_range(measured.met)}, mean {_number(measured.met.mean)}",
+            "--votes, --tasks",
+        ),
+        ("pairs of queries never met", _percent(measured.never_met), "--votes, --tasks"),
+        (
+            "efficiency of the blocks",
+            f"{_number(measured.efficiency, 3)} of {_number(measured.efficiency_bound, 3)}",
+            "--tasks",
+        ),
+    ]
+
+
+def _tasks(planned: Planned) -> list[_Row]:
+    study, measured = planned.study, planned.measured
+    rows = []
+    for tasks in other_tasks(study, measured.queries):
+        found = forecast(study, planned.dropout, tasks=tasks)
+        bound = efficiency_bound(tasks, measured.cells)
+        cost = _money(found.cost, study.pay) if study.pay.per_hour else "–"
+        rows.append(
+            (str(tasks), f"{found.people:,}", f"{found.minutes:.1f}", cost, _number(bound, 3))
+        )
+    return rows
+
+
+def _notes(planned: Planned) -> list[str]:
+    study, made, measured = planned.study, planned.made, planned.measured
+    notes = []
+    left_out = sum(one.context is not None and one.intended is None for one in made.cases)
+    if left_out and set(study.arms) != {Arm.NONE}:
+        notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
+    recruited = study.recruitment.platform is not Platform.NONE
+    if study.pay.per_hour and recruited and not planned.knows_fee:
+        notes.append(
+            "The platform's fee is not counted: give --fee (MTurk's was .2, and .4 with ten or "
+            "more people a HIT; see the platform's prices)."
+        )
+    if measured.arms_apart > 1:
+        notes.append(
+            f"In some blocks two arms differ by {measured.arms_apart} cases: not every query has "
+            "a case under each arm."
+        )
+    if measured.category_share.most >= 0.5 and measured.categories > 1:
+        notes.append("A category fills half of a block or more: it fills as much of the cases.")
+    if measured.categories == 1:
+        notes.append("The cases have no categories, or one: none are spread.")
+    return notes
+
+
+def _money(value: float, pay: Pay) -> str:
+    return f"{value:,.2f} {pay.currency}"
+
+
+def _number(value: float, digits: int = 1) -> str:
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _range(found: Range) -> str:
+    if math.isnan(found.least):
+        return "–"
+    low, high = f"{found.least:g}", f"{found.most:g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _plain(value: Any) -> Any:
+    """NaN as null."""
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _table(title: str, heads: _Row, rows: Sequence[_Row]) -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    for place, head in enumerate(heads):
+        words = head == _HEAD[2]
+        justify: JustifyMethod = "right" if place and not words else "left"
+        table.add_column(head, justify=justify, no_wrap=not words, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _markdown(title: str, heads: _Row, rows: Sequence[_Row]) -> str:
+    lines = [" | ".join(row) for row in ((heads[0] or title, *heads[1:]), *rows)]
+    rule = "---|" + "".join("---|" if head == _HEAD[2] else "---:|" for head in heads[1:])
+    return "\n".join([f"| {lines[0]} |", f"|{rule}", *(f"| {one} |" for one in lines[1:]), ""])
