@@ -129,6 +129,8 @@ def plan(
 
     casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
     """  # noqa: E501
+    if to.suffix not in (".yaml", ".yml"):
+        raise UsageError(f"--out {to}: a study is YAML; end its name in .yaml")
     if to.exists() and not force:
         raise UsageError(f"{to} exists: --force overwrites it, or choose another name")
     source: str | Path = file if file in (STARTER, CASEBENCH) else Path(file)

@@ -38,7 +38,7 @@ class Format(StrEnum):
 
 _Row = tuple[str, ...]
 _HEAD = ("", "", "decided by")
-_TASKS_HEAD = ("cases a person, at most", "people", "minutes each", "cost", "efficiency up to")
+_TASKS_HEAD = ("cases a person", "people", "minutes each", "cost", "efficiency up to")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def _evenness(measured: Balance) -> list[_Row]:
 
 def _tasks(planned: Planned) -> list[_Row]:
     study, measured = planned.study, planned.measured
-    rows = []
+    rows: list[_Row] = []
     for tasks in other_tasks(study, measured.queries):
         found = forecast(study, planned.dropout, tasks=tasks)
         bound = efficiency_bound(tasks, measured.cells)
@@ -225,7 +225,7 @@ def _table(title: str, heads: _Row, rows: Sequence[_Row]) -> Table:
     for place, head in enumerate(heads):
         words = head == _HEAD[2]
         justify: JustifyMethod = "right" if place and not words else "left"
-        table.add_column(head, justify=justify, no_wrap=not words, overflow="fold")
+        table.add_column(head, justify=justify, no_wrap=len(heads) == len(_HEAD) and not words)
     for row in rows:
         table.add_row(*map(Text, row))
     return table

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,22 +75,25 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     category = category_codes(cases, queries)[queries]
     arm = np.array([study.arms.index(one.arm) for one in design.cells])
     by_arm = _table(block, arm[cell], len(study.arms))
-    by_category = _table(block, category[cell], int(category.max()) + 1)
-    even = by_category.sum(axis=0) * sizes[:, None] / sizes.sum()
-    by_query = _table(block, queries[cell], int(queries.max()) + 1)
-    met, never = _meetings(by_query)
+    share, off = _categories([category[list(one)] for one in design.blocks])
+    # Loaded late: it takes longer than all that a command without it does.
+    from scipy.sparse import csr_array
+
+    held = csr_array((np.ones(len(cell), np.int64), (block, queries[cell])))
+    held.sum_duplicates()
+    met, never = _meetings(held)
     return Balance(
         blocks=len(sizes),
         cells=len(design.cells),
-        queries=by_query.shape[1],
-        categories=by_category.shape[1],
+        queries=int(queries.max()) + 1,
+        categories=int(category.max()) + 1,
         size=_range(sizes),
         votes=_range(np.bincount(cell, minlength=len(design.cells))),
-        repeated=int((by_query > 1).any(axis=1).sum()),
+        repeated=int((held.max(axis=1).toarray() > 1).sum()),
         arms={one: _range(by_arm[:, place]) for place, one in enumerate(study.arms)},
         arms_apart=int((by_arm.max(axis=1) - by_arm.min(axis=1)).max()),
-        category_share=_range(by_category.max(axis=1) / sizes),
-        category_off=float(abs(by_category - even).max()),
+        category_share=share,
+        category_off=off,
         met=met,
         never_met=never,
         efficiency=_efficiency(block, cell, sizes, len(design.cells)),
@@ -106,25 +110,29 @@ def _range(values: NDArray[np.int64] | NDArray[np.float64]) -> Range:
     return Range(float(values.min()), float(values.mean()), float(values.max()))
 
 
-def _meetings(by_query: NDArray[np.int64]) -> tuple[Range, float]:
-    """(blocks, queries) counts -> how often pairs of queries meet, and the share that never does.
+def _categories(blocks: Sequence[NDArray[np.int64]]) -> tuple[Range, float]:
+    """Codes by block -> the greatest share of one a block, and the greatest distance from even."""
+    totals = np.bincount(np.concatenate(blocks))
+    shares, off = [], 0.0
+    for block in blocks:
+        counts = np.bincount(block, minlength=len(totals))
+        shares.append(counts.max() / len(block))
+        off = max(off, float(abs(counts - totals * len(block) / totals.sum()).max()))
+    return _range(np.array(shares)), off
 
-    Row by row, as the whole table of pairs may not fit into memory.
-    """
-    count = by_query.shape[1]
+
+def _meetings(held: Any) -> tuple[Range, float]:
+    """(blocks, queries) -> how often pairs of queries meet, and the share that never does."""
+    count = held.shape[1]
     if count < 2:
         return Range(np.nan, np.nan, np.nan), np.nan
-    from scipy.sparse import csr_array
-
-    held = csr_array(by_query)
-    meets = (held.T @ held).tocsr()
-    meets.setdiag(0)
-    meets.eliminate_zeros()
-    pairs = count * (count - 1) / 2
-    some = meets.nnz / 2
-    least = float(meets.data.min()) if some == pairs else 0.0
-    most = float(meets.data.max()) if some else 0.0
-    return Range(least, float(meets.sum()) / 2 / pairs, most), 1 - some / pairs
+    # Sparse, as the table of all pairs may not fit into memory.
+    meets = (held.T @ held).tocoo()
+    times = meets.data[meets.row < meets.col]
+    pairs = count * (count - 1) // 2
+    least = float(times.min()) if len(times) == pairs else 0.0
+    most = float(times.max()) if len(times) else 0.0
+    return Range(least, float(times.sum()) / pairs, most), 1 - len(times) / pairs
 
 
 def _efficiency(

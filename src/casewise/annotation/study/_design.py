@@ -10,6 +10,9 @@ from casewise.annotation.study._study import Arm, Block, Cell, Design
 from casewise.cases import Case, whole_queries
 from casewise.errors import UsageError
 
+MOST_VOTES = 1_000_000
+"""Beyond this a study is a slip of the pen."""
+
 
 def make_design(
     cases: Sequence[Case], cells: Sequence[Cell], *, votes: int, tasks: int, seed: int
@@ -35,10 +38,15 @@ def make_design(
     n_queries = int(queries.max()) + 1
     of_query = np.bincount(queries)
     total = len(cells) * votes
+    if total > MOST_VOTES:
+        raise UsageError(
+            f"{len(cells)} cells with {votes} votes each are {total:,} votes: at most "
+            f"{MOST_VOTES:,}; take fewer votes, or part of the cases (casewise cases sample)"
+        )
     blocks = -(-total // tasks)
     needed = int(of_query.max()) * votes
     if tasks > n_queries or blocks < needed:
-        most = n_queries if blocks >= needed else min(n_queries, total // needed)
+        most = n_queries if needed == 1 else min(n_queries, (total - 1) // (needed - 1))
         raise UsageError(
             f"{tasks} cases a person: nobody may judge a query twice, so at most {most} "
             f"({n_queries} queries, {len(cells)} cells, {votes} votes each)"

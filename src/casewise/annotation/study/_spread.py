@@ -1,11 +1,13 @@
 """Which queries a block holds: each as often as it is due, categories and meetings spread."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
-MOST_MET = 4000
+MOST_MET = 3000
 """Beyond this many queries the table of who met whom is left out: few meet twice anyway."""
 
 
@@ -30,15 +32,15 @@ def spread_queries(
         The queries of each block.
     """
     members = [np.flatnonzero(categories == one) for one in range(int(categories.max()) + 1)]
-    counts = _category_counts(visits, members, sizes, rng)
-    blocks_left = len(sizes)
-    full = np.array([visits[one].sum() // blocks_left > 0 for one in members])
+    totals = np.array([visits[one].sum() for one in members])
+    base, extras = totals // len(sizes), totals % len(sizes)
+    full = base > 0
     left = visits.copy()
     tie = rng.random(len(visits))
     met = np.zeros((len(visits), len(visits)), np.int64) if len(visits) <= MOST_MET else None
-    slots_left = np.where(full, blocks_left, counts.sum(axis=0))
+    slots_left = np.where(full, len(sizes), extras)
     blocks = []
-    for row in counts:
+    for row in _category_counts(base, extras, sizes, rng):
         block: list[int] = []
         beside = np.zeros(len(visits), np.int64)
         for category in np.flatnonzero(row):
@@ -56,26 +58,23 @@ def spread_queries(
 
 
 def _category_counts(
-    visits: Ints, members: list[Ints], sizes: Ints, rng: np.random.Generator
-) -> Ints:
-    """(blocks, categories) how many of each: the whole part of the even share, and extras."""
-    totals = np.array([visits[one].sum() for one in members])
-    blocks = len(sizes)
-    base = totals // blocks
-    extras = totals - base * blocks
-    taken = np.zeros(len(members), np.int64)
-    counts = np.tile(base, (blocks, 1))
+    base: Ints, extras: Ints, sizes: Ints, rng: np.random.Generator
+) -> Iterator[Ints]:
+    """For each block how many of each category: the whole part of its even share, and extras."""
+    left = extras.copy()
     for number, size in enumerate(sizes):
+        blocks_left = len(sizes) - number
         wanted = int(size - base.sum())
+        row = base.copy()
         if wanted:
             # Noise below one mixes which categories go together, and leaves each where it is due.
-            due = extras * (number + 1) / blocks - taken + rng.random(len(members)) / 2
-            due[extras - taken == blocks - number] = np.inf
-            due[extras == taken] = -np.inf
+            due = left - extras * (blocks_left - 1) / len(sizes) + rng.random(len(base)) / 2
+            due[left == blocks_left] = np.inf
+            due[left == 0] = -np.inf
             chosen = np.argpartition(-due, wanted - 1)[:wanted]
-            taken[chosen] += 1
-            counts[number, chosen] += 1
-    return counts
+            left[chosen] -= 1
+            row[chosen] += 1
+        yield row
 
 
 def _rank(visits: Ints, left: Ints, slots_left: int) -> Ints:

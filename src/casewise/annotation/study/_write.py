@@ -108,8 +108,10 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _commented(name: str, text: str) -> str:
+    """Say at the end of a field's line what it is, unless its value goes on in the next."""
     for path, comment in _INSIDE.items():
         part, _, field = path.partition(".")
         if part == name:
-            text = re.sub(rf"(?m)^  {field}: (?![|>]).*$", rf"\g<0>  # {comment}", text, count=1)
+            line = rf"(?m)^  {field}: (?![|>]).*$(?!\n   )"
+            text = re.sub(line, rf"\g<0>  # {comment}", text, count=1)
     return text
