@@ -24,6 +24,7 @@ from casewise.annotation.study import (
     Design,
     Question,
     Study,
+    Timing,
     by_arm,
     load_study,
 )
@@ -51,7 +52,12 @@ HOSTILE = (
 
 
 def a_study(
-    folder: Path, *, texts: Sequence[str] = HOSTILE, id: str = "desks", seed: int = 7
+    folder: Path,
+    *,
+    texts: Sequence[str] = HOSTILE,
+    id: str = "desks",
+    seed: int = 7,
+    least_seconds: float = 2,
 ) -> Study:
     """A study of a query a text, two arms, two votes a cell, with a check among each block."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -77,6 +83,7 @@ def a_study(
         arms=(Arm.SAFE, Arm.UNSAFE),
         votes=2,
         seed=seed,
+        timing=Timing(least_seconds=least_seconds),
         ask=Ask(confidence=True, reason=True),
         consent=Consent(
             text="We ask you.\n\nYou may stop.",
@@ -224,12 +231,17 @@ def collected_of(
     return Collected(tuple(people), tuple(votes), tuple(checks))
 
 
-def label_studio_export(tasks: Tasks, crowd: Sequence[Came], *, minimal: bool = False) -> str:
-    """As Label Studio exports all projects' tasks, with a draft and a prediction on each."""
+def label_studio_export(
+    tasks: Tasks, crowd: Sequence[Came], *, minimal: bool = False, first: int = 0
+) -> str:
+    """As Label Studio exports tasks, with a draft and a prediction on each.
+
+    ``first`` is the number of the first annotation.
+    """
     exported = []
     for number, came in enumerate(crowd):
         for page, told in zip(tasks.blocks[came.block], came.told, strict=False):
-            serial = 1000 * number + page.position
+            serial = first + 1000 * number + page.position
             data = {
                 "study": tasks.mark,
                 "block": page.block,

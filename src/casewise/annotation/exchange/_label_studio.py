@@ -141,7 +141,9 @@ def read_label_studio(
                 block,
                 answer,
             ):
-                raise place.refuse("two annotations have this id", "id", key)
+                raise place.refuse(
+                    "two annotations have this id; are the files of two servers?", "id", key
+                )
             answers = found.setdefault((rater, block), {})
             kept = answers.setdefault(position, answer)
             if kept != answer:
@@ -154,7 +156,8 @@ def read_label_studio(
     taken = settle(tasks, sittings, panel=panel)
     notes = list(taken.notes)
     if again:
-        notes.insert(0, tell(again, "was", "were") + " annotated twice: the first verdict counts")
+        what = "annotated twice by one person: the first verdict counts"
+        notes.insert(0, tell(again, "was", "were", what))
     if skipped:
         notes.insert(0, f"{skipped} annotations were skipped or empty: no votes")
     return TakenIn(taken.collected, tuple(notes))

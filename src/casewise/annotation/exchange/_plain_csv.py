@@ -1,6 +1,7 @@
 """Plain CSV: the tasks of every block out, answers of any other tool in."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from casewise.annotation.exchange._shown import Tasks
@@ -45,7 +46,7 @@ def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
 def read_csv_answers(
     files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str] | None, panel: str
 ) -> TakenIn:
-    """Take in answers: one row a rater and page.
+    """Take in answers: one row a rater and page. Rows that nobody has filled in are passed over.
 
     Args:
         files: With the columns study, rater, block, position, verdict, and, if known, time,
@@ -58,15 +59,21 @@ def read_csv_answers(
         InputError: A file that isn't such answers, or not this study's.
     """
     found: dict[tuple[str, int], list[Answer]] = {}
+    blank = 0
     for path in files:
         for row in read_csv(path, _NEEDED, kind=_KIND).rows:
             place = Place(path, row.record)
+            if not row.cells["rater"].strip() and not row.cells["verdict"].strip():
+                blank += 1
+                continue
             rater, block, answer = _answer(row, tasks, place, name)
             answers = found.setdefault((rater, block), [])
             if any(one.position == answer.position for one in answers):
                 raise place.refuse("this rater has answered this page before", "position")
             answers.append(answer)
-    return settle(tasks, _sittings(found.items(), tasks), panel=panel)
+    taken = settle(tasks, _sittings(found.items(), tasks), panel=panel)
+    left = (f"{blank} rows have neither rater nor verdict: left out",) if blank else ()
+    return replace(taken, notes=left + taken.notes)
 
 
 def _answer(

@@ -208,19 +208,27 @@ def _join_notes(
     counts = ", ".join(f"{statuses[one]} {one}" for one in _RANKS if statuses[one])
     notes = [f"the export has {len(rows)} people: {counts}"] if rows else []
     if nameless:
-        notes.append(tell(nameless, "record has", "records have") + " no participant: left out")
+        notes.append(tell(nameless, "record has", "records have", "no participant: left out"))
     if several:
         notes.append(
-            tell(sorted(set(several)), "person stands", "people stand")
-            + " in several records: the furthest submission counts"
+            tell(
+                sorted(set(several)),
+                "person stands",
+                "people stand",
+                "in several records: the furthest submission counts",
+            )
         )
     if unknown := [rater for rater in rows if rater not in known]:
         notes.append(
-            tell(unknown, "of the export isn't", "of the export aren't")
-            + " in the study, or have another salt: left out"
+            tell(
+                unknown,
+                "of the export isn't",
+                "of the export aren't",
+                "in the study under this salt: left out",
+            )
         )
     if absent := [one.rater for one in collected.people if one.rater not in rows]:
-        notes.append(tell(absent, "person isn't", "people aren't") + " in the export")
+        notes.append(tell(absent, "person isn't", "people aren't", "in the export"))
     voters = {vote.rater for vote in collected.votes}
     for status, what in (
         ("RETURNED", "returned the submission, which withdraws the consent, and yet there are"),
@@ -228,8 +236,8 @@ def _join_notes(
     ):
         left = [rater for rater, (found, _, _) in rows.items() if found == status]
         if left := [rater for rater in left if rater in voters]:
-            notes.append(tell(left, "has", "have") + f" {what} votes; decide whether to keep them")
+            notes.append(tell(left, "has", "have", f"{what} votes; decide whether to keep them"))
     done = [one.rater for one in collected.people if one.status is PersonStatus.COMPLETED]
     if unpaid := [rater for rater in done if rows.get(rater, ("",))[0] == "AWAITING REVIEW"]:
-        notes.append(tell(unpaid, "has", "have") + " completed the study and await your review")
+        notes.append(tell(unpaid, "has", "have", "completed the study and awaits your review"))
     return tuple(notes)

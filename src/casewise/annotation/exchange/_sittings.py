@@ -75,11 +75,11 @@ def settle(tasks: Tasks, sittings: Iterable[Sitting], *, panel: str) -> TakenIn:
     return TakenIn(collected, tuple(_notes(tasks, kept, later, holders)))
 
 
-def tell(names: Sequence[str], one: str, many: str) -> str:
-    """A line of what befell some of many: how many, and which, the first of them by name."""
+def tell(names: Sequence[str], one: str, many: str, what: str) -> str:
+    """A line of what befell some of many: how many, what, and the first of them by name."""
     shown = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{len(names)} {one if len(names) == 1 else many} ({shown}{more})"
+    return f"{len(names)} {one if len(names) == 1 else many} {what} ({shown}{more})"
 
 
 def _began(sitting: Sitting) -> datetime:
@@ -169,24 +169,22 @@ def _notes(
 ) -> Iterator[str]:
     if later:
         names = [one.name for one in later]
-        yield tell(names, "is", "are") + (
-            " by people who had judged a block before: left out; have others judge those blocks"
-        )
+        what = "by people who had judged a block before: left out; have others judge those blocks"
+        yield tell(names, "is", "are", what)
     if rejected := [one.name for one in kept if one.rejected]:
-        yield tell(rejected, "was", "were") + " rejected: the votes stay and don't count"
+        yield tell(rejected, "was", "were", "rejected: the votes stay and don't count")
     over = [one for one in kept if not one.rejected and holders[one.block] is not one]
     if over:
         names = [f"{one.name} at block {one.block}" for one in over]
-        yield tell(names, "is", "are") + (
-            " of a block that another person judged: the votes stay and don't count"
-        )
+        what = "of a block that another person judged: the votes stay and don't count"
+        yield tell(names, "is", "are", what)
     short = [one for one in holders.values() if not _complete(tasks, one)]
     if short:
         names = [
             f"{one.name}: {len(one.answers)} of {len(tasks.blocks[one.block])} pages"
             for one in short
         ]
-        yield tell(names, "is", "are") + " not complete"
+        yield tell(names, "is", "are", "not complete")
     free = [str(number) for number in range(len(tasks.blocks)) if number not in holders]
     if free:
-        yield tell(free, "block has", "blocks have") + " no votes that count yet"
+        yield tell(free, "block has", "blocks have", "no votes that count yet")
