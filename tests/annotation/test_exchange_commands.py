@@ -64,6 +64,16 @@ def test_tasks(
     assert "out: is there already" in again.stderr
 
 
+def test_a_study_that_still_says_todo_is_shown_to_nobody(
+    study: Path, cli_inside: Cli, tmp_path: Path
+) -> None:
+    study.write_text(study.read_text("utf-8").replace("ada@example.org", "TODO"), "utf-8")
+    done = cli_inside("annotate", "tasks", "csv", study, "--out", "out")
+    assert done.returncode == 2
+    assert "consent.contact still says TODO" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_csv_of_tasks_holds_every_text_exactly(
     study: Path, cli_inside: Cli, tmp_path: Path
 ) -> None:

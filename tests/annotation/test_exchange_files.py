@@ -246,7 +246,7 @@ def test_hostile_texts_reach_no_configuration(tasks: Tasks) -> None:
 def test_blocks_too_long_for_a_hit_are_found(tmp_path: Path) -> None:
     long: list[Any] = [*HOSTILE[:6], "a long letter " * 2000, "and another"]
     tasks = tasks_of(tmp_path, texts=long)
-    found = too_long(tasks, mturk_files(tasks))
+    found = too_long(mturk_files(tasks))
     assert found == tuple(
         number
         for number, block in enumerate(tasks.blocks)

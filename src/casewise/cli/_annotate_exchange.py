@@ -30,9 +30,9 @@ from casewise.annotation.exchange import (
     write_collected,
     write_folder,
 )
-from casewise.annotation.study import load_study
+from casewise.annotation.study import Study, check_ready, load_study
 from casewise.cli._console import note, working, write_out
-from casewise.errors import UsageError
+from casewise.errors import InputError, UsageError
 
 SHOWN = 6
 """Files that are named of those written."""
@@ -92,7 +92,7 @@ def tasks(
         )
     check_free(out)
     with working("reading the cases"):
-        planned = plan_tasks(load_study(study))
+        planned = plan_tasks(_ready(study))
     files = _files(platform, planned, url or "")
     write_folder(out, files)
     for name in list(files)[:SHOWN]:
@@ -101,8 +101,15 @@ def tasks(
         note(f"and {len(files) - SHOWN} more files")
     pages = sum(map(len, planned.blocks))
     note(f"{len(planned.blocks)} blocks, {pages} pages. Next: {NEXT[platform]}.")
-    if platform is Where.MTURK and (long := too_long(planned, files)):
+    if platform is Where.MTURK and (long := too_long(files)):
         note(f"warning: {len(long)} blocks make HITs longer than the platform takes: {long[0]}")
+
+
+def _ready(path: Path) -> Study:
+    study = load_study(path)
+    if problems := check_ready(study):
+        raise InputError(f"not ready for people yet: {'; '.join(problems)}", file=path)
+    return study
 
 
 def _files(platform: Where, planned: Tasks, url: str) -> dict[str, bytes]:

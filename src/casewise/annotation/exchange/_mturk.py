@@ -4,7 +4,7 @@ The layout is Crowd HTML with native controls; ``${...}`` are the batch's column
 (docs.aws.amazon.com, "Creating your batch of HITs" and "Crowd HTML Elements").
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -51,11 +51,8 @@ def _layout(tasks: Tasks, most: int) -> str:
     return template.render(study=tasks.study, question=QUESTION, positions=range(most)) + "\n"
 
 
-def too_long(tasks: Tasks, files: dict[str, bytes]) -> tuple[int, ...]:
-    """The blocks whose HIT would be longer than the platform takes."""
+def too_long(files: Mapping[str, bytes]) -> tuple[int, ...]:
+    """The blocks whose HIT would be longer than the platform takes: the layout, filled in."""
     layout = len(files["layout.html"])
-    return tuple(
-        number
-        for number, block in enumerate(tasks.blocks)
-        if layout + sum(len(as_html(page.query + page.context)) for page in block) > MOST_BYTES
-    )
+    _, *rows = files["batch.csv"].splitlines()
+    return tuple(number for number, row in enumerate(rows) if layout + len(row) > MOST_BYTES)

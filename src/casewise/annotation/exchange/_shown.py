@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from casewise.annotation.exchange._pages import Page, pages_of
-from casewise.annotation.study import Arm, AttentionCheck, Study, study_cases
+from casewise.annotation.study import Arm, AttentionCheck, Page, Study, pages_of, study_cases
 from casewise.cases import Case, digest
 from casewise.contexts import render_text
 
@@ -85,24 +84,39 @@ def _with_history(case: Case) -> str:
     return "\n".join([*earlier, render_text(case.context)])
 
 
+class _Visible(dict[int, str]):
+    """``str.translate`` table of characters that databases and browsers refuse."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if code < 0x20 and char not in "\n\t":
+            char = chr(0x2400 + code)
+        elif code == 0x7F:
+            char = "\u2421"
+        elif 0x80 <= code < 0xA0 or 0xD800 <= code < 0xE000:
+            char = "\ufffd"
+        self[code] = char
+        return char
+
+
+class _Html(dict[int, str]):
+    """``str.translate`` table of what is not plain."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = shown = char if _PLAIN.match(char) else f"&#{code};"
+        return shown
+
+
+_VISIBLE, _HTML = _Visible(), _Html()
+
+
 def visible(text: str) -> str:
     """The text with pictures for control characters, which databases and browsers refuse.
 
     Every line end becomes a line feed; tabs stay. Half a surrogate pair becomes U+FFFD.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(map(_visible, text))
-
-
-def _visible(char: str) -> str:
-    code = ord(char)
-    if code < 0x20 and char not in "\n\t":
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
-    if 0x80 <= code < 0xA0 or 0xD800 <= code < 0xE000:
-        return "\ufffd"
-    return char
+    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_VISIBLE)
 
 
 def as_html(text: str) -> str:
@@ -112,7 +126,5 @@ def as_html(text: str) -> str:
     spreadsheets run a cell that starts with ``=``, ``+``, ``-`` or ``@``. Each is written as a
     numeric character reference, which a browser shows as the character itself.
     """
-    written = [char if _PLAIN.match(char) else f"&#{ord(char)};" for char in visible(text)]
-    if written and written[0] == "-":
-        written[0] = "&#45;"
-    return "".join(written)
+    written = visible(text).translate(_HTML)
+    return f"&#45;{written[1:]}" if written.startswith("-") else written

@@ -72,6 +72,7 @@ __all__ = [
     "check_ready",
     "efficiency_bound",
     "forecast",
+    "hash_platform_id",
     "load_study",
     "open_study_cases",
     "other_tasks",
