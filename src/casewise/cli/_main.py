@@ -8,6 +8,7 @@ import typer
 
 import casewise
 from casewise.cli._annotate import annotate_app
+from casewise.cli._annotate_exchange import collect, tasks
 from casewise.cli._annotate_plan import plan
 from casewise.cli._audit import audit
 from casewise.cli._case_sets import diff, merge, sample, split
@@ -53,6 +54,8 @@ app.command()(power)
 for command in (audit, split, sample, merge, diff, release):
     cases_app.command()(command)
 cases_app.command("import")(import_)
+annotate_app.command()(tasks)
+annotate_app.command()(collect)
 contexts_app.command()(generate)
 contexts_app.command()(revise)
 annotate_app.command()(plan)

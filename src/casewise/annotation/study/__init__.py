@@ -1,6 +1,7 @@
 """Studies: their plan, their file, and the cases that they are about."""
 
 from casewise.annotation.study._balance import Balance, Range, balance, efficiency_bound
+from casewise.annotation.study._hashing import hash_platform_id
 from casewise.annotation.study._pages import Page, pages_of
 from casewise.annotation.study._plan import (
     PAPER_VOTES,
@@ -71,6 +72,7 @@ __all__ = [
     "check_ready",
     "efficiency_bound",
     "forecast",
+    "hash_platform_id",
     "load_study",
     "open_study_cases",
     "other_tasks",

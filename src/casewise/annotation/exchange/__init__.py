@@ -1,0 +1,44 @@
+"""Studies that run on a platform: their tasks as its files, and its files as what was collected."""
+
+from casewise.annotation.exchange._collected import read_collected, write_collected
+from casewise.annotation.exchange._folder import check_free, write_folder
+from casewise.annotation.exchange._label_studio import label_studio_files, read_label_studio
+from casewise.annotation.exchange._mturk import mturk_files, too_long
+from casewise.annotation.exchange._mturk_results import read_mturk
+from casewise.annotation.exchange._plain_csv import csv_tasks, read_csv_answers
+from casewise.annotation.exchange._prolific import join_prolific, prolific_files, study_url
+from casewise.annotation.exchange._salt import Salt, is_open_to_others, keep_salt, read_salt
+from casewise.annotation.exchange._shown import ShownPage, Tasks, plan_tasks, study_mark
+from casewise.annotation.exchange._sittings import Answer, Sitting, TakenIn, settle
+from casewise.annotation.exchange._tables import guard, unguard
+
+__all__ = [
+    "Answer",
+    "Salt",
+    "ShownPage",
+    "Sitting",
+    "TakenIn",
+    "Tasks",
+    "check_free",
+    "csv_tasks",
+    "guard",
+    "is_open_to_others",
+    "join_prolific",
+    "keep_salt",
+    "label_studio_files",
+    "mturk_files",
+    "plan_tasks",
+    "prolific_files",
+    "read_collected",
+    "read_csv_answers",
+    "read_label_studio",
+    "read_mturk",
+    "read_salt",
+    "settle",
+    "study_mark",
+    "study_url",
+    "too_long",
+    "unguard",
+    "write_collected",
+    "write_folder",
+]

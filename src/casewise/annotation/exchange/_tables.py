@@ -1,0 +1,139 @@
+"""CSV: written so that no spreadsheet runs a cell, and read back exactly."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from casewise.cases import read_text
+from casewise.errors import InputError
+
+_RUNS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""A cell that starts with one of these may be run as a formula (full-width forms in Japanese)."""
+
+_MARKED = _RUNS | {"'"}
+_FIELD_LIMIT = 1 << 24
+
+_KINDS = {
+    "Mechanical Turk's results": {"HITId", "WorkerId", "AssignmentId"},
+    "a Prolific export": {"Submission id", "Participant id", "Status"},
+    "casewise's plain CSV of answers": {"rater", "block", "position", "verdict"},
+    "casewise's plain CSV of tasks": {"block", "position", "query", "context"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, and where it stands."""
+
+    record: str
+    cells: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CsvTable:
+    """A CSV file: the names of its columns, and its rows."""
+
+    names: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def guard(text: str) -> str:
+    """The cell with an apostrophe before it, if a spreadsheet might run it.
+
+    A text that starts with an apostrophe and then such a character (or a second apostrophe) gets
+    one too, so that ``unguard`` gives back every text exactly.
+    """
+    runs = text[:1] in _RUNS if text else False
+    return f"'{text}" if runs or _is_guarded(text) else text
+
+
+def unguard(cell: str) -> str:
+    """The text that ``guard`` was given. Other texts, ``'tis`` for one, stay as they are."""
+    return cell[1:] if _is_guarded(cell) else cell
+
+
+def _is_guarded(text: str) -> bool:
+    return len(text) > 1 and text[0] == "'" and text[1] in _MARKED
+
+
+def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool = True) -> bytes:
+    """A CSV file in UTF-8, as RFC 4180 says, every cell guarded."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([guard(cell) if guarded else cell for cell in row])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def read_csv(path: Path, needed: Iterable[str], *, kind: str) -> CsvTable:
+    """Read a CSV file; cells are as they stand, guards included.
+
+    Args:
+        path: The file.
+        needed: Columns that must be there.
+        kind: What the file ought to be, for messages.
+
+    Raises:
+        InputError: The file can't be read, is cut short, or is something else.
+    """
+    text = read_text(path)
+    if text.lstrip()[:1] in ("{", "["):
+        raise InputError("looks like JSON", file=path, expected=f"{kind} (CSV)")
+    limit = csv.field_size_limit(_FIELD_LIMIT)
+    try:
+        return _read(text, path, tuple(needed), kind)
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _read(text: str, path: Path, needed: tuple[str, ...], kind: str) -> CsvTable:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names: tuple[str, ...] | None = None
+    rows = []
+    try:
+        for cells in reader:
+            record = f"row ending at line {reader.line_num}"
+            if not any(cell.strip() for cell in cells):
+                continue
+            if names is None:
+                names = _header(tuple(cell.strip() for cell in cells), needed, path, kind)
+                continue
+            if len(cells) != len(names):
+                raise InputError(
+                    "a row of another length; the file may be cut short",
+                    file=path,
+                    record=record,
+                    found=f"{len(cells)} cells",
+                    expected=f"{len(names)}",
+                )
+            rows.append(Row(record, dict(zip(names, cells, strict=True))))
+    except csv.Error as error:
+        raise InputError(
+            f"not CSV, or cut short: {error}", file=path, record=f"line {reader.line_num}"
+        ) from None
+    if not rows:
+        raise InputError("no rows below the header", file=path, expected=kind)
+    return CsvTable(names or (), tuple(rows))
+
+
+def _header(
+    names: tuple[str, ...], needed: tuple[str, ...], path: Path, kind: str
+) -> tuple[str, ...]:
+    missing = [name for name in needed if name not in names]
+    if missing:
+        if len(names) == 1 and ";" in names[0]:
+            raise InputError("columns stand apart by semicolons", file=path, expected="commas")
+        seen = next((seen for seen, has in _KINDS.items() if has <= set(names)), None)
+        raise InputError(
+            f"this is {seen}" if seen else f"no column {missing[0]!r}",
+            file=path,
+            record="header",
+            expected=kind,
+        )
+    twice = next((name for name in names if name and names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("the column stands twice", file=path, record="header", field=twice)
+    return names

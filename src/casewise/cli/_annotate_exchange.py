@@ -1,0 +1,234 @@
+"""``casewise annotate tasks`` and ``collect``: a study on a platform, by files."""
+
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.annotation.exchange import (
+    Salt,
+    TakenIn,
+    Tasks,
+    check_free,
+    csv_tasks,
+    is_open_to_others,
+    join_prolific,
+    keep_salt,
+    label_studio_files,
+    mturk_files,
+    plan_tasks,
+    prolific_files,
+    read_collected,
+    read_csv_answers,
+    read_label_studio,
+    read_mturk,
+    read_salt,
+    too_long,
+    write_collected,
+    write_folder,
+)
+from casewise.annotation.study import Study, check_ready, load_study
+from casewise.cli._console import note, working, write_out
+from casewise.errors import InputError, UsageError
+
+SHOWN = 6
+"""Files that are named of those written."""
+
+
+class Where(StrEnum):
+    """A platform, or any other tool."""
+
+    LABEL_STUDIO = "label-studio"
+    MTURK = "mturk"
+    PROLIFIC = "prolific"
+    CSV = "csv"
+
+
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (.yaml).")]
+Platform = Annotated[Where, typer.Argument(metavar="PLATFORM", help=", ".join(Where))]
+Out = Annotated[Path, typer.Option(metavar="FOLDER", help="A new or an empty folder.")]
+
+NEXT = {
+    Where.LABEL_STUDIO: "one project a block: paste labeling-config.xml, import a file of tasks/, "
+    "order the tasks sequentially, give it to one person",
+    Where.MTURK: "paste layout.html as a project's design layout, one assignment a HIT, "
+    "and publish batch.csv",
+    Where.PROLIFIC: "paste what study.md says, or post study.json to Prolific's API",
+    Where.CSV: "fill rater and verdict beside study, block and position",
+}
+
+
+def tasks(
+    platform: Platform,
+    study: StudyFile,
+    out: Out,
+    url: Annotated[
+        str | None, typer.Option(help="prolific: where the study's own server can be reached.")
+    ] = None,
+) -> None:
+    """Write a study's tasks as the files that a platform takes.
+
+    label-studio: a labelling configuration, and a file of tasks for each block.
+    mturk: a layout and a batch; one HIT is one block.
+    prolific: the study's address with its parameters, codes, places and pay;
+    people judge on your own server. csv: one row a page, for any other tool.
+
+    Content warning: the files hold queries and contexts that may be distressing.
+
+    [bold]Examples[/]
+
+    casewise annotate tasks mturk study.yaml --out for-mturk
+
+    casewise annotate tasks prolific study.yaml --url https://study.example.org/ --out sheet
+    """
+    if (url is None) == (platform is Where.PROLIFIC):
+        raise UsageError(
+            "prolific needs --url, the address of the study's server"
+            if url is None
+            else f"--url is for prolific, not for {platform}"
+        )
+    check_free(out)
+    with working("reading the cases"):
+        planned = plan_tasks(_ready(study))
+    files = _files(platform, planned, url or "")
+    write_folder(out, files)
+    for name in list(files)[:SHOWN]:
+        write_out(f"{out / name}\n")
+    if len(files) > SHOWN:
+        note(f"and {len(files) - SHOWN} more files")
+    pages = sum(map(len, planned.blocks))
+    note(f"{len(planned.blocks)} blocks, {pages} pages. Next: {NEXT[platform]}.")
+    if platform is Where.MTURK and (long := too_long(files)):
+        note(f"warning: {len(long)} blocks make HITs longer than the platform takes: {long[0]}")
+
+
+def _ready(path: Path) -> Study:
+    study = load_study(path)
+    if problems := check_ready(study):
+        raise InputError(f"not ready for people yet: {'; '.join(problems)}", file=path)
+    return study
+
+
+def _files(platform: Where, planned: Tasks, url: str) -> dict[str, bytes]:
+    match platform:
+        case Where.LABEL_STUDIO:
+            return label_studio_files(planned)
+        case Where.MTURK:
+            return mturk_files(planned)
+        case Where.PROLIFIC:
+            return prolific_files(planned, url)
+        case Where.CSV:
+            return csv_tasks(planned)
+
+
+def collect(
+    platform: Platform,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="What the platform exports.")
+    ],
+    study: Annotated[Path, typer.Option(metavar="STUDY", help="The study file (.yaml).")],
+    out: Out,
+    salt_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Makes pseudonyms of the platform's names; made if there is none. Keep it: "
+            "the same file gives the same person the same pseudonym. csv can do without.",
+        ),
+    ] = None,
+    panel: Annotated[
+        str | None, typer.Option(help="Where people were recruited. Default: the platform.")
+    ] = None,
+    votes: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="prolific: what was collected, to join people to."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="prolific: taken over from the export, apart by commas; no more."
+        ),
+    ] = None,
+) -> None:
+    """Take in what a platform exports: people, votes and attention checks.
+
+    label-studio: the JSON or JSON-MIN of every project. mturk: the results of
+    every batch. csv: study, rater, block, position, verdict and, if known,
+    time, seconds, confidence, reason. prolific: the demographic export, joined
+    to --votes. Nobody's name on a platform is written: pseudonyms alone.
+
+    A person's first block counts, and a block counts once; what doesn't is told.
+    The folder is read by casewise annotate export --votes.
+
+    [bold]Examples[/]
+
+    casewise annotate collect mturk Batch_1_batch_results.csv --study study.yaml
+    --salt-file salt.txt --out votes
+
+    casewise annotate collect prolific prolific_export.csv --study study.yaml
+    --votes votes --salt-file salt.txt --columns Age,Sex --out votes-with-people
+    """
+    if platform is Where.PROLIFIC and (votes is None or columns is None):
+        raise UsageError("prolific needs --votes FOLDER and --columns NAMES")
+    if platform is not Where.PROLIFIC and (votes is not None or columns is not None):
+        raise UsageError(f"--votes and --columns are for prolific, not for {platform}")
+    if salt_file is None and platform is not Where.CSV:
+        raise UsageError(f"{platform} needs --salt-file, a file to keep, such as salt.txt")
+    check_free(out)
+    planned = plan_tasks(load_study(study))
+    salt = None
+    if salt_file is not None:
+        salt = read_salt(salt_file, create=platform is not Where.PROLIFIC)
+    with working("reading the answers"):
+        taken = _take_in(platform, files, planned, salt, panel or platform, votes, columns)
+    if salt is not None:
+        keep_salt(salt)
+        if salt.new:
+            note(f"{salt.path}: a new salt; keep it, and keep it to yourself")
+        elif is_open_to_others(salt.path):
+            note(f"warning: others can read {salt.path}: chmod 600 {salt.path}")
+    write_collected(out, taken.collected)
+    for line in taken.notes:
+        note(f"note: {line}")
+    _say(taken, out)
+
+
+def _take_in(
+    platform: Where,
+    files: list[Path],
+    planned: Tasks,
+    salt: Salt | None,
+    panel: str,
+    votes: Path | None,
+    columns: str | None,
+) -> TakenIn:
+    if platform is Where.CSV:
+        name = salt.pseudonym if salt else None
+        return read_csv_answers(files, planned, name=name, panel=panel)
+    assert salt is not None
+    if platform is Where.PROLIFIC:
+        assert votes is not None
+        assert columns is not None
+        wanted = [stripped for one in columns.split(",") if (stripped := one.strip())]
+        collected = read_collected(votes, planned.study)
+        return join_prolific(collected, files, columns=wanted, name=salt.pseudonym)
+    read: Callable[..., TakenIn] = (
+        read_label_studio if platform is Where.LABEL_STUDIO else read_mturk
+    )
+    return read(files, planned, name=salt.pseudonym, panel=panel)
+
+
+def _say(taken: TakenIn, out: Path) -> None:
+    found = taken.collected
+    statuses = Counter(person.status for person in found.people)
+    people = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    counted = sum(vote.counted for vote in found.votes)
+    checks = len(found.checks)
+    note(
+        f"{len(found.people)} people ({people or 'none'}), {len(found.votes)} votes of which "
+        f"{counted} count, {checks} attention checks"
+    )
+    write_out(f"{out}\n")
