@@ -1,5 +1,6 @@
 """Studies: their file, and the cases that they are about."""
 
+from casewise.annotation.study._pages import Page, pages_of
 from casewise.annotation.study._study import (
     Arm,
     Ask,
@@ -37,6 +38,7 @@ __all__ = [
     "Consent",
     "Design",
     "Example",
+    "Page",
     "Pay",
     "Platform",
     "Question",
@@ -46,6 +48,7 @@ __all__ = [
     "Timing",
     "by_arm",
     "load_study",
+    "pages_of",
     "study_cases",
     "without_context",
 ]
