@@ -136,6 +136,13 @@ class Store:
         where = participant.c.platform_key == platform_key
         return self._database.read(lambda one: _people.find(one, where))
 
+    def wait(self, person: Person) -> float:
+        """Seconds until the person's page takes an answer."""
+        if person.shown is None:
+            return 0.0
+        least = timedelta(seconds=self.study.timing.least_seconds)
+        return max(0.0, (person.shown + least - self._clock()).total_seconds())
+
     def enter(self, visitor: Visitor) -> Person:
         """A visitor consents. An account that is known already stays the person that it was."""
         rater = f"p-{secrets.token_hex(5)}"
