@@ -10,6 +10,8 @@ import casewise
 from casewise.cli._annotate import annotate_app
 from casewise.cli._annotate_exchange import collect, tasks
 from casewise.cli._annotate_plan import plan
+from casewise.cli._annotate_purge import purge
+from casewise.cli._annotate_serve import serve
 from casewise.cli._audit import audit
 from casewise.cli._case_sets import diff, merge, sample, split
 from casewise.cli._cases import cases_app
@@ -59,6 +61,8 @@ annotate_app.command()(collect)
 contexts_app.command()(generate)
 contexts_app.command()(revise)
 annotate_app.command()(plan)
+annotate_app.command()(serve)
+annotate_app.command()(purge)
 app.add_typer(cases_app, name="cases")
 app.add_typer(contexts_app, name="contexts")
 app.add_typer(annotate_app, name="annotate")

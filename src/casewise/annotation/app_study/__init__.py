@@ -1,0 +1,11 @@
+"""The pages on which people judge cases for a study.
+
+It imports the web framework and the libraries of the extra ``annotate``, so import it where it is
+used.
+"""
+
+from casewise.annotation.app_study._app import make_app
+from casewise.annotation.app_study._serve import listen, make_server, serve
+from casewise.annotation.app_study._settings import DEFAULT_RATE, Settings
+
+__all__ = ["DEFAULT_RATE", "Settings", "listen", "make_app", "make_server", "serve"]

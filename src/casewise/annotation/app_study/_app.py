@@ -1,0 +1,79 @@
+"""The whole application."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import HTTPException, RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from casewise.annotation._web import TYPES, static_files
+from casewise.annotation.app_study._admin_routes import add_admin
+from casewise.annotation.app_study._entry_routes import add_entry
+from casewise.annotation.app_study._guard import Guard, Rates, Write, write_nothing
+from casewise.annotation.app_study._page_routes import add_pages
+from casewise.annotation.app_study._settings import Settings
+from casewise.annotation.app_study._site import Site
+from casewise.annotation.store import Store, StoreUnavailableError
+from casewise.cases import Case
+
+_RETRY_SECONDS = "10"
+
+
+def make_app(
+    store: Store, cases: Sequence[Case], settings: Settings, log: Write = write_nothing
+) -> Guard:
+    """The application of a study, guarded.
+
+    Args:
+        store: The study's database.
+        cases: Of its cells, in their order.
+        settings: How it is run.
+        log: Takes a line for each request: method, path pattern, status, milliseconds.
+    """
+    site = Site(store, cases, settings)
+    rates = Rates(settings.rate)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    add_entry(app, site)
+    add_pages(app, site)
+    add_admin(app, site, rates)
+    _add_static(app)
+    _add_refusals(app, site)
+    return Guard(app, settings, rates, site.html("broken.html").encode(), log)
+
+
+def _add_static(app: FastAPI) -> None:
+    known = static_files(__package__ or "")
+
+    @app.get("/static/{asset}")
+    def static(asset: str) -> Response:
+        """The style, the scripts, the icon."""
+        if asset not in known:
+            return Response(status_code=404)
+        headers = {"cache-control": "public, max-age=86400"}
+        return Response(known[asset], media_type=TYPES[PurePath(asset).suffix], headers=headers)
+
+    @app.get("/health")
+    def health() -> Response:
+        """For load balancers."""
+        return Response("ok", media_type="text/plain")
+
+
+def _add_refusals(app: FastAPI, site: Site) -> None:
+    def unavailable(_: Request, __: Exception) -> Response:
+        response = site.show("unavailable.html", status=503)
+        response.headers["retry-after"] = _RETRY_SECONDS
+        return response
+
+    def malformed(_: Request, __: Exception) -> Response:
+        return site.show("malformed.html", status=422)
+
+    def refused(_: Request, error: Exception) -> Response:
+        assert isinstance(error, StarletteHTTPException)
+        return site.show("missing.html", status=error.status_code)
+
+    app.add_exception_handler(StoreUnavailableError, unavailable)
+    app.add_exception_handler(RequestValidationError, malformed)
+    app.add_exception_handler(StarletteHTTPException, refused)
+    app.add_exception_handler(HTTPException, refused)

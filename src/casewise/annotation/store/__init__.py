@@ -1,0 +1,31 @@
+"""A study's database: every transaction is one function of ``Store``.
+
+It imports the libraries of the extra ``annotate``, so import it where it is used.
+"""
+
+from casewise.annotation.store._database import StoreUnavailableError
+from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
+from casewise.annotation.store._secrets import (
+    ADMIN_VARIABLE,
+    SECRET_VARIABLE,
+    Secrets,
+    load_secrets,
+)
+from casewise.annotation.store._store import Clock, Store, utc_now
+
+__all__ = [
+    "ADMIN_VARIABLE",
+    "Clock",
+    "Person",
+    "Places",
+    "Progress",
+    "SECRET_VARIABLE",
+    "Secrets",
+    "Step",
+    "Store",
+    "StoreUnavailableError",
+    "Taken",
+    "Visitor",
+    "load_secrets",
+    "utc_now",
+]

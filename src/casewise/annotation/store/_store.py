@@ -1,0 +1,360 @@
+"""Every transaction of a study, one function each."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Self
+
+from sqlalchemy import Connection, delete, insert, select, text, update
+
+from casewise.annotation.store import _collect, _lease, _people
+from casewise.annotation.store._answers import Answers, Given, erase
+from casewise.annotation.store._database import PATIENCE, Database
+from casewise.annotation.store._migrate import upgrade
+from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
+from casewise.annotation.store._secrets import Secrets
+from casewise.annotation.store._tables import (
+    assignment,
+    block,
+    event,
+    participant,
+    study,
+)
+from casewise.annotation.study import Page, Study, pages_of
+from casewise.annotation.votes import Collected, PersonStatus
+from casewise.cases import Case, Side, digest
+from casewise.errors import UsageError
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time of this computer."""
+    return datetime.now(UTC)
+
+
+class Store:
+    """A study's database. Every function may be called from any thread, and any number of times.
+
+    Each raises ``StoreUnavailableError`` where the database does not answer for a while.
+    """
+
+    def __init__(
+        self,
+        of: Study,
+        cases: Sequence[Case],
+        address: str,
+        keys: Secrets,
+        *,
+        clock: Clock = utc_now,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Open the database; make or renew its tables.
+
+        Args:
+            of: The study.
+            cases: Of its cells, in their order.
+            address: Of the database, such as ``sqlite:///study.db``.
+            keys: From ``load_secrets``.
+            clock: Tells the time, in UTC.
+            patience: Seconds for which a transaction is tried again.
+
+        Raises:
+            UsageError: The database is of another study, or of other secrets.
+        """
+        self.study = of
+        self.keys = keys
+        self._answers = Answers(of, cases)
+        self._clock = clock
+        self._until = timedelta(minutes=of.timing.lease_minutes)
+        self.pages = lru_cache(maxsize=4096)(self._pages)
+        self._database = Database(address, patience=patience)
+        try:
+            upgrade(self._database)
+            self._database.write(self._claim)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _pages(self, number: int) -> tuple[Page, ...]:
+        """The pages of a block."""
+        return pages_of(self.study, number)
+
+    def _claim(self, connection: Connection) -> None:
+        """The database belongs to the first study that opened it."""
+        own = digest(self.study.model_dump(mode="json"))
+        proof = self.keys.derived("proof")
+        found = connection.execute(select(study)).one_or_none()
+        if found is None:
+            connection.execute(
+                insert(study).values(
+                    id=1,
+                    name=self.study.id,
+                    hash=own,
+                    secrets=proof,
+                    paused=False,
+                    created=self._clock(),
+                )
+            )
+            numbers = [{"number": number} for number in range(len(self.study.design.blocks))]
+            connection.execute(insert(block), numbers)
+        elif found.hash != own:
+            raise UsageError(
+                f"the database holds the study {found.name!r} as it was when it was first served; "
+                "this study file says something else. Serve the file as it was, or begin "
+                "another database with --database"
+            )
+        elif found.secrets != proof:
+            raise UsageError(
+                "the database was made with other secrets: nobody who comes again would be known. "
+                "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
+            )
+
+    # People, from the first page to the last.
+
+    def places(self) -> Places:
+        """Whether somebody new could have a block."""
+        return self._database.read(lambda one: _lease.places(one, self._clock()))
+
+    def person(self, key: str) -> Person | None:
+        """The person of this key."""
+        return self._database.read(lambda one: _people.find(one, participant.c.key == key))
+
+    def person_of_platform(self, platform_key: str) -> Person | None:
+        """The person of this account."""
+        where = participant.c.platform_key == platform_key
+        return self._database.read(lambda one: _people.find(one, where))
+
+    def wait(self, person: Person) -> float:
+        """Seconds until the person's page takes an answer."""
+        if person.shown is None:
+            return 0.0
+        least = timedelta(seconds=self.study.timing.least_seconds)
+        return max(0.0, (person.shown + least - self._clock()).total_seconds())
+
+    def enter(self, visitor: Visitor) -> Person:
+        """A visitor consents. An account that is known already stays the person that it was."""
+        rater = f"p-{secrets.token_hex(5)}"
+
+        def work(connection: Connection) -> Person:
+            known = _people.find(connection, participant.c.key == visitor.key)
+            if known is None and visitor.platform_key is not None:
+                same = participant.c.platform_key == visitor.platform_key
+                known = _people.find(connection, same)
+            if known is not None:
+                return known
+            now = self._clock()
+            made = insert(participant).values(
+                key=visitor.key,
+                rater=rater,
+                platform_key=visitor.platform_key,
+                panel=visitor.panel,
+                status=PersonStatus.STARTED,
+                attempts=0,
+                started=now,
+                purged=False,
+            )
+            number = connection.execute(made).inserted_primary_key
+            assert number is not None
+            _people.log(connection, now, "consented", number[0])
+            found = _people.find(connection, participant.c.id == number[0])
+            assert found is not None
+            return found
+
+        return self._database.write(work)
+
+    def decline(self) -> None:
+        """A visitor did not agree: nothing else is known."""
+        self._database.write(lambda one: _people.log(one, self._clock(), "declined"))
+
+    def answer_comprehension(self, key: str, attempt: int, *, passed: bool) -> Person | None:
+        """Take an attempt at the comprehension check, and lease a block to who passes.
+
+        Args:
+            key: The person's.
+            attempt: Which one this is, from 1; one that was taken already changes nothing.
+            passed: Whether every answer is right.
+        """
+
+        def work(connection: Connection) -> Person | None:
+            person = _people.find_locked(connection, participant.c.key == key)
+            if (
+                person is None
+                or person.status is not PersonStatus.STARTED
+                or person.passed
+                or person.attempts != attempt - 1
+            ):
+                return person
+            now = self._clock()
+            _people.change(connection, person.id, attempts=attempt)
+            if passed:
+                _people.change(connection, person.id, passed=now)
+                _people.log(connection, now, "passed", person.id)
+                _lease.lease(connection, person, now, self._until)
+            elif attempt >= self.study.comprehension.attempts:
+                _people.end(connection, person.id, PersonStatus.SCREENED_OUT, now)
+            else:
+                _people.log(connection, now, "missed", person.id)
+            return _people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    def lease(self, key: str) -> Person | None:
+        """Lease a block to a person who passed when none was to be had."""
+
+        def work(connection: Connection) -> Person | None:
+            person = _people.find_locked(connection, participant.c.key == key)
+            if person is None or person.status is not PersonStatus.STARTED or not person.passed:
+                return person
+            _lease.lease(connection, person, self._clock(), self._until)
+            return _people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    def answer(
+        self,
+        key: str,
+        position: int,
+        verdict: Side,
+        *,
+        confidence: int | None = None,
+        reason: str | None = None,
+    ) -> Step | None:
+        """Take the answer to a page, if it is the one to answer, and go to the next.
+
+        Args:
+            key: The person's.
+            position: Of the page, from 0.
+            verdict: The answer.
+            confidence: 1 (guessing) to 5 (certain).
+            reason: In the person's words.
+        """
+
+        def work(connection: Connection) -> Step | None:
+            person = _people.find_locked(connection, participant.c.key == key)
+            if person is None:
+                return None
+            if person.status is not PersonStatus.ACTIVE or person.position != position:
+                return Step(person, Taken.BEFORE)
+            assert person.block is not None
+            assert person.shown is not None
+            now = self._clock()
+            seconds = max(0.0, (now - person.shown).total_seconds())
+            least = self.study.timing.least_seconds
+            if seconds < least:
+                return Step(person, Taken.TOO_SOON, least - seconds)
+            pages = self.pages(person.block)
+            given = Given(verdict, confidence, reason, seconds, now)
+            self._answers.write(connection, person, pages[position], given)
+            done = position + 1 == len(pages)
+            held = update(assignment).where(assignment.c.participant == person.id)
+            connection.execute(
+                held.values(
+                    position=position + 1,
+                    shown=now,
+                    lease_until=now + self._until,
+                    status=PersonStatus.COMPLETED if done else PersonStatus.ACTIVE,
+                )
+            )
+            if done:
+                _people.end(connection, person.id, PersonStatus.COMPLETED, now)
+            after = _people.find(connection, participant.c.id == person.id)
+            assert after is not None
+            return Step(after, Taken.YES)
+
+        return self._database.write(work)
+
+    def withdraw(self, key: str) -> Person | None:
+        """Delete a person's votes and free the block. Who was screened out has none."""
+
+        def work(connection: Connection) -> Person | None:
+            person = _people.find_locked(connection, participant.c.key == key)
+            if person is None or person.status in (
+                PersonStatus.WITHDRAWN,
+                PersonStatus.SCREENED_OUT,
+            ):
+                return person
+            erase(connection, person.id)
+            now = self._clock()
+            paid = person.outcome is PersonStatus.COMPLETED
+            _people.end(connection, person.id, PersonStatus.WITHDRAWN, now)
+            if paid:
+                _people.change(connection, person.id, outcome=PersonStatus.COMPLETED)
+            return _people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    # The administrator's.
+
+    def purge(self, *, rater: str | None = None, platform_key: str | None = None) -> bool:
+        """Delete all of a person but the hash of its account, by which it is known when it returns.
+
+        False where there is no such person.
+        """
+        where = (
+            participant.c.platform_key == platform_key
+            if rater is None
+            else participant.c.rater == rater
+        )
+
+        def work(connection: Connection) -> bool:
+            person = _people.find_locked(connection, where & ~participant.c.purged)
+            if person is None:
+                return False
+            now = self._clock()
+            erase(connection, person.id)
+            connection.execute(delete(event).where(event.c.participant == person.id))
+            _people.change(
+                connection,
+                person.id,
+                rater=f"purged-{secrets.token_hex(5)}",
+                panel="",
+                status=PersonStatus.WITHDRAWN,
+                outcome=person.outcome or PersonStatus.WITHDRAWN,
+                attempts=0,
+                started=now,
+                passed=None,
+                ended=now,
+                purged=True,
+            )
+            _people.log(connection, now, "purged")
+            return True
+
+        done = self._database.write(work)
+        if done:
+            self._database.forget()
+        return done
+
+    def pause(self, paused: bool) -> None:
+        """While the study is paused nobody gets a block; who has one can finish."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(study).values(paused=paused))
+            _people.log(connection, self._clock(), "paused" if paused else "resumed")
+
+        self._database.write(work)
+
+    def progress(self) -> Progress:
+        """How far the study has come."""
+        cells = len(self.study.design.cells)
+        return self._database.read(lambda one: _collect.progress(one, cells, self._clock()))
+
+    def collected(self) -> Collected:
+        """People, votes and checks so far, all as of one moment."""
+        cells = self.study.design.cells
+        return self._database.read(lambda one: _collect.collected(one, cells))
+
+    def ready(self) -> None:
+        """Ask the database for a sign of life."""
+        self._database.read(lambda one: one.execute(text("SELECT 1")).scalar_one())

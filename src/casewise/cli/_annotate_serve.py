@@ -1,0 +1,135 @@
+"""``casewise annotate serve``: a study's pages, until Ctrl-C."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from casewise.annotation.study import load_study, study_cases
+from casewise.cli._console import note, write_out
+from casewise.errors import UsageError
+
+if TYPE_CHECKING:
+    from casewise.annotation.store import Secrets
+
+_EXTRA = {"alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy"}
+_ANYWHERE = ("0.0.0.0", "::")
+
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="SQLite or PostgreSQL. Default: a .db file beside the study."),
+]
+
+
+def serve(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    database: DatabaseOption = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="What people reach it by, such as https://study.example."),
+    ] = None,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option("--behind-proxy", help="Take a person's address from X-Forwarded-For."),
+    ] = False,
+    rate: Annotated[
+        str, typer.Option(help="Requests that one address may make; none: any number.")
+    ] = "100/second",
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),
+    ] = None,
+) -> None:
+    """Serve a study: people judge its cases on pages in their browsers.
+
+    Everything that is answered is on the disk before the next page is shown:
+    stop and start the server as you like. The study file must stay as it is
+    while people take part. Platform ids are kept as keyed hashes alone; their
+    key lies in STUDY.secrets.json, readable by you alone: keep it, and never
+    publish it.
+
+    Content warning: queries and contexts may be distressing.
+
+    [bold]Examples[/]
+
+    casewise annotate serve study.yaml
+
+    casewise annotate serve study.yaml --public-url https://study.example --behind-proxy
+
+    casewise annotate serve study.yaml --database postgresql://me@db.example/study
+    """
+    need_extra("serve")
+    # The web framework takes a while to load, and few commands need it.
+    from casewise.annotation.app_study import Settings, listen
+    from casewise.annotation.app_study import serve as serve_study
+    from casewise.annotation.store import Store
+
+    study = load_study(file)
+    cases = study_cases(study)
+    origin = _origin(public_url) if public_url else None
+    keys = study_keys(file)
+    with Store(study, cases, database_address(file, database), keys) as store:
+        listening = listen(host, port)
+        number = listening.getsockname()[1]
+        shown = "127.0.0.1" if host in _ANYWHERE else host
+        shown = f"[{shown}]" if ":" in shown else shown
+        settings = Settings(
+            origin or f"http://{shown}:{number}",
+            behind_proxy=behind_proxy,
+            rate=None if rate == "none" else rate,
+            log=log,
+        )
+
+        def ready() -> None:
+            found = store.progress()
+            note(f"{study.title}: {found.completed} of {found.blocks} blocks completed.")
+            if host in _ANYWHERE and origin is None:
+                note("note: people's own addresses name this computer alone; give --public-url")
+            if found.paused:
+                note("note: the study is paused; resume it on the administrator's page")
+            note("Ctrl-C stops; everything answered is kept.")
+            write_out(f"study  {settings.origin}/\n")
+            write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
+
+        serve_study(store, cases, settings, listening, ready=ready)
+        found = store.progress()
+        note(f"stopped: {found.completed} of {found.blocks} blocks completed, {found.active} held")
+
+
+def need_extra(command: str) -> None:
+    """Refuse, with the way to mend it, where the extra is not installed."""
+    try:
+        import_module("casewise.annotation.app_study")
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in _EXTRA:
+            raise
+        raise UsageError(
+            f"casewise annotate {command} needs {error.name}: pip install 'casewise[annotate]'"
+        ) from None
+
+
+def database_address(file: Path, given: str | None) -> str:
+    """The database: what was given, or a file beside the study."""
+    if given is None:
+        return f"sqlite:///{file.resolve().with_suffix('.db')}"
+    return given if "://" in given else f"sqlite:///{Path(given).resolve()}"
+
+
+def study_keys(file: Path) -> "Secrets":
+    """The study's secrets, beside its file."""
+    from casewise.annotation.store import load_secrets
+
+    return load_secrets(file.resolve().with_suffix(".secrets.json"))
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
+        raise UsageError(
+            f"--public-url {url}: an address without a path, such as https://study.example"
+        )
+    return f"{parts.scheme}://{parts.netloc}"
