@@ -1,5 +1,6 @@
 """Votes of people: screened, summarised, and given back to the cases."""
 
+from casewise.annotation.votes._csv import read_collected, write_collected
 from casewise.annotation.votes._records import (
     CheckRecord,
     Collected,
@@ -14,4 +15,6 @@ __all__ = [
     "PersonRecord",
     "PersonStatus",
     "VoteRecord",
+    "read_collected",
+    "write_collected",
 ]
