@@ -19,7 +19,6 @@ from casewise.statistics import (
     two_way,
 )
 
-
 FloatArray = NDArray[np.float64]
 
 
