@@ -132,9 +132,9 @@ def write_collected(folder: Path, collected: Collected, *, force: bool = False) 
 def collected_files(collected: Collected) -> dict[str, str]:
     """The files of such a folder, by name."""
     return {
-        PEOPLE: to_csv(_names(PERSON_COLUMNS), map(asdict, collected.people)),
-        VOTES: to_csv(_names(VOTE_COLUMNS), map(asdict, collected.votes)),
-        CHECKS: to_csv(_names(CHECK_COLUMNS), map(asdict, collected.checks)),
+        PEOPLE: to_csv(names_of(PERSON_COLUMNS), map(asdict, collected.people)),
+        VOTES: to_csv(names_of(VOTE_COLUMNS), map(asdict, collected.votes)),
+        CHECKS: to_csv(names_of(CHECK_COLUMNS), map(asdict, collected.checks)),
     }
 
 
@@ -169,7 +169,8 @@ def read_collected(path: Path, study: Study) -> Collected:
     return found
 
 
-def _names(columns: Sequence[Column]) -> list[str]:
+def names_of(columns: Sequence[Column]) -> list[str]:
+    """The names of columns, in their order."""
     return [column.name for column in columns]
 
 

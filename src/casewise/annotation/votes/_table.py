@@ -41,12 +41,12 @@ class VoteTable:
     @property
     def others(self) -> FloatArray:
         """Votes of others on the same cell."""
-        return self.counts[self.cell] - 1
+        return np.asarray(self.counts[self.cell] - 1)
 
     @property
     def others_safe(self) -> FloatArray:
         """The safe ones of these."""
-        return self.counts_safe[self.cell] - self.safe
+        return np.asarray(self.counts_safe[self.cell] - self.safe)
 
     @property
     def counts(self) -> FloatArray:
@@ -56,7 +56,7 @@ class VoteTable:
     @property
     def counts_safe(self) -> FloatArray:
         """Safe votes on each cell. Shape ``(cells,)``."""
-        return np.bincount(self.cell, self.safe, minlength=len(self.cells))
+        return np.bincount(self.cell, self.safe, minlength=len(self.cells)).astype(np.float64)
 
     @property
     def by_query(self) -> Clusters:
