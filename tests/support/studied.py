@@ -1,27 +1,24 @@
 """Studies and the people who answer them, made up: the truth of everything is known."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from casewise.annotation.study import (
     Arm,
-    Attention,
-    AttentionCheck,
-    Block,
-    Cell,
-    Consent,
-    Design,
-    Screening,
+    Pay,
     Study,
-    by_arm,
+    StudyPlan,
     load_study,
+    pages_of,
+    plan_study,
+    study_cases,
+    write_study,
 )
 from casewise.annotation.votes import (
     CheckRecord,
@@ -50,17 +47,6 @@ def some_cases(queries: int) -> list[Case]:
     ]
 
 
-def blocks_of(queries: int, arms: int, votes: int, size: int) -> Iterator[Block]:
-    """Everybody judges ``size`` queries; arms take turns over people and queries.
-
-    Cells lie as query times arms plus arm.
-    """
-    for start in range(0, queries, size):
-        group = range(start, min(start + size, queries))
-        for person in range(votes * arms):
-            yield tuple(query * arms + (person + query) % arms for query in group)
-
-
 def a_study(
     folder: Path,
     *,
@@ -69,45 +55,23 @@ def a_study(
     votes: int = 3,
     size: int = 4,
     checks: int = 4,
-    screening: Screening | None = None,
+    **changes: object,
 ) -> Study:
-    """A study with its files in a folder, as it is loaded from there."""
+    """A study as it is planned, with its files in a folder."""
     write_cases(some_cases(queries), folder / "cases.jsonl")
-    loaded = load_cases(folder / "cases.jsonl")
-    cells = sorted(
-        by_arm(loaded.cases).items(),
-        key=lambda one: list(arms).index(one[0][0]) if one[0][0] in arms else 99,
-    )
-    of_query: dict[str, list[Cell]] = {}
-    for (arm, case_id), case in cells:
-        if arm in arms:
-            of_query.setdefault(case.query_id, []).append(Cell(arm, case_id))
-    study = Study(
-        id="desks",
+    path = folder / "study.yaml"
+    plan = StudyPlan(
         title="Which forms may be explained",
-        cases="cases.jsonl",
-        cases_hash=loaded.hash,
         arms=tuple(arms),
         votes=votes,
+        tasks=size,
+        attention=checks,
         seed=7,
-        consent=Consent(text="We ask you.", warning="Nothing here.", contact="ada@example.org"),
-        instructions="Say whether it is safe to answer.",
-        attention=Attention(
-            checks=tuple(
-                AttentionCheck(id=f"check-{number}", query="Say safe.", expected="safe")
-                for number in range(checks)
-            ),
-            per_person=checks,
-        ),
-        screening=screening or Screening(),
-        design=Design(
-            cells=tuple(cell for group in of_query.values() for cell in group),
-            blocks=tuple(blocks_of(queries, len(arms), votes, size)),
-        ),
+        pay=Pay(per_hour=12),
     )
-    path = folder / "study.yaml"
-    text = yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    path.write_text(text, "utf-8")
+    made = load_cases(folder / "cases.jsonl")
+    planned = plan_study(made, folder / "cases.jsonl", path, plan)
+    write_study(Study.model_validate(planned.model_dump() | changes), path)
     return load_study(path)
 
 
@@ -148,9 +112,9 @@ def simulate(study: Study, world: World, seed: int) -> Simulated:
     sides = {Arm.SAFE: 0.5, Arm.UNSAFE: -0.5, Arm.NONE: 0.0}
     level = rng.normal(0.3, world.spread, len(cells))
     level += [world.effect * sides[cell.arm] for cell in cells]
-    queries = query_ids(study)
+    queries = {case.id: case.query_id for case in study_cases(study)}
     people, votes, checks, careless = [], [], [], set()
-    for number, block in enumerate(study.design.blocks):
+    for number in range(len(study.design.blocks)):
         rater = f"r{number:04d}"
         panel = number % len(world.panels)
         honest = rng.random() >= world.careless
@@ -159,25 +123,21 @@ def simulate(study: Study, world: World, seed: int) -> Simulated:
         leaning = rng.normal(0, world.leniency) + world.panels[panel]
         pace = rng.normal(0, 0.2)
         begun = START + timedelta(minutes=11 * number)
-        pages: list[int | None] = [*rng.permutation(block).tolist(), *[None] * checks_of(study)]
-        order = rng.permutation(len(pages))
         time = begun
-        asked = 0
-        for position, place in enumerate(pages[one] for one in order):
+        for page in pages_of(study, number):
             if honest:
                 seconds = float(np.exp(rng.normal(math.log(9) + pace, 0.4)))
             else:
                 seconds = float(rng.uniform(1, 2))
             time += timedelta(seconds=seconds)
-            if place is None:
+            if page.place is None:
                 passed = rng.random() >= (world.slip if honest else 0.5)
-                check = study.attention.checks[asked].id
-                checks.append(CheckRecord(rater, check, bool(passed), position, seconds))
-                asked += 1
+                check = page.check or ""
+                checks.append(CheckRecord(rater, check, bool(passed), page.position, seconds))
                 continue
-            odds = level[place] + leaning + world.tiring * position
+            odds = level[page.place] + leaning + world.tiring * page.position
             safe = rng.random() < (1 / (1 + math.exp(-odds)) if honest else 0.5)
-            cell = cells[place]
+            cell = cells[page.place]
             side: Side = "safe" if safe else "unsafe"
             votes.append(
                 VoteRecord(
@@ -186,7 +146,7 @@ def simulate(study: Study, world: World, seed: int) -> Simulated:
                     queries[cell.case_id],
                     cell.arm,
                     side,
-                    position,
+                    page.position,
                     time=time,
                     seconds=seconds,
                 )
@@ -207,17 +167,6 @@ def simulate(study: Study, world: World, seed: int) -> Simulated:
     return Simulated(
         Collected(tuple(people), tuple(votes), tuple(checks)), frozenset(careless), truth
     )
-
-
-def checks_of(study: Study) -> int:
-    return study.attention.per_person
-
-
-def query_ids(study: Study) -> dict[str, str]:
-    """The query of each case, by its id."""
-    assert study.path is not None
-    loaded = load_cases(study.path.parent / study.cases)
-    return {case_id: case.query_id for (_, case_id), case in by_arm(loaded.cases).items()}
 
 
 def without_times(collected: Collected) -> Collected:

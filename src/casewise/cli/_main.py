@@ -8,6 +8,7 @@ import typer
 
 import casewise
 from casewise.cli._annotate import annotate_app
+from casewise.cli._annotate_export import export as annotate_export
 from casewise.cli._annotate_plan import plan
 from casewise.cli._audit import audit
 from casewise.cli._case_sets import diff, merge, sample, split
@@ -56,6 +57,7 @@ cases_app.command("import")(import_)
 contexts_app.command()(generate)
 contexts_app.command()(revise)
 annotate_app.command()(plan)
+annotate_app.command("export")(annotate_export)
 app.add_typer(cases_app, name="cases")
 app.add_typer(contexts_app, name="contexts")
 app.add_typer(annotate_app, name="annotate")

@@ -14,14 +14,13 @@ from casewise.annotation.votes._records import (
     PersonStatus,
     VoteRecord,
 )
-from casewise.annotation.votes._results import DRAWS, Balance, Funnel, Results, summarise
+from casewise.annotation.votes._results import DRAWS, Funnel, Results, summarise
 from casewise.annotation.votes._screening import Flag, PersonScreen, Rule, Screened, screen
 from casewise.annotation.votes._sensitivity import SensitivityRow
 from casewise.annotation.votes._to_cases import voted_cases
 
 __all__ = [
     "ArmVotes",
-    "Balance",
     "CardFacts",
     "CellVotes",
     "CheckRecord",

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import casewise
-from casewise.annotation.study import Arm, Platform, Screening
+from casewise.annotation.study import Arm, Balance, Platform, Range, Screening
 from casewise.annotation.votes._results import Results
 from casewise.cases import Case
 from casewise.statistics import Coefficient, Estimate, TwoWay
@@ -28,7 +28,9 @@ class CardFacts:
     """What the card says beside the results."""
 
     cases: Sequence[Case]
-    """Of the study, as they were before it."""
+    """Of the study's cells, in their order, as they were before it."""
+    balance: Balance
+    """How even the blocks are."""
     cases_votes: str
     """Which votes the exported cases carry."""
     with_reasons: bool
@@ -62,7 +64,7 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "study": study,
         "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
         "funnel": results.funnel,
-        "balance": results.balance,
+        "balance": facts.balance,
         "arms": results.arms,
         "contrasts": results.contrasts,
         "pairs": [(one.first, one.second) for one in results.contrasts],
@@ -175,6 +177,11 @@ def _arm(arm: Arm) -> str:
     return "no context" if arm is Arm.NONE else f"{arm.value} context"
 
 
+def _range(one: Range) -> str:
+    least, most = f"{one.least:g}", f"{one.most:g}"
+    return least if least == most else f"{least} to {most}"
+
+
 def _spaced(name: StrEnum) -> str:
     return name.value.replace("_", " ")
 
@@ -191,6 +198,7 @@ _FILTERS = {
     "p": p_value,
     "percent": _percent,
     "quote": _quote,
+    "range": _range,
     "slope": _slope,
     "spaced": _spaced,
 }

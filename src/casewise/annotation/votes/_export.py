@@ -1,14 +1,13 @@
 """The folder that a study ends in: votes, people, cases, a card and a summary."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from casewise.annotation.study import study_cases
+from casewise.annotation.study import balance, study_cases
 from casewise.annotation.votes._card import CardFacts, data_card
 from casewise.annotation.votes._csv import (
     CHECK_COLUMNS,
@@ -23,14 +22,14 @@ from casewise.annotation.votes._csv import (
 from casewise.annotation.votes._csv_table import to_csv, to_utc
 from casewise.annotation.votes._folder import check_free, new_folder
 from casewise.annotation.votes._quality import PersonQuality
-from casewise.annotation.votes._record import as_results_record
+from casewise.annotation.votes._record import as_results_record, plain
 from casewise.annotation.votes._results import Results
 from casewise.annotation.votes._screening import PersonScreen
 from casewise.annotation.votes._to_cases import voted_cases
 from casewise.cases import write_cases
 
-ALL_COUNTED = "all that count"
-WITHOUT_FLAGGED = "all that count, but those of flagged people"
+ALL_COUNTED = "all votes that count"
+WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class ExportChoices:
     """Whether an earlier export may be replaced."""
 
     @property
-    def cases_votes(self) -> str:
+    def votes_words(self) -> str:
         """Which votes the exported cases carry, in words."""
         return WITHOUT_FLAGGED if self.without_flagged else ALL_COUNTED
 
@@ -61,20 +60,25 @@ def check_export(out: Path, choices: ExportChoices) -> None:
     check_free(out, force=choices.force)
 
 
-def export_study(results: Results, out: Path, choices: ExportChoices) -> None:
+def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
     """Write the folder; it appears whole or not at all.
 
     ``people.csv``, ``votes.csv`` and ``checks.csv`` are plain CSV with figures added, so that
     ``read_collected`` reads the folder back.
+
+    Returns:
+        What ``summary.json`` holds.
 
     Raises:
         InputError: The study's cases are gone or changed.
         UsageError: As ``check_export``.
     """
     check_export(out, choices)
+    cases_before = study_cases(results.study)
     facts = CardFacts(
-        cases=study_cases(results.study),
-        cases_votes=choices.cases_votes,
+        cases=cases_before,
+        balance=balance(results.study, cases_before),
+        cases_votes=choices.votes_words,
         with_reasons=choices.with_reasons,
         with_demographics=choices.with_demographics,
     )
@@ -98,12 +102,16 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> None:
         _write(new / CHECKS, to_csv(names_of(CHECK_COLUMNS), checks))
         write_cases(cases, new / "cases.jsonl")
         _write(new / "data-card.md", data_card(results, facts))
-        _write(new / "summary.json", summary_json(results, choices))
+        summary = summary_json(results, facts)
+        _write(new / "summary.json", summary)
+    return summary
 
 
-def summary_json(results: Results, choices: ExportChoices) -> str:
+def summary_json(results: Results, facts: CardFacts) -> str:
     """Every figure; what is undefined is null."""
-    record = {"cases_votes": choices.cases_votes} | as_results_record(results)
+    record: dict[str, Any] = {"cases_votes": facts.cases_votes}
+    record |= as_results_record(results)
+    record["balance"] = plain(facts.balance)
     return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -130,9 +138,9 @@ def person_rows(results: Results) -> list[dict[str, Any]]:
     return [asdict(one) | figures.get(one.rater, {}) for one in results.collected.people]
 
 
-def _figures(one: PersonQuality) -> Mapping[str, Any]:
-    found = asdict(one.screen) | asdict(one)
-    return {name: found[name] for name in PERSON_FIGURES[:-1]} | {"flags": _flags(one.screen)}
+def _figures(one: PersonQuality) -> dict[str, Any]:
+    found = asdict(one.screen) | asdict(one) | {"flags": _flags(one.screen)}
+    return {name: found[name] for name in PERSON_FIGURES}
 
 
 def _flags(one: PersonScreen) -> str:
@@ -156,7 +164,7 @@ def _write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -
         "counted": polars.Boolean,
     }
     data = {name: [_value(row[name]) for row in rows] for name in columns}
-    schema = {name: kinds.get(name, polars.String) for name in columns}
+    schema: dict[str, Any] = {name: kinds.get(name, polars.String) for name in columns}
     polars.DataFrame(data, schema=schema).write_parquet(path)
 
 

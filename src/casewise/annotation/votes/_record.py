@@ -20,7 +20,6 @@ def as_results_record(results: Results) -> dict[str, Any]:
         "votes_wanted": results.study.votes,
         "screening": results.study.screening.model_dump(mode="json"),
         "funnel": plain(results.funnel),
-        "balance": plain(results.balance),
         "arms": plain(results.arms),
         "contrasts": plain(results.contrasts),
         "sensitivity": [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from casewise.annotation.study import Arm, Study
+from casewise.annotation.study import Study, forecast
 from casewise.annotation.votes._cells import (
     ArmVotes,
     CellVotes,
@@ -49,23 +49,9 @@ class Funnel:
     median_minutes: float
     """From start to end, of those who completed; NaN where no times are known."""
     paid_each: float
-    """Planned for a block of the median size, in the currency of the study."""
+    """As planned for the longest block, in the currency of the study."""
     paid_per_hour: float
     """What that comes to in the median time; NaN without times."""
-
-
-@dataclass(frozen=True, slots=True)
-class Balance:
-    """How the blocks spread cells over people; pairs are the least and the most."""
-
-    cells: int
-    blocks: int
-    block_size: tuple[int, int]
-    blocks_of_a_cell: tuple[int, int]
-    arm_in_a_block: dict[Arm, tuple[int, int]]
-    """How many cases of the arm a person is shown."""
-    mean_place: dict[Arm, float]
-    """Where in the block cases of the arm stand on average: 0 first, 1 last, by design."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +61,6 @@ class Results:
     study: Study
     collected: Collected
     funnel: Funnel
-    balance: Balance
     screened: Screened
     classes: DawidSkene
     cells: tuple[CellVotes, ...]
@@ -106,7 +91,6 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
         study=study,
         collected=collected,
         funnel=_funnel(study, collected, screened),
-        balance=_balance(study),
         screened=screened,
         classes=classes,
         cells=cells,
@@ -123,10 +107,7 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     statuses = Counter(one.status for one in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
     minutes = _median_minutes(collected.people)
-    pay = study.pay
-    size = median(map(len, study.design.blocks))
-    planned = size * pay.seconds_per_task / 60 + pay.minutes_besides
-    paid = pay.per_hour * planned / 60
+    paid = forecast(study).pay_each
     return Funnel(
         came=len(collected.people),
         by_status={status: statuses[status] for status in PersonStatus},
@@ -150,27 +131,3 @@ def _median_minutes(people: Sequence[PersonRecord]) -> float:
         if one.status is PersonStatus.COMPLETED and one.started and one.ended
     ]
     return median(taken) if taken else math.nan
-
-
-def _balance(study: Study) -> Balance:
-    cells, blocks = study.design.cells, study.design.blocks
-    of_cell = Counter(place for block in blocks for place in block)
-    shown = [Counter(cells[place].arm for place in block) for block in blocks]
-    places: dict[Arm, list[float]] = {arm: [] for arm in study.arms}
-    for block in blocks:
-        for number, place in enumerate(block):
-            places.setdefault(cells[place].arm, []).append(number / max(1, len(block) - 1))
-    return Balance(
-        cells=len(cells),
-        blocks=len(blocks),
-        block_size=_ends([len(block) for block in blocks]),
-        blocks_of_a_cell=_ends([of_cell[place] for place in range(len(cells))]),
-        arm_in_a_block={arm: _ends([one[arm] for one in shown]) for arm in places},
-        mean_place={
-            arm: sum(found) / len(found) if found else math.nan for arm, found in places.items()
-        },
-    )
-
-
-def _ends(numbers: Sequence[int]) -> tuple[int, int]:
-    return min(numbers), max(numbers)
