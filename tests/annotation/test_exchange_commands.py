@@ -19,8 +19,9 @@ from support.exchanged import (
     turk_rows,
 )
 
-from casewise.annotation.exchange import mturk_files, plan_tasks, read_collected
+from casewise.annotation.exchange import mturk_files, plan_tasks
 from casewise.annotation.study import load_study
+from casewise.annotation.votes import read_collected
 
 TOLD = Told("unsafe", 4.0, None, "because")
 

@@ -21,16 +21,15 @@ from casewise.annotation.exchange import (
     mturk_files,
     plan_tasks,
     prolific_files,
-    read_collected,
     read_csv_answers,
     read_label_studio,
     read_mturk,
     read_salt,
     too_long,
-    write_collected,
     write_folder,
 )
 from casewise.annotation.study import Study, check_ready, load_study
+from casewise.annotation.votes import read_collected, write_collected
 from casewise.cli._console import note, working, write_out
 from casewise.errors import InputError, UsageError
 

@@ -9,6 +9,7 @@ import typer
 import casewise
 from casewise.cli._annotate import annotate_app
 from casewise.cli._annotate_exchange import collect, tasks
+from casewise.cli._annotate_export import export as annotate_export
 from casewise.cli._annotate_plan import plan
 from casewise.cli._annotate_purge import purge
 from casewise.cli._annotate_serve import serve
@@ -63,6 +64,7 @@ contexts_app.command()(revise)
 annotate_app.command()(plan)
 annotate_app.command()(serve)
 annotate_app.command()(purge)
+annotate_app.command("export")(annotate_export)
 app.add_typer(cases_app, name="cases")
 app.add_typer(contexts_app, name="contexts")
 app.add_typer(annotate_app, name="annotate")

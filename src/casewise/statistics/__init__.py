@@ -43,6 +43,7 @@ from casewise.statistics._comparison import (
 )
 from casewise.statistics._correlations import clustered_pearson, clustered_spearman
 from casewise.statistics._costs import Costs, cost_curve, mistake_costs
+from casewise.statistics._dawid_skene import DawidSkene, dawid_skene
 from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
@@ -73,6 +74,7 @@ from casewise.statistics._one_sided import (
     student_bounds,
 )
 from casewise.statistics._pairs import ContextSensitivity, Pairs, context_sensitivity
+from casewise.statistics._person_fit import agreement_p, at_least_p, benjamini_hochberg
 from casewise.statistics._power import (
     LEAST_SIZE,
     MOST_SIZE,
@@ -100,6 +102,7 @@ from casewise.statistics._probabilities import REFERENCE_EPSILON, brier_scores, 
 from casewise.statistics._recalibration import Recalibrated, grouped_folds, recalibrate
 from casewise.statistics._resampling import Resampling, percentile_interval
 from casewise.statistics._survival import SurvivalCurve, kaplan_meier
+from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
     "Agreement",
@@ -114,6 +117,7 @@ __all__ = [
     "ContextSensitivity",
     "Costs",
     "DETECTABLE",
+    "DawidSkene",
     "Estimate",
     "ExactSize",
     "GroupTest",
@@ -139,11 +143,15 @@ __all__ = [
     "Steps",
     "SurvivalCurve",
     "Tally",
+    "TwoWay",
     "UNDEFINED",
     "VoteReliability",
     "agreement",
     "agreement_of_two",
+    "agreement_p",
     "alike_bounds",
+    "at_least_p",
+    "benjamini_hochberg",
     "bin_places",
     "bootstrap_p",
     "brier_scores",
@@ -162,6 +170,7 @@ __all__ = [
     "cost_curve",
     "credits",
     "cross_entropies",
+    "dawid_skene",
     "discordance_variance",
     "find_steps",
     "fisher_power",
@@ -201,6 +210,7 @@ __all__ = [
     "t_power",
     "tallies",
     "two_proportion_p",
+    "two_way",
     "whole",
     "wilson_interval",
 ]

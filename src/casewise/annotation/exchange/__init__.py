@@ -1,6 +1,5 @@
 """Studies that run on a platform: their tasks as its files, and its files as what was collected."""
 
-from casewise.annotation.exchange._collected import read_collected, write_collected
 from casewise.annotation.exchange._folder import check_free, write_folder
 from casewise.annotation.exchange._label_studio import label_studio_files, read_label_studio
 from casewise.annotation.exchange._mturk import mturk_files, too_long
@@ -29,7 +28,6 @@ __all__ = [
     "mturk_files",
     "plan_tasks",
     "prolific_files",
-    "read_collected",
     "read_csv_answers",
     "read_label_studio",
     "read_mturk",
@@ -39,6 +37,5 @@ __all__ = [
     "study_url",
     "too_long",
     "unguard",
-    "write_collected",
     "write_folder",
 ]

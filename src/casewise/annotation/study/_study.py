@@ -237,16 +237,18 @@ class Screening(_Part):
     Null switches a rule off.
     """
 
-    attention_failed: int | None = Field(default=0, ge=0)
-    """Flagged are those who fail more attention checks."""
+    attention_failed: int | None = Field(default=1, ge=0)
+    """Flagged are those who fail more attention checks: one is a slip that careful people make."""
     fast_share: float | None = Field(default=0.2, ge=0, le=1)
     """Flagged are those with a greater share of votes faster than ``fast_seconds``."""
     fast_seconds: float = Field(default=3, ge=0)
     one_answer_share: float | None = Field(default=0.95, ge=0.5, le=1)
-    """Flagged are those who give one answer to a greater share of at least 20 cases."""
-    agreement_p: float | None = Field(default=0.01, gt=0, lt=1)
+    """Flagged are those who give one answer to a greater share of at least 20 cases, where the
+    others' answers make that unlikely."""
+    agreement_p: float | None = Field(default=0.05, gt=0, lt=1)
     """Flagged are those who agree with the others less than these agree among themselves, with a
-    one-sided p below this."""
+    one-sided p below this after Benjamini & Hochberg's adjustment for the number of people: of
+    those whom the rule flags, no greater share is flagged by chance."""
 
 
 class Design(_Part):

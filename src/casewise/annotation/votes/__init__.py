@@ -1,5 +1,12 @@
 """Votes of people: screened, summarised, and given back to the cases."""
 
+from casewise.annotation.votes._card import CardFacts, data_card, rules_in_words
+from casewise.annotation.votes._cells import ArmVotes, CellVotes, Contrast
+from casewise.annotation.votes._csv import collected_files, read_collected, write_collected
+from casewise.annotation.votes._drift import Drift, PanelEffect, PanelVotes
+from casewise.annotation.votes._export import ExportChoices, check_export, export_study
+from casewise.annotation.votes._quality import PersonQuality
+from casewise.annotation.votes._record import as_results_record
 from casewise.annotation.votes._records import (
     CheckRecord,
     Collected,
@@ -7,11 +14,43 @@ from casewise.annotation.votes._records import (
     PersonStatus,
     VoteRecord,
 )
+from casewise.annotation.votes._results import DRAWS, Funnel, Results, summarise
+from casewise.annotation.votes._screening import Flag, PersonScreen, Rule, Screened, screen
+from casewise.annotation.votes._sensitivity import SensitivityRow
+from casewise.annotation.votes._to_cases import voted_cases
 
 __all__ = [
+    "ArmVotes",
+    "CardFacts",
+    "CellVotes",
     "CheckRecord",
     "Collected",
+    "Contrast",
+    "DRAWS",
+    "Drift",
+    "ExportChoices",
+    "Flag",
+    "Funnel",
+    "PanelEffect",
+    "PanelVotes",
+    "PersonQuality",
     "PersonRecord",
+    "PersonScreen",
     "PersonStatus",
+    "Results",
+    "Rule",
+    "Screened",
+    "SensitivityRow",
     "VoteRecord",
+    "as_results_record",
+    "check_export",
+    "collected_files",
+    "data_card",
+    "export_study",
+    "read_collected",
+    "rules_in_words",
+    "screen",
+    "summarise",
+    "voted_cases",
+    "write_collected",
 ]

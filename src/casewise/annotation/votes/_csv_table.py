@@ -1,0 +1,233 @@
+"""CSV tables with typed columns, and errors that name file, record and field."""
+
+import csv
+import io
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from casewise.cases import read_text
+from casewise.errors import InputError
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""How a text begins that a spreadsheet would run, after apostrophes that guard it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    read: Callable[[str], Any]
+    """From a cell that isn't empty; raises ValueError."""
+    expected: str
+    """What the cell should hold, for a message."""
+    needed: bool = False
+    """Whether the column must be there."""
+    filled: bool = False
+    """Whether its cells must hold something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: where it stands, and its filled cells."""
+
+    place: str
+    """``record 1`` is the row below the header."""
+    values: Mapping[str, Any]
+
+
+def read_table(path: Path, columns: Sequence[Column], passed_over: Iterable[str] = ()) -> list[Row]:
+    """Read the rows of a CSV file; empty cells are absent.
+
+    Args:
+        path: The file: UTF-8, a header, commas, quotes where needed.
+        columns: Those that are known, in any order.
+        passed_over: Columns that may stand there too and aren't read.
+
+    Raises:
+        InputError: No such file, a column or cell that doesn't fit, or a file that was cut.
+    """
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
+    rows: list[Row] = []
+    known = {column.name: column for column in columns}
+    ignored = frozenset(passed_over)
+    try:
+        header = [name.strip() for name in next(reader)]
+        _check_header(header, known, ignored, path)
+        for number, cells in enumerate(reader, start=1):
+            if cells:
+                rows.append(_row(header, cells, known, f"record {number}", path))
+    except csv.Error as error:
+        raise InputError(
+            f"not valid CSV: {error}", file=path, record=f"line {reader.line_num}"
+        ) from None
+    return rows
+
+
+def _check_header(
+    header: Sequence[str], known: Mapping[str, Column], ignored: frozenset[str], path: Path
+) -> None:
+    for name in header:
+        if name not in known and name not in ignored:
+            raise InputError(
+                "unknown column",
+                file=path,
+                record="line 1",
+                field=name,
+                expected=f"columns among {', '.join(known)}",
+            )
+        if header.count(name) > 1:
+            raise InputError("the column stands twice", file=path, record="line 1", field=name)
+    missing = [name for name, column in known.items() if column.needed and name not in header]
+    if missing:
+        raise InputError(
+            "a column is missing",
+            file=path,
+            record="line 1",
+            field=missing[0],
+            expected=f"columns {', '.join(name for name in known if known[name].needed)}",
+        )
+
+
+def _row(
+    header: Sequence[str],
+    cells: Sequence[str],
+    known: Mapping[str, Column],
+    place: str,
+    path: Path,
+) -> Row:
+    if len(cells) != len(header):
+        raise InputError(
+            "wrong number of cells",
+            file=path,
+            record=place,
+            found=len(cells),
+            expected=str(len(header)),
+        )
+    values = {}
+    for name, cell in zip(header, cells, strict=True):
+        column = known.get(name)
+        if column is None or (cell == "" and not column.filled):
+            continue
+        try:
+            if cell == "":
+                raise ValueError
+            values[name] = column.read(cell)
+        except ValueError:
+            raise InputError(
+                "wrong value",
+                file=path,
+                record=place,
+                field=name,
+                found=cell,
+                expected=column.expected,
+            ) from None
+    return Row(place, values)
+
+
+def to_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """A table as text; what a row lacks, or holds as None or NaN, is an empty cell."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([to_cell(row.get(name)) for name in names])
+    return out.getvalue()
+
+
+def to_cell(value: object) -> str:
+    """A value as a cell that its column reads back."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return to_utc(value).isoformat()
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, tuple):
+        return json.dumps(dict(value), ensure_ascii=False) if value else ""
+    return guard(str(value))
+
+
+def guard(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run; ``read_text_cell`` takes it."""
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def read_text_cell(cell: str) -> str:
+    """A text, without the apostrophe that guards a formula."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def read_flag(cell: str) -> bool:
+    """``true`` or ``false``; spreadsheets write them large."""
+    if cell.lower() not in ("true", "false"):
+        raise ValueError
+    return cell.lower() == "true"
+
+
+def read_count(cell: str) -> int:
+    """A whole number from 0."""
+    if not re.fullmatch(r"[0-9]{1,9}", cell):
+        raise ValueError
+    return int(cell)
+
+
+def read_seconds(cell: str) -> float:
+    """A number from 0."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", cell):
+        raise ValueError
+    value = float(cell)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def read_time(cell: str) -> datetime:
+    """An ISO 8601 time with its zone, in UTC."""
+    time = datetime.fromisoformat(cell)
+    if time.tzinfo is None:
+        raise ValueError
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError from None
+
+
+def to_utc(time: datetime) -> datetime:
+    """The same time in UTC; one without a zone is UTC already."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def read_pairs(cell: str) -> tuple[tuple[str, str], ...]:
+    """A JSON object of texts."""
+    try:
+        data = json.loads(cell)
+    except RecursionError:
+        raise ValueError from None
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise ValueError
+    return tuple(data.items())
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """A reader of one of some names."""
+
+    def read(cell: str) -> str:
+        if cell not in names:
+            raise ValueError
+        return cell
+
+    return read

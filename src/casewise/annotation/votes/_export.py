@@ -1,0 +1,174 @@
+"""The folder that a study ends in: votes, people, cases, a card and a summary."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from casewise.annotation.study import balance, study_cases
+from casewise.annotation.votes._card import CardFacts, data_card
+from casewise.annotation.votes._csv import (
+    CHECK_COLUMNS,
+    CHECKS,
+    PEOPLE,
+    PERSON_COLUMNS,
+    PERSON_FIGURES,
+    VOTE_COLUMNS,
+    VOTES,
+    names_of,
+)
+from casewise.annotation.votes._csv_table import to_csv, to_utc
+from casewise.annotation.votes._folder import check_free, new_folder
+from casewise.annotation.votes._quality import PersonQuality
+from casewise.annotation.votes._record import as_results_record, plain
+from casewise.annotation.votes._results import Results
+from casewise.annotation.votes._screening import PersonScreen
+from casewise.annotation.votes._to_cases import voted_cases
+from casewise.cases import write_cases
+
+ALL_COUNTED = "all votes that count"
+WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportChoices:
+    """What goes into the folder beside the figures."""
+
+    with_reasons: bool = False
+    """Free text may identify whoever wrote it."""
+    with_demographics: bool = False
+    """So may a combination of answers about oneself."""
+    without_flagged: bool = False
+    """Whether the exported cases go without the votes of flagged people."""
+    force: bool = False
+    """Whether an earlier export may be replaced."""
+
+    @property
+    def votes_words(self) -> str:
+        """Which votes the exported cases carry, in words."""
+        return WITHOUT_FLAGGED if self.without_flagged else ALL_COUNTED
+
+
+def check_export(out: Path, choices: ExportChoices) -> None:
+    """Refuse before any work is done.
+
+    Raises:
+        UsageError: Something stands at ``out`` that may not be replaced.
+    """
+    check_free(out, force=choices.force)
+
+
+def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
+    """Write the folder; it appears whole or not at all.
+
+    ``people.csv``, ``votes.csv`` and ``checks.csv`` are plain CSV with figures added, so that
+    ``read_collected`` reads the folder back.
+
+    Returns:
+        What ``summary.json`` holds.
+
+    Raises:
+        InputError: The study's cases are gone or changed.
+        UsageError: As ``check_export``.
+    """
+    check_export(out, choices)
+    cases_before = study_cases(results.study)
+    facts = CardFacts(
+        cases=cases_before,
+        balance=balance(results.study, cases_before),
+        cases_votes=choices.votes_words,
+        with_reasons=choices.with_reasons,
+        with_demographics=choices.with_demographics,
+    )
+    left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
+    cases = voted_cases(results.study, results.collected, left_out)
+    votes = vote_rows(results, choices)
+    with new_folder(out, force=choices.force) as new:
+        names = names_of(VOTE_COLUMNS)
+        place = names.index("arm")
+        columns = [*names[:place], "panel", "block", *names[place:-1], "flags", names[-1]]
+        if not choices.with_reasons:
+            columns.remove("reason")
+        _write(new / VOTES, to_csv(columns, votes))
+        _write_parquet(new / "votes.parquet", columns, votes)
+        people = names_of(PERSON_COLUMNS)
+        people = [*people[:-1], *PERSON_FIGURES, people[-1]]
+        if not choices.with_demographics:
+            people.remove("demographics")
+        _write(new / PEOPLE, to_csv(people, person_rows(results)))
+        checks = map(asdict, results.collected.checks)
+        _write(new / CHECKS, to_csv(names_of(CHECK_COLUMNS), checks))
+        write_cases(cases, new / "cases.jsonl")
+        _write(new / "data-card.md", data_card(results, facts))
+        summary = summary_json(results, facts)
+        _write(new / "summary.json", summary)
+    return summary
+
+
+def summary_json(results: Results, facts: CardFacts) -> str:
+    """Every figure; what is undefined is null."""
+    record: dict[str, Any] = {"cases_votes": facts.cases_votes}
+    record |= as_results_record(results)
+    record["balance"] = plain(facts.balance)
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def vote_rows(results: Results, choices: ExportChoices) -> list[dict[str, Any]]:
+    """A row a vote, with what is known of the person."""
+    flags = {one.rater: _flags(one) for one in (each.screen for each in results.people)}
+    people = {one.rater: one for one in results.collected.people}
+    rows = []
+    for vote in results.collected.votes:
+        kept = vote if choices.with_reasons else replace(vote, reason=None)
+        person = people[vote.rater]
+        beside = {
+            "panel": person.panel,
+            "block": person.block,
+            "flags": flags.get(vote.rater, ""),
+        }
+        rows.append(asdict(kept) | beside)
+    return rows
+
+
+def person_rows(results: Results) -> list[dict[str, Any]]:
+    """A row a person; those without counted votes have no figures."""
+    figures = {one.screen.rater: _figures(one) for one in results.people}
+    return [asdict(one) | figures.get(one.rater, {}) for one in results.collected.people]
+
+
+def _figures(one: PersonQuality) -> dict[str, Any]:
+    found = asdict(one.screen) | asdict(one) | {"flags": _flags(one.screen)}
+    return {name: found[name] for name in PERSON_FIGURES}
+
+
+def _flags(one: PersonScreen) -> str:
+    return ";".join(flag.rule.value for flag in one.flags)
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+
+def _write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
+    # Imported late: polars takes longer to load than most commands take to run.
+    import polars
+
+    kinds = {
+        "position": polars.Int64,
+        "time": polars.Datetime("us", "UTC"),
+        "block": polars.Int64,
+        "seconds": polars.Float64,
+        "confidence": polars.Int64,
+        "counted": polars.Boolean,
+    }
+    data = {name: [_value(row[name]) for row in rows] for name in columns}
+    schema: dict[str, Any] = {name: kinds.get(name, polars.String) for name in columns}
+    polars.DataFrame(data, schema=schema).write_parquet(path)
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return to_utc(value)
+    return value.value if isinstance(value, Enum) else value

@@ -1,0 +1,133 @@
+"""Dawid & Skene's model: a step by hand, a known truth, and where nothing is known."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from casewise.statistics import DawidSkene, dawid_skene
+
+
+def fit(rows: list[tuple[int, int, int]], **options: float) -> DawidSkene:
+    """Rows of item, rater, verdict."""
+    item, rater, verdict = np.array(rows).T
+    return dawid_skene(
+        verdict.astype(float),
+        item,
+        rater,
+        items=int(item.max()) + 1,
+        raters=int(rater.max()) + 1,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+TABLE = [(0, 0, 1), (0, 1, 1), (0, 2, 1), (1, 0, 0), (1, 1, 0), (1, 2, 1)]
+"""Three raters: item 0 is safe to all of them, item 1 to the last alone."""
+
+
+def test_one_step_by_hand() -> None:
+    # Start: T = (1, 1/3). Prevalence (1 + 1/3) / 2 = 2/3.
+    # Raters 0 and 1: right on safe 1 / (4/3) = 3/4; right on unsafe (2/3) / (2/3) = 1.
+    # Rater 2: right on safe (4/3) / (4/3) = 1; right on unsafe 0 / (2/3) = 0.
+    # Item 0: safe 2/3 * 3/4 * 3/4 * 1 = 3/8; unsafe 1/3 * 0 = 0; so 1.
+    # Item 1: safe 2/3 * 1/4 * 1/4 * 1 = 1/24; unsafe 1/3 * 1 * 1 * 1 = 1/3; so 1/9.
+    found = fit(TABLE, smoothing=0, most=1)
+    assert found.prevalence == pytest.approx(2 / 3)
+    assert found.specificity == pytest.approx([3 / 4, 3 / 4, 1])
+    assert found.sensitivity == pytest.approx([1, 1, 0])
+    assert found.p_safe == pytest.approx([1, 1 / 9])
+    assert found.log_posterior == pytest.approx(math.log(3 / 8) + math.log(1 / 24 + 1 / 3))
+    assert (found.iterations, found.converged) == (1, False)
+
+
+def test_one_smoothed_step_by_hand() -> None:
+    # A vote added to each: prevalence (4/3 + 1) / (2 + 2) = 7/12; raters 0 and 1 right on safe
+    # (1 + 1) / (4/3 + 2) = 3/5, on unsafe (2/3 + 1) / (2/3 + 2) = 5/8; rater 2 right on safe
+    # (4/3 + 1) / (4/3 + 2) = 7/10, on unsafe 1 / (8/3) = 3/8.
+    found = fit(TABLE, smoothing=1, most=1)
+    assert found.prevalence == pytest.approx(7 / 12)
+    assert found.specificity == pytest.approx([3 / 5, 3 / 5, 7 / 10])
+    assert found.sensitivity == pytest.approx([5 / 8, 5 / 8, 3 / 8])
+    safe = 7 / 12 * 2 / 5 * 2 / 5 * 7 / 10
+    unsafe = 5 / 12 * 5 / 8 * 5 / 8 * 5 / 8
+    assert found.p_safe[1] == pytest.approx(safe / (safe + unsafe))
+
+
+def test_a_known_truth() -> None:
+    rng = np.random.default_rng(3)
+    items, raters, votes = 600, 40, 9
+    truth = rng.random(items) < 0.6
+    right = np.stack([rng.uniform(0.5, 0.98, raters), rng.uniform(0.5, 0.98, raters)])
+    item = np.repeat(np.arange(items), votes)
+    rater = np.concatenate([rng.permutation(raters)[:votes] for _ in range(items)])
+    kept = truth[item]
+    verdict = np.where(
+        kept, rng.random(len(item)) < right[0][rater], rng.random(len(item)) > right[1][rater]
+    )
+    found = dawid_skene(verdict.astype(float), item, rater, items=items, raters=raters)
+    assert found.converged
+    # As good as with the rates known, and better than the majority.
+    odds = np.log(0.6 / 0.4) + np.bincount(
+        item,
+        np.where(
+            verdict,
+            np.log(right[0] / (1 - right[1]))[rater],
+            np.log((1 - right[0]) / right[1])[rater],
+        ),
+    )
+    known = ((odds > 0) == truth).mean()
+    assert ((found.p_safe > 0.5) == truth).mean() > known - 0.02
+    majority = np.bincount(item, verdict) / votes > 0.5
+    assert ((found.p_safe > 0.5) == truth).mean() > (majority == truth).mean()
+    assert found.prevalence == pytest.approx(truth.mean(), abs=0.02)
+    # Some 70 votes on either class: errors of about .05, and the smoothing on top.
+    for estimated, known in ((found.specificity, right[0]), (found.sensitivity, right[1])):
+        assert np.sqrt(((estimated - known) ** 2).mean()) < 0.06
+        assert np.corrcoef(estimated, known)[0, 1] > 0.85
+
+
+VOTES = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 1)), min_size=1, max_size=40
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(VOTES, st.sampled_from([0.5, 1.0, 2.0]))
+def test_a_step_never_makes_it_less_likely(
+    rows: list[tuple[int, int, int]], smoothing: float
+) -> None:
+    heights = [fit(rows, smoothing=smoothing, most=most).log_posterior for most in (1, 2, 3, 5, 50)]
+    assert all(later >= earlier - 1e-9 for earlier, later in pairwise(heights))
+
+
+@settings(max_examples=60, deadline=None)
+@given(VOTES)
+def test_safe_and_unsafe_are_mirrored(rows: list[tuple[int, int, int]]) -> None:
+    one = fit(rows, most=20)
+    other = fit([(item, rater, 1 - verdict) for item, rater, verdict in rows], most=20)
+    assert one.p_safe == pytest.approx(1 - other.p_safe, nan_ok=True)
+    assert one.sensitivity == pytest.approx(other.specificity, nan_ok=True)
+
+
+def test_everybody_says_the_same() -> None:
+    found = fit([(item, rater, 1) for item in range(5) for rater in range(3)])
+    assert found.converged
+    assert (found.p_safe > 0.9).all()
+    assert (found.specificity < 1).all()
+    bare = fit([(item, rater, 1) for item in range(5) for rater in range(3)], smoothing=0)
+    assert bare.p_safe == pytest.approx(1)
+    assert bare.specificity == pytest.approx(1)
+    assert bare.sensitivity == pytest.approx(0.5)  # nobody has judged anything unsafe
+
+
+def test_nothing_is_known_without_votes() -> None:
+    none = np.empty(0)
+    found = dawid_skene(none, none.astype(int), none.astype(int), items=2, raters=1)
+    assert np.isnan(found.p_safe).all()
+    assert math.isnan(found.prevalence)
+    some = dawid_skene(np.ones(1), np.array([1]), np.array([0]), items=3, raters=2)
+    assert np.isnan(some.p_safe).tolist() == [True, False, True]
+    assert np.isnan(some.sensitivity).tolist() == [False, True]
