@@ -43,6 +43,9 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),
     ] = None,
+    speed: Annotated[
+        float, typer.Option(min=1, hidden=True, help="For rehearsals: time runs so much faster.")
+    ] = 1,
 ) -> None:
     """Serve a study: people judge its cases on pages in their browsers.
 
@@ -66,13 +69,16 @@ def serve(
     # The web framework takes a while to load, and few commands need it.
     from casewise.annotation.app_study import Settings, listen
     from casewise.annotation.app_study import serve as serve_study
-    from casewise.annotation.store import Store
+    from casewise.annotation.rehearsal import fast_clock
+    from casewise.annotation.store import Store, utc_now
 
     study = load_study(file)
     cases = study_cases(study)
     origin = _origin(public_url) if public_url else None
     keys = study_keys(file)
-    with Store(study, cases, database_address(file, database), keys) as store:
+    clock = utc_now if speed == 1 else fast_clock(speed)
+    address = database_address(file, database)
+    with Store(study, cases, address, keys, clock=clock) as store:
         listening = listen(host, port)
         number = listening.getsockname()[1]
         shown = "127.0.0.1" if host in _ANYWHERE else host
