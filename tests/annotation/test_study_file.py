@@ -60,6 +60,13 @@ def test_comments_say_what_the_parts_do_and_blocks_are_one_a_line() -> None:
     assert all(len(one) <= 100 for one in text.splitlines())
 
 
+def test_blocks_of_one_case_are_blocks(tmp_path: Path) -> None:
+    study = a_study(pairs(2), a_plan(votes=2, tasks=1))
+    write_study(study, tmp_path / "study.yaml")
+    assert load_study(tmp_path / "study.yaml").design == study.design
+    assert {len(block) for block in study.design.blocks} == {1}
+
+
 def test_the_cases_are_found_from_the_study_file(tmp_path: Path) -> None:
     study = on_disk(tmp_path, pairs(3))
     write_study(study, tmp_path / "study.yaml")
@@ -150,6 +157,7 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
          r"attention\.checks, record 2, field 'id': the id stands twice"),
         (swapped(r"per_person: .*", "per_person: 5"),
          r"field 'attention\.per_person': too many \(found 5; expected at most 4"),
+        (swapped(r"most_seconds: .*", "most_seconds: .inf"), r"field 'timing\.most_seconds'"),
         (swapped(r"^cases_hash: .*\n", ""), "field 'cases_hash': the field is missing"),
         (swapped(r"^seed: .*", "seed: -1"), "field 'seed': wrong value"),
         (swapped(r"^casewise_study: 1", "casewise_study: 2"), "field 'casewise_study'"),

@@ -137,7 +137,7 @@ def _evenness(measured: Balance) -> list[_Row]:
         *arms,
         (
             "greatest share of a category",
-            f"{share.least:.2f} to {share.most:.2f}",
+            _range(Range(round(share.least, 2), share.mean, round(share.most, 2))),
             f"{measured.categories} categories, --tasks",
         ),
         ("a category off its share by", f"{measured.category_off:.2f} cases at most", ""),

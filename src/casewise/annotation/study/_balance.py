@@ -54,7 +54,7 @@ class Balance:
     """How much of the information about differences between cells is left when people differ in
     leniency, 0..1: the harmonic mean of the canonical efficiency factors (James and Wilkinson
     1971, doi:10.1093/biomet/58.2.279; John and Williams 1995, Cyclic and Computer Generated
-    Designs, ch. 2). 0 where the blocks fall into parts without a common cell; NaN above
+    Designs). 0 where the blocks fall into parts without a common cell; NaN above
     ``MOST_CELLS`` cells, or for one cell alone."""
     efficiency_bound: float
     """What no design of as many cells and so large blocks exceeds: (1 - 1/size)/(1 - 1/cells)."""

@@ -15,8 +15,8 @@ def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
     Two visits of one turn, in two blocks and under two arms, are an edge between these blocks that
     points from the one arm to the other; to swap them turns the edge. A block with too much of an
     arm is mended by turning a path to one with too little. Where every query has one cell under
-    each arm, all blocks come within one (de Werra's equitable colourings of bipartite graphs,
-    doi:10.1016/0012-365X(71)90027-2); elsewhere as near as such paths lead.
+    each arm, all blocks come within one: bipartite graphs have equitable colourings (de Werra
+    1971, Equitable colorations of graphs, RIRO 5 R-3). Elsewhere as near as such paths lead.
 
     Args:
         cells: (visits,) the cell that each visit shows.

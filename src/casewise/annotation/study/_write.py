@@ -52,7 +52,7 @@ _INSIDE = {
     "screening.attention_failed": "flagged: who fails more checks",
     "screening.fast_share": "flagged: a greater share of votes faster than fast_seconds",
     "screening.one_answer_share": "flagged: one answer to a greater share of at least 20 cases",
-    "screening.agreement_p": "flagged: agrees less with others than they do, p below this",
+    "screening.agreement_p": "flagged: agrees less with others than they do, adjusted p below this",
 }
 
 
