@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from casewise.annotation.study import load_study, study_cases
+from casewise.annotation.study import check_ready, load_study, study_cases
 from casewise.cli._console import note, write_out
 from casewise.errors import UsageError
 
@@ -73,6 +73,8 @@ def serve(
     from casewise.annotation.store import Store, utc_now
 
     study = load_study(file)
+    if problems := check_ready(study):
+        raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     cases = study_cases(study)
     origin = _origin(public_url) if public_url else None
     keys = study_keys(file)
