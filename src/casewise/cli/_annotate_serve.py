@@ -73,7 +73,8 @@ def serve(
     from casewise.annotation.store import Store, utc_now
 
     study = load_study(file)
-    if problems := check_ready(study):
+    problems = check_ready(study)
+    if problems and speed == 1:
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     cases = study_cases(study)
     origin = _origin(public_url) if public_url else None

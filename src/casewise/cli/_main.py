@@ -13,6 +13,7 @@ from casewise.cli._annotate_export import export as annotate_export
 from casewise.cli._annotate_plan import plan
 from casewise.cli._annotate_purge import purge
 from casewise.cli._annotate_serve import serve
+from casewise.cli._annotate_simulate import simulate
 from casewise.cli._audit import audit
 from casewise.cli._case_sets import diff, merge, sample, split
 from casewise.cli._cases import cases_app
@@ -63,6 +64,7 @@ contexts_app.command()(generate)
 contexts_app.command()(revise)
 annotate_app.command()(plan)
 annotate_app.command()(serve)
+annotate_app.command()(simulate)
 annotate_app.command()(purge)
 annotate_app.command("export")(annotate_export)
 app.add_typer(cases_app, name="cases")

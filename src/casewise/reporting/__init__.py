@@ -25,6 +25,7 @@ from casewise.reporting._power import (
     plan_markdown,
 )
 from casewise.reporting._scores import condition_text, number
+from casewise.reporting._tables import plain_table
 from casewise.reporting._terminal import score_renderable
 from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import report_page
@@ -56,6 +57,7 @@ __all__ = [
     "paper_markdown",
     "paper_renderable",
     "parts_renderable",
+    "plain_table",
     "plan_json",
     "plan_lines",
     "plan_markdown",

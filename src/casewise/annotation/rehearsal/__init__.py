@@ -7,9 +7,9 @@ from casewise.annotation.rehearsal._people import (
     Manner,
     Mixture,
     SimulatedPerson,
-    draw_rates,
     make_person,
     marginal_rate,
+    true_rates,
 )
 from casewise.annotation.rehearsal._rehearse import send_people
 from casewise.annotation.rehearsal._result import (
@@ -19,7 +19,9 @@ from casewise.annotation.rehearsal._result import (
     Rehearsal,
     check_integrity,
     recover,
+    sum_up,
 )
+from casewise.annotation.rehearsal._served import Served, served
 from casewise.annotation.rehearsal._visit import Mishaps, Scene
 
 __all__ = [
@@ -33,14 +35,17 @@ __all__ = [
     "Recovery",
     "Rehearsal",
     "Scene",
+    "Served",
     "SimulatedPerson",
     "VisitLog",
     "check_integrity",
-    "draw_rates",
     "fast_clock",
     "known_pages",
     "make_person",
     "marginal_rate",
     "recover",
     "send_people",
+    "served",
+    "sum_up",
+    "true_rates",
 ]

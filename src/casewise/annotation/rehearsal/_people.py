@@ -8,7 +8,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from casewise.cases import Side
+from casewise.cases import Case, Side
 
 LENIENCY = 0.4
 """Standard deviation of people's leniency, in logits."""
@@ -120,11 +120,17 @@ def marginal_rate(p: float) -> float:
     return float(np.dot(weights, values) / sqrt(2 * np.pi))
 
 
-def draw_rates(arms: Sequence[str], seed: int) -> tuple[float, ...]:
-    """A true share of safe votes for each cell, where no votes tell.
+def true_rates(cases: Sequence[Case], arms: Sequence[str], seed: int) -> tuple[float, ...]:
+    """For each cell, the share of people of mean leniency who say safe.
 
-    Most queries are clear in their contexts, and open without one.
+    Of cases with votes their share, a vote added to either side; of others a draw: most queries
+    are clear in their contexts, and open without one.
     """
     draw = np.random.default_rng((seed, 0xCA5E))
     shape = {"safe": (6.0, 2.0), "unsafe": (2.0, 6.0)}
-    return tuple(float(draw.beta(*shape.get(arm, (2.0, 2.0)))) for arm in arms)
+    found = []
+    for case, arm in zip(cases, arms, strict=True):
+        drawn = float(draw.beta(*shape.get(arm, (2.0, 2.0))))
+        safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
+        found.append((safe + 1) / (safe + unsafe + 2) if safe + unsafe else drawn)
+    return tuple(found)

@@ -9,8 +9,8 @@ import numpy as np
 
 from casewise.annotation.rehearsal._log import Outcome, VisitLog
 from casewise.annotation.rehearsal._people import Manner, marginal_rate
-from casewise.annotation.study import Arm, Study
-from casewise.annotation.votes import Collected, VoteRecord
+from casewise.annotation.study import Arm, Study, forecast
+from casewise.annotation.votes import Collected, PersonStatus, VoteRecord, screen
 from casewise.cases import Case
 from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
 
@@ -85,22 +85,73 @@ class Rehearsal:
     """Everything that a rehearsal shows."""
 
     outcomes: Mapping[Outcome, int]
-    manners: Mapping[Manner, int]
     integrity: Integrity
     recovery: Recovery
+    """With everybody's votes."""
+    unflagged: Recovery
+    """Without the votes of those who are flagged."""
     flagged: tuple[Flagged, ...]
     hours: float
     """Of all people together, in the study's own time."""
     cost: float
-    """In the study's currency, fee included: people who completed, and those with a block who
-    withdrew, are paid."""
+    """In the study's currency, fee included: those who completed are paid."""
     waits: tuple[float, ...]
     """Seconds of every request, as people waited for it."""
     retries: int
+    seconds: float
+    """How long the rehearsal took."""
 
     def wait(self, percent: float) -> float:
         """A percentile of the waits, in seconds; NaN without any."""
         return float(np.percentile(self.waits, percent)) if self.waits else nan
+
+
+def sum_up(
+    study: Study,
+    cases: Sequence[Case],
+    rates: Sequence[float],
+    logs: Sequence[VisitLog],
+    collected: Collected,
+    raters: Mapping[str, str],
+    *,
+    seconds: float,
+) -> Rehearsal:
+    """Everything that a rehearsal shows.
+
+    Args:
+        study: The study.
+        cases: Of its cells.
+        rates: For each cell, the share of people of mean leniency who say safe.
+        logs: Of every visit.
+        collected: What the study's database holds.
+        raters: The pseudonym of each platform id.
+        seconds: How long it took.
+    """
+    flags = {one.rater for one in screen(study, collected).people if one.flags}
+    finished = [log for log in logs if log.outcome is Outcome.COMPLETED]
+    flagged = []
+    for manner in Manner:
+        theirs = [raters.get(log.platform_id) for log in finished if log.manner is manner]
+        if theirs:
+            flagged.append(Flagged(manner, len(theirs), sum(one in flags for one in theirs)))
+    took = [
+        (one.ended - one.started).total_seconds()
+        for one in collected.people
+        if one.status is PersonStatus.COMPLETED and one.started and one.ended
+    ]
+    plan = forecast(study)
+    return Rehearsal(
+        outcomes=Counter(log.outcome for log in logs),
+        integrity=check_integrity(study, cases, logs, collected, raters),
+        recovery=recover(study, cases, rates, collected),
+        unflagged=recover(study, cases, rates, collected, flags),
+        flagged=tuple(flagged),
+        hours=sum(took) / 3600,
+        cost=len(finished) * plan.pay_each * (1 + study.pay.fee),
+        waits=tuple(wait for log in logs for wait in log.waits),
+        retries=sum(log.retries for log in logs),
+        seconds=seconds,
+    )
 
 
 def check_integrity(
