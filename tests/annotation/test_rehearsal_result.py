@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.studies import write_study
+from support.rehearsed import write_study
 
 from casewise.annotation.rehearsal import (
     Given,
