@@ -46,7 +46,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 def collected(study: Study) -> Collected:
     found = simulate(study, World(careless=0.2, panels=(0.0, 0.0)), seed=3).collected
     people = (replace(found.people[0], demographics=(("town", "Arden"),)), *found.people[1:])
-    votes = (replace(found.votes[0], reason=SECRET, confidence=4), *found.votes[1:])
+    first = replace(found.votes[0], reason=SECRET, confidence=4, seconds=601.0)
+    votes = (first, *found.votes[1:])
     return Collected(people, votes, found.checks)
 
 
@@ -95,12 +96,14 @@ def test_tables_agree(collected: Collected, results: Results, folder: Path) -> N
     assert table["case_id"].to_list() == texts["case_id"].to_list()
     assert table["time"].to_list() == [one.time for one in collected.votes]
     assert table.schema["seconds"] == polars.Float64
+    assert table["long"].to_list() == [True] + [False] * (table.height - 1)
     flagged = results.screened.flagged()
     assert flagged
     assert set(table.filter(polars.col("flags") != "")["rater"]) == flagged
     people = polars.read_csv(folder / "people.csv", infer_schema=False)
     assert people.height == len(collected.people)
     assert set(people.filter(polars.col("flags").fill_null("") != "")["rater"]) == flagged
+    assert {"s", "checks", "others"} & set(" ".join(people["why_flagged"].drop_nulls()).split())
     summary = json.loads((folder / "summary.json").read_text())
     assert len(summary["cells"]) == 36
     assert summary["funnel"]["flagged_any"] == len(flagged)

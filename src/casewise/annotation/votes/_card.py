@@ -73,6 +73,7 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
         "short": sum(not cell.quota_met for cell in results.cells),
+        "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),
         "cases_votes": facts.cases_votes,

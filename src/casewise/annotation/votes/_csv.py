@@ -104,10 +104,11 @@ PERSON_FIGURES = (
     "leniency",
     "median_seconds",
     "flags",
+    "why_flagged",
 )
 """Columns that an export adds to ``people.csv``; they are passed over when it is read back."""
 
-VOTE_FIGURES = ("panel", "block", "flags")
+VOTE_FIGURES = ("panel", "block", "long", "flags")
 """The same of ``votes.csv``."""
 
 

@@ -88,7 +88,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
     with new_folder(out, force=choices.force) as new:
         names = names_of(VOTE_COLUMNS)
         place = names.index("arm")
-        columns = [*names[:place], "panel", "block", *names[place:-1], "flags", names[-1]]
+        columns = [*names[:place], "panel", "block", *names[place:-1], "long", "flags", names[-1]]
         if not choices.with_reasons:
             columns.remove("reason")
         _write(new / VOTES, to_csv(columns, votes))
@@ -119,12 +119,14 @@ def vote_rows(results: Results) -> list[dict[str, Any]]:
     """A row a vote, with what is known of the person."""
     flags = {one.rater: _flags(one) for one in (each.screen for each in results.people)}
     people = {one.rater: one for one in results.collected.people}
+    most = results.study.timing.most_seconds
     rows = []
     for vote in results.collected.votes:
         person = people[vote.rater]
         beside = {
             "panel": person.panel,
             "block": person.block,
+            "long": None if vote.seconds is None else vote.seconds > most,
             "flags": flags.get(vote.rater, ""),
         }
         rows.append(row_of(vote) | beside)
@@ -138,7 +140,9 @@ def person_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def _figures(one: PersonQuality) -> dict[str, Any]:
-    found = row_of(one.screen) | row_of(one) | {"flags": _flags(one.screen)}
+    why = "; ".join(flag.reason for flag in one.screen.flags)
+    found = row_of(one.screen) | row_of(one)
+    found |= {"flags": _flags(one.screen), "why_flagged": why}
     return {name: found[name] for name in PERSON_FIGURES}
 
 
@@ -160,6 +164,7 @@ def _write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -
         "block": polars.Int64,
         "seconds": polars.Float64,
         "confidence": polars.Int64,
+        "long": polars.Boolean,
         "counted": polars.Boolean,
     }
     data = {name: [_value(row[name]) for row in rows] for name in columns}
