@@ -46,7 +46,7 @@ def collected(study: Study) -> Collected:
     return simulate(study, World(), seed=1).collected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_what_is_written_is_read(study: Study, collected: Collected, data: st.DataObject) -> None:
     names = data.draw(
@@ -202,7 +202,7 @@ def test_what_does_not_fit_names_its_row(
     assert said in str(caught.value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000))
 def test_a_file_cut_anywhere_is_refused(study: Study, collected: Collected, at: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -73,6 +73,7 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
         "short": sum(not cell.quota_met for cell in results.cells),
+        "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),
         "cases_votes": facts.cases_votes,
@@ -90,7 +91,8 @@ def rules_in_words(rules: Screening) -> list[str]:
     """The rules that are on, a sentence each."""
     found = []
     if rules.attention_failed is not None:
-        found.append(f"Attention: more than {rules.attention_failed} attention checks failed.")
+        checks = "check" if rules.attention_failed == 1 else "checks"
+        found.append(f"Attention: more than {rules.attention_failed} attention {checks} failed.")
     if rules.fast_share is not None:
         found.append(
             f"Fast: more than {rules.fast_share:.0%} of votes in less than "
@@ -178,6 +180,8 @@ def _arm(arm: Arm) -> str:
 
 
 def _range(one: Range) -> str:
+    if not math.isfinite(one.least):
+        return UNDEFINED
     least, most = f"{one.least:g}", f"{one.most:g}"
     return least if least == most else f"{least} to {most}"
 

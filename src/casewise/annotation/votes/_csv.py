@@ -6,7 +6,6 @@ votes alone is read too. ``docs/annotation-votes.md`` lists the columns.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from casewise.annotation.votes._csv_table import (
     read_table,
     read_text_cell,
     read_time,
+    row_of,
     to_csv,
 )
 from casewise.annotation.votes._fits import Places, check_fits
@@ -104,10 +104,11 @@ PERSON_FIGURES = (
     "leniency",
     "median_seconds",
     "flags",
+    "why_flagged",
 )
 """Columns that an export adds to ``people.csv``; they are passed over when it is read back."""
 
-VOTE_FIGURES = ("panel", "block", "flags")
+VOTE_FIGURES = ("panel", "block", "long", "flags")
 """The same of ``votes.csv``."""
 
 
@@ -132,9 +133,9 @@ def write_collected(folder: Path, collected: Collected, *, force: bool = False) 
 def collected_files(collected: Collected) -> dict[str, str]:
     """The files of such a folder, by name."""
     return {
-        PEOPLE: to_csv(names_of(PERSON_COLUMNS), map(asdict, collected.people)),
-        VOTES: to_csv(names_of(VOTE_COLUMNS), map(asdict, collected.votes)),
-        CHECKS: to_csv(names_of(CHECK_COLUMNS), map(asdict, collected.checks)),
+        PEOPLE: to_csv(names_of(PERSON_COLUMNS), map(row_of, collected.people)),
+        VOTES: to_csv(names_of(VOTE_COLUMNS), map(row_of, collected.votes)),
+        CHECKS: to_csv(names_of(CHECK_COLUMNS), map(row_of, collected.checks)),
     }
 
 

@@ -7,14 +7,17 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from casewise.cases import read_text
 from casewise.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 """How a text begins that a spreadsheet would run, after apostrophes that guard it."""
@@ -142,6 +145,11 @@ def to_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     for row in rows:
         writer.writerow([to_cell(row.get(name)) for name in names])
     return out.getvalue()
+
+
+def row_of(record: "DataclassInstance") -> dict[str, Any]:
+    """The fields of a record as they are: ``asdict`` copies each, which takes ten times as long."""
+    return {one.name: getattr(record, one.name) for one in fields(record)}
 
 
 def to_cell(value: object) -> str:

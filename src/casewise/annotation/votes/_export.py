@@ -1,7 +1,7 @@
 """The folder that a study ends in: votes, people, cases, a card and a summary."""
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -19,7 +19,7 @@ from casewise.annotation.votes._csv import (
     VOTES,
     names_of,
 )
-from casewise.annotation.votes._csv_table import to_csv, to_utc
+from casewise.annotation.votes._csv_table import row_of, to_csv, to_utc
 from casewise.annotation.votes._folder import check_free, new_folder
 from casewise.annotation.votes._quality import PersonQuality
 from casewise.annotation.votes._record import as_results_record, plain
@@ -84,11 +84,11 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
     )
     left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
     cases = voted_cases(results.study, results.collected, left_out)
-    votes = vote_rows(results, choices)
+    votes = vote_rows(results)
     with new_folder(out, force=choices.force) as new:
         names = names_of(VOTE_COLUMNS)
         place = names.index("arm")
-        columns = [*names[:place], "panel", "block", *names[place:-1], "flags", names[-1]]
+        columns = [*names[:place], "panel", "block", *names[place:-1], "long", "flags", names[-1]]
         if not choices.with_reasons:
             columns.remove("reason")
         _write(new / VOTES, to_csv(columns, votes))
@@ -98,7 +98,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         if not choices.with_demographics:
             people.remove("demographics")
         _write(new / PEOPLE, to_csv(people, person_rows(results)))
-        checks = map(asdict, results.collected.checks)
+        checks = map(row_of, results.collected.checks)
         _write(new / CHECKS, to_csv(names_of(CHECK_COLUMNS), checks))
         write_cases(cases, new / "cases.jsonl")
         _write(new / "data-card.md", data_card(results, facts))
@@ -115,31 +115,34 @@ def summary_json(results: Results, facts: CardFacts) -> str:
     return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def vote_rows(results: Results, choices: ExportChoices) -> list[dict[str, Any]]:
+def vote_rows(results: Results) -> list[dict[str, Any]]:
     """A row a vote, with what is known of the person."""
     flags = {one.rater: _flags(one) for one in (each.screen for each in results.people)}
     people = {one.rater: one for one in results.collected.people}
+    most = results.study.timing.most_seconds
     rows = []
     for vote in results.collected.votes:
-        kept = vote if choices.with_reasons else replace(vote, reason=None)
         person = people[vote.rater]
         beside = {
             "panel": person.panel,
             "block": person.block,
+            "long": None if vote.seconds is None else vote.seconds > most,
             "flags": flags.get(vote.rater, ""),
         }
-        rows.append(asdict(kept) | beside)
+        rows.append(row_of(vote) | beside)
     return rows
 
 
 def person_rows(results: Results) -> list[dict[str, Any]]:
     """A row a person; those without counted votes have no figures."""
     figures = {one.screen.rater: _figures(one) for one in results.people}
-    return [asdict(one) | figures.get(one.rater, {}) for one in results.collected.people]
+    return [row_of(one) | figures.get(one.rater, {}) for one in results.collected.people]
 
 
 def _figures(one: PersonQuality) -> dict[str, Any]:
-    found = asdict(one.screen) | asdict(one) | {"flags": _flags(one.screen)}
+    why = "; ".join(flag.reason for flag in one.screen.flags)
+    found = row_of(one.screen) | row_of(one)
+    found |= {"flags": _flags(one.screen), "why_flagged": why}
     return {name: found[name] for name in PERSON_FIGURES}
 
 
@@ -161,6 +164,7 @@ def _write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -
         "block": polars.Int64,
         "seconds": polars.Float64,
         "confidence": polars.Int64,
+        "long": polars.Boolean,
         "counted": polars.Boolean,
     }
     data = {name: [_value(row[name]) for row in rows] for name in columns}

@@ -50,9 +50,9 @@ def person_quality(
             sensitivity=float(classes.sensitivity[number]),
             specificity=float(classes.specificity[number]),
             leniency=float(leniency[number]),
-            median_seconds=_median(table.seconds[table.rater == number]),
+            median_seconds=_median(table.seconds[mine]),
         )
-        for number, one in enumerate(screened.people)
+        for number, (one, mine) in enumerate(zip(screened.people, table.of_raters(), strict=True))
     )
 
 

@@ -22,6 +22,7 @@ from casewise.statistics import (
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 
 ONE_ANSWER_VOTES = 20
 """Below so many votes, one answer to all of them says nothing of the person."""
@@ -109,15 +110,19 @@ def screen(study: Study, collected: Collected) -> Screened:
     rules = study.screening
     checks = Counter(one.rater for one in collected.checks)
     failed = Counter(one.rater for one in collected.checks if not one.passed)
+    mine = table.of_raters()
     alone = [
-        _alone(table, number, rules, checks[name], failed[name])
-        for number, name in enumerate(table.raters)
+        _alone(table, name, places, rules, (checks[name], failed[name]))
+        for name, places in zip(table.raters, mine, strict=True)
     ]
     trusted = np.array([not one.flags for one in alone], bool)
     people = alone
     for _ in range(ROUNDS):
         others = Others(table, trusted)
-        people = [_beside_others(one, table, others, n, rules) for n, one in enumerate(alone)]
+        people = [
+            _beside_others(one, table, others, places, rules)
+            for one, places in zip(alone, mine, strict=True)
+        ]
         people = _adjusted(people, rules)
         left = np.array([not one.flags for one in people], bool) & trusted
         if (left == trusted).all():
@@ -158,23 +163,23 @@ def _expected(table: VoteTable, kept: VoteTable, others: Others) -> FloatArray:
 
 
 def _alone(
-    table: VoteTable, number: int, rules: Screening, checks: int, failed: int
+    table: VoteTable, rater: str, mine: IntArray, rules: Screening, checks: tuple[int, int]
 ) -> PersonScreen:
-    """What a person shows without anybody to compare with."""
-    mine = table.rater == number
+    """What a person shows without anybody to compare with; checks are answered and failed ones."""
+    answered, failed = checks
     said, seconds = table.safe[mine], table.seconds[mine]
     timed = seconds[np.isfinite(seconds)]
     fast = float((timed < rules.fast_seconds).mean()) if len(timed) else math.nan
     flags = []
     if rules.attention_failed is not None and failed > rules.attention_failed:
-        flags.append(Flag(Rule.ATTENTION, f"failed {failed} of {checks} attention checks"))
+        flags.append(Flag(Rule.ATTENTION, f"failed {failed} of {answered} attention checks"))
     if rules.fast_share is not None and fast > rules.fast_share:
         reason = f"{fast:.0%} of votes in less than {rules.fast_seconds:g} s"
         flags.append(Flag(Rule.FAST, reason))
     return PersonScreen(
-        rater=table.raters[number],
+        rater=rater,
         votes=len(said),
-        checks=checks,
+        checks=answered,
         checks_failed=failed,
         fast_share=fast,
         one_answer_share=float(max(said.mean(), 1 - said.mean())),
@@ -183,10 +188,9 @@ def _alone(
 
 
 def _beside_others(
-    one: PersonScreen, table: VoteTable, others: Others, number: int, rules: Screening
+    one: PersonScreen, table: VoteTable, others: Others, mine: IntArray, rules: Screening
 ) -> PersonScreen:
     """The figures of agreement, and the flag of one answer to nearly everything."""
-    mine = np.flatnonzero(table.rater == number)
     flags = [*one.flags, *_one_answer(one, table.safe[mine], others.expected[mine], rules)]
     held = mine[others.votes[mine] >= LEAST_OTHERS]
     if not len(held):

@@ -12,7 +12,7 @@ from casewise.annotation.votes._table import VoteTable
 from casewise.statistics import TwoWay, agreement
 
 EVERYBODY = "everybody"
-NOBODY_FLAGGED = "without any flagged"
+NOBODY_FLAGGED = "without flagged"
 
 
 @dataclass(frozen=True, slots=True)

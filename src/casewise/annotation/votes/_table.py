@@ -58,6 +58,12 @@ class VoteTable:
         """Safe votes on each cell. Shape ``(cells,)``."""
         return np.bincount(self.cell, self.safe, minlength=len(self.cells)).astype(np.float64)
 
+    def of_raters(self) -> list[IntArray]:
+        """The places of each rater's votes, in the order of ``raters``."""
+        order = np.argsort(self.rater, kind="stable")
+        ends = np.cumsum(np.bincount(self.rater, minlength=len(self.raters)))
+        return list(np.split(order, ends[:-1]))[: len(self.raters)]
+
     @property
     def by_query(self) -> Clusters:
         """The votes of one query hang together."""
