@@ -98,6 +98,12 @@ def templates(package: str) -> Environment:
 
 
 @cache
+def template_names(package: str) -> tuple[str, ...]:
+    """The templates of a package."""
+    return tuple(one.name for one in (files(package) / "templates").iterdir())
+
+
+@cache
 def static_files(package: str) -> dict[str, bytes]:
     """The static files of a package by name."""
     return {

@@ -38,7 +38,7 @@ def serve(
     ] = False,
     rate: Annotated[
         str, typer.Option(help="Requests that one address may make; none: any number.")
-    ] = "100/second",
+    ] = "300/second",
     log: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),

@@ -2,35 +2,28 @@
 
 import secrets
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
-from typing import Any
 from urllib.parse import parse_qs
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
+from casewise.annotation._web import (
+    App,
+    Message,
+    Receive,
+    Send,
+    answer,
+    cookie_of,
+    read_headers,
+    same,
+    security_headers,
+    with_headers,
+)
 
 MOST_BYTES = 8_000_000
 """Of a request's body."""
 
 TOKEN_HEADER = "x-casewise-token"
 
-_HEADERS = (
-    (
-        "content-security-policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
-    ("cache-control", "no-store"),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("x-frame-options", "DENY"),
-)
+_HEADERS = security_headers(forms="'none'", referrer="no-referrer")
 
 
 def _random() -> str:
@@ -84,16 +77,13 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                extra = [(name.encode(), value.encode()) for name, value in _HEADERS]
-                message["headers"] = [*message.get("headers", ()), *extra]
+                with_headers(message, _HEADERS)
             await send(message)
 
-        headers = {
-            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-        }
-        answer = self._check(scope, headers)
-        if answer is not None:
-            await _answer(guarded, *answer)
+        headers = read_headers(scope)
+        refusal = self._check(scope, headers)
+        if refusal is not None:
+            await answer(guarded, *refusal)
             return
         try:
             await self._app(scope, receive, guarded)
@@ -101,7 +91,7 @@ class Guard:
             # Its text may hold a query, and so may a traceback's.
             print(f"casewise: {type(error).__name__} in {scope['method']}", file=sys.stderr)
             if not started:
-                await _answer(guarded, 500, b'{"message": "something broke; nothing was saved"}')
+                await answer(guarded, 500, b'{"message": "something broke; nothing was saved"}')
 
     def _check(
         self, scope: Message, headers: dict[str, str]
@@ -113,10 +103,10 @@ class Guard:
         if scope["method"] in ("GET", "HEAD") and scope["path"].startswith("/static/"):
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and given and _same(given, keys.entry):
+        if scope["path"] == "/" and given and same(given, keys.entry):
             cookie = f"{keys.cookie}={keys.session}; HttpOnly; SameSite=Strict; Path=/"
             return 303, b"", {"location": "/", "set-cookie": cookie}
-        if not _same(_cookie(headers.get("cookie", ""), keys.cookie), keys.session):
+        if not same(cookie_of(headers.get("cookie", ""), keys.cookie), keys.session):
             return 403, self._refused, {"content-type": "text/html; charset=utf-8"}
         if scope["method"] not in ("GET", "HEAD"):
             return self._check_change(headers)
@@ -128,7 +118,7 @@ class Guard:
         own = (
             headers.get("origin") in origins
             and headers.get("sec-fetch-site", "same-origin") == "same-origin"
-            and _same(headers.get(TOKEN_HEADER, ""), self._keys.page)
+            and same(headers.get(TOKEN_HEADER, ""), self._keys.page)
         )
         if not own:
             return 403, b'{"message": "this did not come from the page"}'
@@ -140,25 +130,3 @@ class Guard:
         if int(length) > MOST_BYTES:
             return 413, b'{"message": "too long"}'
         return None
-
-
-def _same(given: str, kept: str) -> bool:
-    return secrets.compare_digest(given.encode(), kept.encode())
-
-
-def _cookie(header: str, name: str) -> str:
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return found.value if found else ""
-
-
-async def _answer(
-    send: Send, status: int, body: bytes, headers: dict[str, str] | None = None
-) -> None:
-    default = "application/json" if body.startswith(b"{") else "text/plain"
-    pairs = {"content-type": default, "content-length": str(len(body)), **(headers or {})}
-    lines = [(name.encode(), value.encode()) for name, value in pairs.items()]
-    await send({"type": "http.response.start", "status": status, "headers": lines})
-    await send({"type": "http.response.body", "body": body})

@@ -1,17 +1,15 @@
 """The addresses of the page."""
 
 from collections.abc import Awaitable, Callable
-from functools import cache
-from importlib.resources import files
 from pathlib import PurePath
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from casewise import __version__
+from casewise.annotation._web import TYPES, static_files, templates
 from casewise.annotation.app_revision._guard import Guard, Keys
 from casewise.annotation.app_revision._records import (
     SentDecision,
@@ -40,7 +38,6 @@ _STATUS = {
     UnwrittenError: 507,
 }
 _OUTSIDE = 412
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 Version = Annotated[str, Header(alias="If-Match")]
 
@@ -82,10 +79,10 @@ def _add_pages(app: FastAPI, shared: dict[str, str]) -> None:
     @app.get("/static/{asset}")
     def static(asset: str) -> Response:
         """The style, the scripts, the icon."""
-        known = _static()
+        known = static_files(__package__ or "")
         if asset not in known:
             return Response(status_code=404)
-        return Response(known[asset], media_type=_TYPES[PurePath(asset).suffix])
+        return Response(known[asset], media_type=TYPES[PurePath(asset).suffix])
 
 
 def _shows(template: str, shared: dict[str, str]) -> Callable[[], HTMLResponse]:
@@ -175,29 +172,5 @@ async def _malformed(_: Request, error: Exception) -> Response:
     return JSONResponse({"message": f"not as expected: {', '.join(places)}"}, 400)
 
 
-@cache
-def _environment() -> Environment:
-    def load(name: str) -> str:
-        return (files(__package__ or "") / "templates" / name).read_text("utf-8")
-
-    return Environment(
-        loader=FunctionLoader(load),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def _page(template: str, shared: dict[str, str]) -> str:
-    return _environment().get_template(template).render(shared)
-
-
-@cache
-def _static() -> dict[str, bytes]:
-    folder = files(__package__ or "") / "static"
-    return {
-        one.name: one.read_bytes()
-        for one in folder.iterdir()
-        if PurePath(one.name).suffix in _TYPES
-    }
+    return templates(__package__ or "").get_template(template).render(shared)

@@ -57,7 +57,7 @@ def _parsed(rate: str) -> list[RateLimitItem]:
     try:
         return parse_many(rate)
     except ValueError:
-        raise UsageError(f"--rate: {rate!r} is not a rate, such as 100/second") from None
+        raise UsageError(f"--rate: {rate!r} is not a rate, such as 300/second") from None
 
 
 class Guard:
@@ -79,6 +79,7 @@ class Guard:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
+            await self._app(scope, receive, send)
             return
         began = time.perf_counter()
         status = 0

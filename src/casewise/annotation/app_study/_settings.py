@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-DEFAULT_RATE = "100/second"
+DEFAULT_RATE = "300/second"
 
 MOST_BYTES = 64 * 1024
 """Of a request's body."""

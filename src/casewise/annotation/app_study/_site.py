@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from casewise import __version__
-from casewise.annotation._web import templates
+from casewise.annotation._web import template_names, templates
 from casewise.annotation.app_study._sessions import Sessions
 from casewise.annotation.app_study._settings import Settings
 from casewise.annotation.app_study._shown import Shown, shown, shown_case
@@ -40,6 +40,9 @@ class Site:
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
         self.examples = [shown(one.query, one.context) for one in self.study.tutorial]
+        # Compiled before the first person comes.
+        for name in template_names(__package__ or ""):
+            self._templates.get_template(name)
         self.content = lru_cache(maxsize=8192)(self._content)
 
     def _content(self, page: Page) -> Shown:
