@@ -3,6 +3,7 @@
 #   make demo    set up, and let the embedded model judge the starter cases
 #   make test    set up, check style and types, run every test
 #   make check   style and types only
+#   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report and the page of revisions for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check figures images lock clean
+.PHONY: demo test check rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -26,6 +27,9 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+rehearse: $(READY)
+	$(BIN)/python benchmarks/rehearse.py
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

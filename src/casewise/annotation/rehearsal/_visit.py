@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -55,6 +55,8 @@ class Scene:
     """Seconds for which a request is sent again while the server is away."""
     think: tuple[float, float] | None = None
     """Least and most seconds a page, in place of each person's own."""
+    calm: Callable[[], bool] = lambda: True
+    """Whether nothing is wrong at the moment: waits of other moments are not counted."""
 
 
 class _LostError(Exception):
@@ -252,7 +254,7 @@ class Visit:
     ) -> httpx.Response:
         """One request, sent again while the server is away: every one may come twice."""
         until = time.monotonic() + self.scene.patience
-        calm = True
+        calm = self.scene.calm()
         while True:
             try:
                 response = await self._client.request(method, path, data=fields)
@@ -270,7 +272,7 @@ class Visit:
             await asyncio.sleep(0.25)
         if response.status_code >= 500:
             raise _LostError(f"{response.status_code} at {response.url.path}")
-        if calm:
+        if calm and self.scene.calm():
             for one in (*response.history, response):
                 self.log.waits.append(one.elapsed.total_seconds())
         return response

@@ -1,0 +1,144 @@
+"""Rehearse a whole study on SQLite and on PostgreSQL, through storms: ``make rehearse``.
+
+    python benchmarks/rehearse.py              # 100 queries x 3 arms x 21 votes, 50 people at once
+    python benchmarks/rehearse.py --database sqlite --speed 4
+
+Simulated people take 1 to 3 seconds a page. Amid them the server is killed (``kill -9``) twice, and
+the database is locked (SQLite) or gone (PostgreSQL) for 5 s. Ends with 1 if a vote is lost, doubled
+or invented, anybody saw two arms of a query, or a cell lacks votes. Prints how long pages took
+outside the storms beside the bounds (median 50 ms, 99 % within 250 ms), and writes JSON on request.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from casewise.annotation.rehearsal import Mishaps
+from casewise.annotation.study import Asker, StudyPlan, Timing, plan_study, write_study
+from casewise.cases import Case, Context, load_cases, write_cases
+
+ROOT = Path(__file__).resolve().parents[1]
+CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.postgres import Postgres  # noqa: E402
+from support.storms import StudyServer, gone, killed, locked, rehearse, running  # noqa: E402
+
+QUERIES, VOTES, TASKS = 100, 21, 30
+MEDIAN_MS, P99_MS = 50, 250
+
+
+def make_cases(queries: int) -> list[Case]:
+    """The cases of so many published queries; where these are absent, invented ones."""
+    if (CASEBENCH / "CASEBench_data.json").is_file():
+        cases = load_cases(CASEBENCH / "CASEBench_data.json").cases
+        chosen = list(dict.fromkeys(case.query_id for case in cases))[:: 450 // queries][:queries]
+        return [case for case in cases if case.query_id in chosen]
+    print(f"CASE-Bench's data is not at {CASEBENCH}: invented cases", file=sys.stderr)
+    return [
+        Case(
+            query=f"How do people store {number} boxes of apples?",
+            context=Context({"recipient": {"type": f"{who} who asks " + "at length " * 100}}),
+            intended=side,
+        )
+        for number in range(queries)
+        for side, who in (("safe", "a grocer"), ("unsafe", "a stranger"))
+    ]
+
+
+def make_study(folder: Path) -> Path:
+    """Plan the study: so many queries in three arms."""
+    write_cases(make_cases(QUERIES), folder / "cases.jsonl")
+    path = folder / "study.yaml"
+    plan = StudyPlan(
+        "A rehearsal", votes=VOTES, tasks=TASKS, asker=Asker("casewise", "us@example.org", "none")
+    )
+    study = plan_study(load_cases(folder / "cases.jsonl"), folder / "cases.jsonl", path, plan)
+    # Who leaves is replaced after a minute, not after half an hour.
+    timing = Timing(least_seconds=0.5, lease_minutes=1)
+    write_study(study.model_copy(update={"timing": timing}), path)
+    return path
+
+
+@contextlib.contextmanager
+def database(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """An empty database, and what holds or stops it for 5 s."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder / 'votes.db'}", locked(folder / "votes.db", 5)
+        return
+    with Postgres() as cluster:
+        yield cluster.database(), gone(cluster, 5)
+
+
+def run(kind: str, speed: float, at_once: int) -> dict[str, object]:
+    """One rehearsal; returns its figures."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        study = make_study(folder)
+        with (
+            database(kind, folder) as (address, trouble),
+            running(StudyServer(study, address, speed)) as server,
+        ):
+            storms = [(0.3, killed(server)), (0.5, trouble), (0.7, killed(server))]
+            found = rehearse(
+                study,
+                address,
+                server,
+                storms,
+                at_once=at_once,
+                speed=speed,
+                seed=1,
+                think=(1, 3),
+                mishaps=Mishaps(),
+            )
+    held = found.integrity
+    return {
+        "database": kind,
+        "speed": speed,
+        "at_once": at_once,
+        "votes": held.full * VOTES,
+        "cells": held.cells,
+        "full": held.full,
+        "two_arms": held.two_arms,
+        "lost": held.lost,
+        "doubled": held.doubled,
+        "invented": held.foreign,
+        "oddities": list(held.oddities),
+        "sound": held.sound,
+        "outcomes": {str(name): count for name, count in sorted(found.outcomes.items())},
+        "requests": len(found.waits),
+        "sent_again": found.retries,
+        "median_ms": round(1000 * found.wait(50), 1),
+        "p99_ms": round(1000 * found.wait(99), 1),
+        "seconds": round(found.seconds, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
+    parser.add_argument("--speed", type=float, default=1, help="time runs so much faster")
+    parser.add_argument("--at-once", type=int, default=50)
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    given = parser.parse_args()
+    kinds = ("sqlite", "postgresql") if given.database == "both" else (given.database,)
+    found = []
+    for kind in kinds:
+        figures = run(kind, given.speed, given.at_once)
+        found.append(figures)
+        for name, value in figures.items():
+            bound = {"median_ms": MEDIAN_MS, "p99_ms": P99_MS}.get(name)
+            print(f"{name:>12}  {value}" + (f"  (bound {bound})" if bound else ""), flush=True)
+        print(flush=True)
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=2) + "\n", "utf-8")
+    sys.exit(not all(one["sound"] for one in found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Simulated people judge over HTTP while the server is killed and its database is away.
+
+The whole study of 6,300 votes is rehearsed by ``make rehearse``.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.postgres import Postgres
+from support.rehearsed import latin_blocks, write_study
+from support.storms import StudyServer, gone, killed, locked, rehearse, running
+
+from casewise.annotation.rehearsal import Mishaps, Outcome, Rehearsal
+from casewise.annotation.study import Timing
+
+SPEED = 20
+MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Postgres]:
+    with Postgres() as running_cluster:
+        yield running_cluster
+
+
+def study_of(folder: Path) -> Path:
+    # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
+    write_study(
+        folder,
+        queries=8,
+        votes=8,
+        blocks=latin_blocks(8, 8),
+        timing=Timing(least_seconds=0.5, lease_minutes=1),
+    )
+    return folder / "study.yaml"
+
+
+def check(found: Rehearsal) -> None:
+    held = found.integrity
+    assert held.oddities == ()
+    assert (held.two_arms, held.lost, held.doubled, held.foreign) == (0, 0, 0, 0)
+    assert (held.full, held.cells) == (24, 24)
+    assert found.outcomes[Outcome.COMPLETED] == 24
+    assert found.outcomes[Outcome.FAILED] == 0
+    # Some left or withdrew, and were replaced.
+    assert found.outcomes[Outcome.LEFT] + found.outcomes[Outcome.WITHDRAWN] > 0
+    assert found.retries > 0, "the storms were not felt"
+
+
+def weather(study: Path, database: str, what: Callable[[], None]) -> Rehearsal:
+    with running(StudyServer(study, database, SPEED)) as server:
+        return rehearse(
+            study,
+            database,
+            server,
+            [(0.1, killed(server)), (0.4, what)],
+            at_once=8,
+            speed=SPEED,
+            seed=4,
+            think=(1, 3),
+            mishaps=MISHAPS,
+        )
+
+
+def test_sqlite_killed_and_locked(tmp_path: Path) -> None:
+    path = tmp_path / "votes.db"
+    check(weather(study_of(tmp_path), f"sqlite:///{path}", locked(path, 5)))
+
+
+def test_postgresql_killed_and_gone(tmp_path: Path, cluster: Postgres) -> None:
+    check(weather(study_of(tmp_path), cluster.database(), gone(cluster, 5)))
