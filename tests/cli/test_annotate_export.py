@@ -91,7 +91,7 @@ def test_mistakes(cli: Cli, tmp_path: Path, collected: Collected) -> None:
         ([*base, "odd.csv", "--votes", "plain", "--force"], "is no folder"),
         ([*base, "plain", "--votes", "plain", "--force"], "would overwrite the votes"),
         ([*base, "plain", "--votes", "odd.csv", "--force"], "is no export"),
-        ([*base, "out", "--votes", "odd.csv"], "field 'a': unknown column"),
+        ([*base, "out", "--votes", "odd.csv"], "no table of this kind"),
         ([*base, "out", "--votes", "head.csv"], "no vote that counts"),
         ([*base, "out", "--votes", "nowhere"], "no such file"),
         (["annotate", "export", "none.yaml", "--out", "out", "--votes", "plain"], "no such study"),

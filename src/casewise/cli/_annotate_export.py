@@ -20,8 +20,6 @@ from casewise.cli._annotate_export_tables import results_renderable
 from casewise.cli._console import note, out, working, write_out
 from casewise.errors import UsageError
 
-_EXTRA = {"alembic", "itsdangerous", "pg8000", "sqlalchemy"}
-
 
 class Format(StrEnum):
     """How the summary is printed."""
@@ -122,11 +120,9 @@ def _served(study: Study, file: Path, database: str | None) -> Collected:
         # Only those who serve studies have the extra that it needs.
         store = import_module("casewise.annotation.store")
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in _EXTRA:
-            raise UsageError(
-                f"--database needs {error.name}: pip install 'casewise[annotate]'"
-            ) from None
-        raise
+        raise UsageError(
+            f"the database needs {error.name}: pip install 'casewise[annotate]', or give --votes"
+        ) from None
     with store.open_store(study, database) as opened:
         collected: Collected = opened.collected()
     return collected
