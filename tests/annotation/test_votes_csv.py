@@ -221,7 +221,8 @@ def test_a_file_cut_anywhere_is_refused(study: Study, collected: Collected, at: 
     ("text", "said"),
     [
         ("", "the file is empty"),
-        ("PK\x03\x04", "unknown column"),
+        ("PK\x03\x04", "no table of this kind (expected columns among rater, "),
+        ('{"query": "a secret"}\n', "no table of this kind"),
         ("rater,verdict\na,safe\n", "field 'case_id': a column is missing"),
         ("rater,case_id,verdict,mood\n", "field 'mood': unknown column"),
         ("rater,case_id,verdict,rater\n", "field 'rater': the column stands twice"),
@@ -240,6 +241,7 @@ def test_foreign_files(study: Study, tmp_path: Path, text: str, said: str) -> No
     with pytest.raises(InputError) as caught:
         read_collected(path, study)
     assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_a_missing_file(study: Study, tmp_path: Path) -> None:

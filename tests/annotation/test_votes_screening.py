@@ -98,6 +98,37 @@ def test_the_honest_are_safe_in_other_worlds(study: Study, world: World) -> None
     assert np.mean(honest) < 0.05
 
 
+def test_p_of_the_honest_is_no_smaller_than_it_says(study: Study) -> None:
+    p = np.array(
+        [
+            one.agreement_p
+            for seed in range(30, 36)
+            for one in screen(study, simulate(study, World(careless=0), seed).collected).people
+        ]
+    )
+    assert len(p) == 504
+    for level, most in ((0.05, 0.07), (0.2, 0.24), (0.5, 0.56)):
+        assert (p <= level).mean() <= most
+    assert (p <= 0.5).mean() > 0.3
+
+
+def test_few_others_are_not_taken_for_certain(tmp_path: Path) -> None:
+    """Two others who agree on every case leave odds of 5 to 1: (2 + .5) to .5, no more."""
+    study = a_study(tmp_path, queries=6, votes=3, size=6, checks=0)
+    one = simulate(study, World(careless=0), seed=1)
+    first = one.collected.people[0].rater
+    votes = []
+    for vote in one.collected.votes:
+        side = "safe" if study.places[vote.case_id] % 4 < 2 else "unsafe"
+        other = "unsafe" if side == "safe" else "safe"
+        votes.append(replace(vote, verdict=other if vote.rater == first else side))  # type: ignore[arg-type]
+    person = screen(study, replace(one.collected, votes=tuple(votes))).people[0]
+    assert person.agreement == 0
+    # Three of six safe, all of them the wrong ones. Of the ways to say safe three times, those with
+    # j right on either side number C(3, j)^2, at odds of 25^j: 1 in 1 + 225 + 5625 + 15625.
+    assert person.agreement_p == pytest.approx(1 / 21476, rel=0.01)
+
+
 def changed(one: Simulated, raters: frozenset[str], answer: str) -> Collected:
     """Some honest people turned: into saying the opposite, or one thing alone."""
 

@@ -89,7 +89,9 @@ def test_mistakes(cli: Cli, tmp_path: Path, collected: Collected) -> None:
         ([*base, "out", "--votes", "plain", "--database", "sqlite:///x.db"], "give one of them"),
         ([*base, "mine", "--votes", "plain", "--force"], "notes.txt"),
         ([*base, "odd.csv", "--votes", "plain", "--force"], "is no folder"),
-        ([*base, "out", "--votes", "odd.csv"], "field 'a': unknown column"),
+        ([*base, "plain", "--votes", "plain", "--force"], "would overwrite the votes"),
+        ([*base, "plain", "--votes", "odd.csv", "--force"], "is no export"),
+        ([*base, "out", "--votes", "odd.csv"], "no table of this kind"),
         ([*base, "out", "--votes", "head.csv"], "no vote that counts"),
         ([*base, "out", "--votes", "nowhere"], "no such file"),
         (["annotate", "export", "none.yaml", "--out", "out", "--votes", "plain"], "no such study"),
@@ -100,6 +102,7 @@ def test_mistakes(cli: Cli, tmp_path: Path, collected: Collected) -> None:
         assert "Traceback" not in done.stderr
         assert not (tmp_path / "out").exists()
     assert (tmp_path / "mine/notes.txt").read_text() == "keep"
+    assert len(list((tmp_path / "plain").iterdir())) == 3
 
 
 def test_help(cli: Cli) -> None:

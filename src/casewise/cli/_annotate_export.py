@@ -82,6 +82,8 @@ def export(
     """
     if database is not None and votes is not None:
         raise UsageError("--database and --votes: give one of them")
+    if votes is not None and to.exists() and votes.exists() and to.samefile(votes):
+        raise UsageError(f"{to}: would overwrite the votes; give another --out")
     study = load_study(file)
     choices = ExportChoices(
         with_reasons=with_reasons,

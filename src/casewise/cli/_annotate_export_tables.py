@@ -24,6 +24,7 @@ def results_renderable(results: Results) -> RenderableType:
         _arms(results),
         _contrasts(results),
         _sensitivity(results),
+        Text("flips: queries whose majorities differ; cells whose majority turns"),
         *(Text(line) for line in _remarks(results)),
     )
 
@@ -89,7 +90,7 @@ def _sensitivity(results: Results) -> Table:
     if first is not None:
         heads.append(f"{_name(first.first)} less\n{_name(first.second)}")
     title = "Mean share safe without those whom screening flags"
-    table = _table(title, [*heads, "alpha", "majorities\nflipped"])
+    table = _table(title, [*heads, "alpha", "flips"])
     for row in results.sensitivity:
         cells = [row.name, str(row.people)]
         cells += [_number(row.share_safe[arm].value) for arm in arms]

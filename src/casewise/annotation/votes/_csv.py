@@ -25,7 +25,7 @@ from casewise.annotation.votes._csv_table import (
     to_csv,
 )
 from casewise.annotation.votes._fits import Places, check_fits
-from casewise.annotation.votes._folder import new_folder
+from casewise.annotation.votes._folder import PLAIN, new_folder
 from casewise.annotation.votes._records import (
     CheckRecord,
     Collected,
@@ -125,7 +125,7 @@ def write_collected(folder: Path, collected: Collected, *, force: bool = False) 
     Raises:
         UsageError: Something stands at the place of the folder.
     """
-    with new_folder(folder, force=force) as new:
+    with new_folder(folder, PLAIN, force=force) as new:
         for name, text in collected_files(collected).items():
             (new / name).write_bytes(text.encode())
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from casewise.cases import read_text
-from casewise.errors import InputError
+from casewise.errors import SHORT, InputError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -79,13 +79,18 @@ def read_table(path: Path, columns: Sequence[Column], passed_over: Iterable[str]
 def _check_header(
     header: Sequence[str], known: Mapping[str, Column], ignored: frozenset[str], path: Path
 ) -> None:
+    if not known.keys() & set(header):
+        # Its first line may be anything, a query among it: it is not shown.
+        raise InputError(
+            "no table of this kind", file=path, expected=f"columns among {', '.join(known)}"
+        )
     for name in header:
         if name not in known and name not in ignored:
             raise InputError(
                 "unknown column",
                 file=path,
                 record="line 1",
-                field=name,
+                field=name[:SHORT],
                 expected=f"columns among {', '.join(known)}",
             )
         if header.count(name) > 1:

@@ -20,7 +20,7 @@ from casewise.annotation.votes._csv import (
     names_of,
 )
 from casewise.annotation.votes._csv_table import row_of, to_csv, to_utc
-from casewise.annotation.votes._folder import check_free, new_folder
+from casewise.annotation.votes._folder import EXPORT, check_free, new_folder
 from casewise.annotation.votes._quality import PersonQuality
 from casewise.annotation.votes._record import as_results_record, plain
 from casewise.annotation.votes._results import Results
@@ -57,7 +57,7 @@ def check_export(out: Path, choices: ExportChoices) -> None:
     Raises:
         UsageError: Something stands at ``out`` that may not be replaced.
     """
-    check_free(out, force=choices.force)
+    check_free(out, EXPORT, force=choices.force)
 
 
 def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
@@ -85,7 +85,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
     left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
     cases = voted_cases(results.study, results.collected, left_out)
     votes = vote_rows(results)
-    with new_folder(out, force=choices.force) as new:
+    with new_folder(out, EXPORT, force=choices.force) as new:
         names = names_of(VOTE_COLUMNS)
         place = names.index("arm")
         columns = [*names[:place], "panel", "block", *names[place:-1], "long", "flags", names[-1]]

@@ -4,33 +4,40 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from casewise.errors import UsageError
 
-OWN = frozenset(
-    {
-        "cases.jsonl",
-        "checks.csv",
-        "data-card.md",
-        "people.csv",
-        "summary.json",
-        "votes.csv",
-        "votes.parquet",
-    }
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a folder of ours holds, so that nothing else is ever replaced."""
+
+    names: frozenset[str]
+    """The files that are written into it."""
+    mark: str
+    """The one without which a folder is not taken for one of this kind."""
+
+
+PLAIN = Kind(frozenset({"checks.csv", "people.csv", "votes.csv"}), "votes.csv")
+"""Plain CSV of what was collected."""
+
+EXPORT = Kind(
+    PLAIN.names | {"cases.jsonl", "data-card.md", "summary.json", "votes.parquet"}, "summary.json"
 )
-"""The files that are ever written into such a folder."""
+"""An export of a study."""
 
 
 @contextmanager
-def new_folder(out: Path, *, force: bool) -> Iterator[Path]:
+def new_folder(out: Path, kind: Kind, *, force: bool) -> Iterator[Path]:
     """A folder to write into, beside ``out``; at the end it takes that name.
 
     Raises:
         UsageError: Something stands there and ``force`` is not given, or it holds what was never
             written by this.
     """
-    check_free(out, force=force)
+    check_free(out, kind, force=force)
     out.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:
@@ -54,7 +61,7 @@ def _swap(new: Path, out: Path, old: Path) -> None:
         raise
 
 
-def check_free(out: Path, *, force: bool) -> None:
+def check_free(out: Path, kind: Kind, *, force: bool) -> None:
     """Refuse to write over anything but, with ``force``, an earlier edition.
 
     Raises:
@@ -65,7 +72,9 @@ def check_free(out: Path, *, force: bool) -> None:
     if not out.is_dir() or out.is_symlink():
         raise UsageError(f"{out} is no folder: give another place")
     found = {path.name for path in out.iterdir()}
-    if foreign := sorted(found - OWN):
+    if found and kind.mark not in found and not found - EXPORT.names:
+        raise UsageError(f"{out} holds files of such names, and is no export: give another place")
+    if foreign := sorted(found - kind.names):
         raise UsageError(
             f"{out} holds what no export wrote, such as {foreign[0]}: give another place"
         )

@@ -35,6 +35,10 @@ LEAST_OTHERS = 2
 """Votes of others on a case that agreement is measured against."""
 
 
+LEAST_ADDED = 1.0
+"""Votes that the beta distribution of cases adds to the others' at least: of few votes that happen
+to agree, it would be fitted to cases that leave no doubt."""
+
 ROUNDS = 5
 """How often, at most, agreement is measured anew without those whom it flagged."""
 
@@ -157,7 +161,8 @@ def _expected(table: VoteTable, kept: VoteTable, others: Others) -> FloatArray:
         for tally in tallies(safe[places], unsafe[places], None):
             fitted = fit_beta_binomial(tally)
             if math.isfinite(fitted.alpha):
-                alpha[places], beta[places] = fitted.alpha, fitted.beta
+                scale = max(1.0, LEAST_ADDED / (fitted.alpha + fitted.beta))
+                alpha[places], beta[places] = scale * fitted.alpha, scale * fitted.beta
     a, b = alpha[table.cell], beta[table.cell]
     return np.asarray(np.clip((others.safe + a) / (others.votes + a + b), 1e-9, 1 - 1e-9))
 
