@@ -48,6 +48,7 @@ def test_a_person_from_consent_to_code(open_store: Open, clock: Clock) -> None:
     assert (ada.status, ada.block, ada.position, ada.shown) == ("active", 0, 0, clock.now)
     pages = store.pages(0)
     check = next(page.position for page in pages if page.check)
+    step = None
     for position in range(4):
         clock.turn(seconds=1.5)
         early = store.answer("ada", position, "safe")
@@ -57,6 +58,7 @@ def test_a_person_from_consent_to_code(open_store: Open, clock: Clock) -> None:
         step = store.answer("ada", position, "unsafe", confidence=4, reason="because")
         assert step is not None
         assert step.taken is Taken.YES
+    assert step is not None
     assert step.person.status == step.person.outcome == "completed"
     found = store.collected()
     (person,) = found.people
