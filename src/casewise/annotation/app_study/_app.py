@@ -89,6 +89,10 @@ def _add_refusals(app: FastAPI, site: Site) -> None:
         assert isinstance(error, StarletteHTTPException)
         return site.show("missing.html", status=error.status_code)
 
+    def broken(_: Request, __: Exception) -> Response:
+        return site.show("broken.html", status=500)
+
+    app.add_exception_handler(Exception, broken)
     app.add_exception_handler(StoreUnavailableError, unavailable)
     app.add_exception_handler(RequestValidationError, malformed)
     app.add_exception_handler(StarletteHTTPException, refused)

@@ -37,6 +37,16 @@ _PASSING = {
 """States of PostgreSQL in which the same transaction may succeed a little later."""
 
 
+_PASSING_LITE = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+)
+"""The same of SQLite: a full disk can be mended while people wait."""
+
+
 class StoreUnavailableError(CasewiseError):
     """The database does not answer. What was answered before is kept."""
 
@@ -117,7 +127,7 @@ def _may_pass(error: Exception) -> bool:
     original = error.orig
     if isinstance(original, sqlite3.OperationalError):
         code = getattr(original, "sqlite_errorcode", 0) & 0xFF
-        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        return code in _PASSING_LITE
     state = _state(original)
     if state is None:
         # pg8000 has no state where no connection could be made.

@@ -87,7 +87,7 @@ def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, 
     """How many blocks there are, how many of each status are held, and how many past their time."""
     blocks = connection.execute(select(func.count()).select_from(block)).scalar_one()
     grouped = select(assignment.c.status, func.count()).group_by(assignment.c.status)
-    counts: dict[str, int] = dict(connection.execute(grouped).tuples().all())
+    counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(grouped)}
     past = (
         select(func.count())
         .select_from(assignment)

@@ -6,7 +6,7 @@ import hmac
 import json
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from casewise.errors import InputError, UsageError
@@ -22,8 +22,8 @@ LEAST_CHARACTERS = 16
 class Secrets:
     """Never in the database: who has that alone can't tell whose votes it holds."""
 
-    secret: str
-    admin: str
+    secret: str = field(repr=False)
+    admin: str = field(repr=False)
     """The administrator's token."""
 
     def derived(self, purpose: str) -> str:

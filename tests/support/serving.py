@@ -1,0 +1,120 @@
+"""A study's server in a thread, and people who come to it over HTTP."""
+
+import re
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+from support.studies import KEYS, Clock, opened
+
+from casewise.annotation.app_study import Settings, listen, make_server
+from casewise.annotation.store import Store
+
+
+class Serving:
+    """A server with a clock of its own. ``log`` is what it has logged."""
+
+    def __init__(
+        self,
+        path: Path,
+        address: str | None = None,
+        *,
+        clock: Clock | None = None,
+        patience: float = 20,
+        **settings: Any,
+    ) -> None:
+        study, cases = opened(path)
+        self.clock = clock or Clock()
+        address = address or f"sqlite:///{path.with_suffix('.db')}"
+        self.store = Store(study, cases, address, KEYS, clock=self.clock, patience=patience)
+        self._listening = listen("127.0.0.1", 0)
+        self.origin = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.lines: list[str] = []
+        given = {"origin": self.origin, "rate": None} | settings
+        self._server = make_server(self.store, cases, Settings(**given), self.lines.append)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._listening]}
+        )
+
+    @property
+    def log(self) -> str:
+        return "".join(self.lines)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._listening.close()
+        self.store.close()
+
+
+class Guest:
+    """A person with a browser without JavaScript: the last page is ``page``."""
+
+    def __init__(self, server: Serving, start: str = "/", **headers: str) -> None:
+        self.server = server
+        self.client = httpx.Client(base_url=server.origin, follow_redirects=True, headers=headers)
+        self.page = self.client.get(start)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+
+    @property
+    def at(self) -> str:
+        return self.page.url.path
+
+    @property
+    def form(self) -> str:
+        found = re.search('name="form" value="([^"]+)"', self.page.text)
+        assert found is not None, self.page.text
+        return found[1]
+
+    @property
+    def code(self) -> str:
+        found = re.search('id="code">([^<]+)<', self.page.text)
+        assert found is not None, self.page.text
+        return found[1]
+
+    @property
+    def own_address(self) -> str:
+        found = re.search('id="own-address" readonly value="([^"]+)"', self.page.text)
+        assert found is not None, self.page.text
+        return found[1]
+
+    def get(self, path: str) -> httpx.Response:
+        self.page = self.client.get(path)
+        return self.page
+
+    def send(self, path: str, **fields: str) -> httpx.Response:
+        self.page = self.client.post(path, data={"form": self.form, **fields})
+        return self.page
+
+    def agree(self) -> Self:
+        self.send("/consent", agree="yes", age="true", read="true")
+        return self
+
+    def check(self, answer: int = 1, attempt: int = 1) -> Self:
+        self.get("/check")
+        self.send("/check", attempt=str(attempt), **{"question-0": str(answer)})
+        return self
+
+    def begin(self) -> Self:
+        """As far as the first case."""
+        return self.agree().check()
+
+    def answer(self, verdict: str = "safe", seconds: float = 3, **fields: str) -> httpx.Response:
+        """Judge the page that is shown, after a while."""
+        self.server.clock.turn(seconds=seconds)
+        return self.send(self.at, verdict=verdict, **fields)
+
+    def finish(self) -> Self:
+        while self.at.startswith("/page/"):
+            self.answer()
+        return self
