@@ -109,13 +109,13 @@ def bootstrap_p(replicates: FloatArray) -> float:
     return min(1.0, 2 * (tail + 1) / (len(defined) + 1))
 
 
-def holm(p: Sequence[float]) -> list[float]:
+def holm(p: Sequence[float] | FloatArray) -> list[float]:
     """Adjust p-values for their number; NaN stays and isn't counted.
 
     Holm (1979), www.jstor.org/stable/4615733.
     """
     # Not by statsmodels' multipletests, which collects garbage in each of its calls (70 ms).
-    values = np.asarray(p, np.float64)
+    values = np.array(p, np.float64)
     defined = values[~np.isnan(values)]
     order = np.argsort(defined)
     factors = np.arange(len(defined), 0, -1)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._comparison import holm
+from casewise.statistics._person_fit import benjamini_hochberg
+
 FloatArray = NDArray[np.float64]
 
 ALPHA = 0.05
@@ -49,18 +52,17 @@ class GroupTest:
 def proportion_tests(pairs: PairVotes) -> ProportionTests:
     """The two-proportion z-test of each pair, and what is left of it after corrections.
 
-    Corrections as in statsmodels: Holm (1979), https://www.jstor.org/stable/4615733; Benjamini &
-    Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x.
+    Corrections: Holm (1979), https://www.jstor.org/stable/4615733; Benjamini & Hochberg (1995),
+    doi:10.1111/j.2517-6161.1995.tb02031.x.
     """
     p = two_proportion_p(pairs)
     p = p[np.isfinite(p)]
     if not len(p):
         return ProportionTests(0, 0, 0, 0)
-    # Imported late: statsmodels takes longer to load than most commands take to run.
-    from statsmodels.stats.multitest import multipletests
-
-    holm, bh = (multipletests(p, ALPHA, method)[0].sum() for method in ("holm", "fdr_bh"))
-    return ProportionTests(len(p), int((p < ALPHA).sum()), int(holm), int(bh))
+    left = [
+        int((np.array(adjusted) <= ALPHA).sum()) for adjusted in (holm(p), benjamini_hochberg(p))
+    ]
+    return ProportionTests(len(p), int((p < ALPHA).sum()), *left)
 
 
 def two_proportion_p(pairs: PairVotes) -> FloatArray:
