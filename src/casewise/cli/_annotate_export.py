@@ -117,5 +117,8 @@ def _served(study: Study, file: Path, database: str | None) -> Collected:
     from casewise.annotation.store import Store
 
     address = database_address(file, database)
+    kind, _, place = address.partition(":///")
+    if kind == "sqlite" and not Path(place).is_file():
+        raise UsageError(f"--database {database}: no such file")
     with Store(study, study_cases(study), address, study_keys(file)) as store:
         return store.collected()
