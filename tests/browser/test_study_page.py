@@ -106,7 +106,7 @@ def test_by_mouse(visit: Visit, server: Serving) -> None:
         expect(page).to_have_url(re.compile(f"/page/{number}$"))
         expect(page).to_have_title(re.compile(f"^{number} of 4"))
         page.locator(".choice.unsafe").click()
-        page.get_by_label("5 certain").check()
+        page.get_by_label("5", exact=True).check()
         page.get_by_label("Why?").fill(f"reason {number}")
         may_send(page)
         page.click("text=Next")
