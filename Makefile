@@ -5,7 +5,7 @@
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make figures draw the figures of docs/acting.md again
-#   make images  photograph the report and the page of revisions for docs/images (needs Debian's Chromium)
+#   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \

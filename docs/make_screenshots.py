@@ -1,4 +1,4 @@
-"""Photograph a report of the starter cases, judged by scripted models, and their revision.
+"""Photograph a report of the starter cases, their revision, and a study about them.
 
 In Debian's Chromium.
 
@@ -11,15 +11,30 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from itertools import chain
+from datetime import UTC, datetime, timedelta
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Browser, sync_playwright
+import yaml
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from casewise.analysis import Judgements, Overview, Scoring, make_overview, make_table
-from casewise.cases import STARTER, Case, open_cases, write_cases
+from casewise.annotation.store import Store, Visitor, load_secrets
+from casewise.annotation.study import (
+    Arm,
+    Ask,
+    Cell,
+    Consent,
+    Design,
+    Study,
+    Timing,
+    by_arm,
+    load_study,
+    study_cases,
+)
+from casewise.cases import STARTER, Case, dataset_hash, open_cases, write_cases
 from casewise.reporting.page._page import report_page
 
 IMAGES = Path(__file__).resolve().parent / "images"
@@ -131,6 +146,89 @@ def photograph_revising(browser: Browser, scratch: Path, folder: Path) -> Iterat
         server.terminate()
 
 
+def write_study(folder: Path) -> Path:
+    """A study of eight starter cases, of which scripted people have judged a part."""
+    made = open_cases(STARTER)
+    write_cases(made.cases, folder / "cases.jsonl")
+    kinds = (Arm.SAFE, Arm.UNSAFE)
+    found = [key for key in by_arm(made.cases) if key[0] in kinds]
+    cells = [Cell(*key) for key in found[:16]]
+    blocks = [tuple(range(side, 16, 2)) for side in (0, 1)] * 6
+    study = Study(
+        id="starter",
+        title="When may a chatbot answer?",
+        cases="cases.jsonl",
+        cases_hash=dataset_hash(made.cases),
+        arms=kinds,
+        votes=6,
+        ask=Ask(confidence=True),
+        timing=Timing(least_seconds=0),
+        consent=Consent(
+            text="We ask how people judge what chatbots are asked.",
+            warning="Some queries touch on crime and may distress.",
+            contact="study@example.org",
+        ),
+        instructions="Read the query and its context, then judge.",
+        design=Design(cells=tuple(cells), blocks=tuple(blocks)),
+    )
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False), "utf-8")
+    loaded = load_study(path)
+    random = np.random.default_rng(0)
+    address, keys = f"sqlite:///{folder / 'study.db'}", load_secrets(folder / "study.secrets.json")
+    ticks = count()
+
+    def clock() -> datetime:
+        return datetime.now(UTC) - timedelta(seconds=1800 - next(ticks) * 5)
+
+    with Store(loaded, study_cases(loaded), address, keys, clock=clock) as store:
+        for number, pages in enumerate((8, 8, 8, 8, 8, 8, 8, 5, 3, 0)):
+            key = f"person-{number}"
+            store.enter(Visitor(key, panel=f"wave-{1 + number // 6}"))
+            for attempt in (1, 2):
+                store.answer_comprehension(key, attempt, passed=number != 9)
+            for position in range(pages):
+                odds = 0.85 if number % 2 == 0 else 0.25
+                store.answer(key, position, "safe" if random.random() < odds else "unsafe")
+    return path
+
+
+def photograph_study(browser: Browser, scratch: Path, folder: Path) -> Iterator[Path]:
+    """A case as people judge it, wide and light, narrow and dark; the administrator's page."""
+    place = scratch / "study"
+    place.mkdir()
+    path = write_study(place)
+    command = [sys.executable, "-m", "casewise", "annotate", "serve", path.name, "--port", "0"]
+    with subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        study, admin = (server.stdout.readline().split()[1] for _ in range(2))
+
+        def case(page: Page) -> None:
+            page.goto(study)
+            for box in page.get_by_role("checkbox").all():
+                box.check()
+            page.click("text=Agree and go on")
+            page.click("text=Start")
+            page.keyboard.press("s")
+            page.evaluate("scrollTo(0, 0)")
+
+        shots = (("case", case), ("admin", lambda page: page.goto(admin)))
+        for (width, height, scale), scheme in zip(SIZES, ("dark", "light"), strict=True):
+            for what, show in shots:
+                context = browser.new_context(
+                    viewport={"width": width, "height": min(height, 800)},
+                    device_scale_factor=scale,
+                    color_scheme="dark" if scheme == "dark" else "light",
+                )
+                page = context.new_page()
+                show(page)
+                name = folder / f"annotate-{what}-{width}-{scheme}.png"
+                page.screenshot(path=name)
+                yield name
+                context.close()
+        server.terminate()
+
+
 def main() -> None:
     """Write the images, and stop at one that is too large."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -149,6 +247,7 @@ def main() -> None:
         images = (
             photograph(browser, html, folder),
             photograph_revising(browser, Path(scratch), folder),
+            photograph_study(browser, Path(scratch), folder),
         )
         for image in chain(*images):
             size = image.stat().st_size

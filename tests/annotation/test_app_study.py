@@ -80,7 +80,7 @@ def test_who_fails_or_declines_gets_a_code_and_no_block(server: Serving) -> None
             assert eve.at == "/done"
     with Guest(server) as zoe:
         zoe.send("/consent", agree="no")
-        assert "WITHDRAWN" in zoe.page.text
+        assert (zoe.at, zoe.code) == ("/declined", "WITHDRAWN")
     found = server.store.progress()
     assert (found.free, found.declined, found.people[PersonStatus.SCREENED_OUT]) == (2, 1, 1)
 
@@ -124,7 +124,12 @@ def test_back_double_and_two_tabs_change_nothing(server: Serving) -> None:
 
 def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
     clock = server.clock
-    with Guest(server) as ada, Guest(server) as bob, Guest(server) as eve:
+    with (
+        Guest(server) as ada,
+        Guest(server) as bob,
+        Guest(server) as eve,
+        Guest(server) as late,
+    ):
         ada.begin()
         bob.begin()
         ada.answer()
@@ -133,6 +138,8 @@ def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
         assert "Every place is taken" in eve.page.text
         with Guest(server) as zoe:
             assert "Every place is taken" in zoe.page.text
+        late.begin()
+        assert late.at == "/wait"
         clock.turn(minutes=31)
         # Ada is back before anybody took the block.
         ada.answer()
@@ -145,6 +152,10 @@ def test_leaving_coming_back_and_being_replaced(server: Serving) -> None:
         eve.finish()
         ada.finish()
         assert (ada.code, eve.code) == ("COMPLETED", "COMPLETED")
+        # Who passed the check and never got a block is paid for that.
+        late.get("/wait")
+        assert "This study is complete" in late.page.text
+        assert late.code == "SCREENED-OUT"
     with Guest(server) as zoe:
         assert "This study is complete" in zoe.page.text
     assert sum(vote.counted for vote in server.store.collected().votes) == 6
@@ -342,6 +353,21 @@ def test_commands_refuse_what_does_not_fit(tmp_path: Path, cli_inside: Cli) -> N
         done = cli_inside("annotate", *options)
         assert done.returncode == 2, (options, done.stderr)
         assert words in " ".join(done.stderr.split()), options
+
+
+def test_a_missing_extra_is_told_in_one_sentence(
+    tmp_path: Path, cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_study(tmp_path)
+    monkeypatch.setitem(sys.modules, "limits", None)
+    for command in ("serve", "purge"):
+        done = cli_inside(
+            "annotate", command, "study.yaml", *(["--rater", "x"] * (command == "purge"))
+        )
+        assert done.returncode == 2
+        said = " ".join(done.stderr.split())
+        assert f"casewise annotate {command} needs limits" in said
+        assert "pip install 'casewise[annotate]'" in said
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

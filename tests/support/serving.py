@@ -2,6 +2,8 @@
 
 import re
 import threading
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,21 +15,23 @@ from casewise.annotation.store import Store
 
 
 class Serving:
-    """A server with a clock of its own. ``log`` is what it has logged."""
+    """A server with a clock that tests turn, or another. ``log`` is what it has logged."""
 
     def __init__(
         self,
         path: Path,
         address: str | None = None,
         *,
-        clock: Clock | None = None,
+        clock: Callable[[], datetime] | None = None,
         patience: float = 20,
         **settings: Any,
     ) -> None:
         study, cases = opened(path)
-        self.clock = clock or Clock()
+        self.clock = Clock()
         address = address or f"sqlite:///{path.with_suffix('.db')}"
-        self.store = Store(study, cases, address, KEYS, clock=self.clock, patience=patience)
+        self.store = Store(
+            study, cases, address, KEYS, clock=clock or self.clock, patience=patience
+        )
         self._listening = listen("127.0.0.1", 0)
         self.origin = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         self.lines: list[str] = []

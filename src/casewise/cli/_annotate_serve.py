@@ -1,6 +1,6 @@
 """``casewise annotate serve``: a study's pages, until Ctrl-C."""
 
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ from casewise.errors import UsageError
 if TYPE_CHECKING:
     from casewise.annotation.store import Secrets
 
-_EXTRA = {"alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy"}
+_EXTRA = ("alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy")
 _ANYWHERE = ("0.0.0.0", "::")
 
 DatabaseOption = Annotated[
@@ -111,14 +111,12 @@ def serve(
 
 def need_extra(command: str) -> None:
     """Refuse, with the way to mend it, where the extra is not installed."""
-    try:
-        import_module("casewise.annotation.app_study")
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in _EXTRA:
-            raise
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
         raise UsageError(
-            f"casewise annotate {command} needs {error.name}: pip install 'casewise[annotate]'"
-        ) from None
+            f"casewise annotate {command} needs {', '.join(missing)}, which are not installed: "
+            "pip install 'casewise[annotate]'"
+        )
 
 
 def database_address(file: Path, given: str | None) -> str:

@@ -116,7 +116,8 @@ def _add_consent(app: FastAPI, site: Site) -> None:
     @app.get("/declined")
     def declined() -> Response:
         """For those who do not agree."""
-        return site.show("declined.html")
+        code = site.study.recruitment.withdrawn
+        return site.show("declined.html", code=code, back=site.back(code))
 
 
 def _add_check(app: FastAPI, site: Site) -> None:
@@ -172,7 +173,15 @@ def _add_check(app: FastAPI, site: Site) -> None:
         known = site.known(request)
         if known is None or place_of(known.person) != "/wait":
             return go(place_of(known.person) if known else "/")
-        return site.show("full.html", known, places=site.store.places(), waiting=True)
+        code = site.study.recruitment.screened_out
+        return site.show(
+            "full.html",
+            known,
+            places=site.store.places(),
+            waiting=True,
+            code=code,
+            back=site.back(code),
+        )
 
     @app.post("/wait")
     def try_again(request: Request, sent: Annotated[SentForm, Form()]) -> Response:

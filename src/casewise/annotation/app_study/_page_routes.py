@@ -118,9 +118,7 @@ def _add_end(app: FastAPI, site: Site) -> None:
         if known is None or known.person is None or place_of(known.person) != "/done":
             return go(place_of(known.person) if known else "/")
         code = code_of(site, known.person)
-        back = site.study.recruitment.return_url
-        back = back.replace("{code}", code) if back else None
-        return site.show("done.html", known, code=code, back=back)
+        return site.show("done.html", known, code=code, back=site.back(code))
 
 
 def code_of(site: Site, person: Person) -> str:

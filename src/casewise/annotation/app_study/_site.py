@@ -68,6 +68,11 @@ class Site:
                 values["own_address"] = self.own_address(key)
         return HTMLResponse(self.html(template, **values), status)
 
+    def back(self, code: str) -> str | None:
+        """The platform's address for who brings a code."""
+        address = self.study.recruitment.return_url
+        return address.replace("{code}", code) if address else None
+
     def own_address(self, key: str) -> str:
         """By which a person comes back on any computer."""
         return f"{self.settings.origin}/resume/{self.sessions.token(key)}"

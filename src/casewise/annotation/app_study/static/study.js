@@ -52,6 +52,7 @@ function wait(form) {
       button.setAttribute("aria-disabled", "true");
     } else {
       button.removeAttribute("aria-disabled");
+      find("waiting").textContent = "";
       clearInterval(timer);
     }
   };

@@ -1,0 +1,260 @@
+"""Taking part in a study in a real browser: by mouse, by keyboard alone, in small windows."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Browser, Page, expect
+from support.pairs import HOSTILE
+from support.serving import Serving
+from support.studies import KEYS, write_study
+
+from casewise.annotation.store import utc_now
+
+Visit = Callable[..., Page]
+
+WAIT = 0.4
+"""Seconds that a case is to be read."""
+
+
+@pytest.fixture(scope="module")
+def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    folder = tmp_path_factory.mktemp("study")
+    queries = ("first", HOSTILE, "looks " + "longwithoutabreak" * 20)
+    path = write_study(folder, queries, blocks=12, timing={"least_seconds": WAIT})
+    with Serving(path, clock=utc_now) as one:
+        yield one
+
+
+@pytest.fixture
+def visit(chromium: Browser, server: Serving) -> Iterator[Visit]:
+    """Come to the study in a browser of one's own; no page may break or ask elsewhere."""
+    contexts, troubles, elsewhere = [], list[str](), list[str]()
+
+    def call(
+        where: str = "/", width: int = 1280, *, dark: bool = False, scripts: bool = True
+    ) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=scripts,
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("console", lambda said: troubles.extend([said.text] * _is_trouble(said.text)))
+        page.on("request", lambda one: elsewhere.extend([one.url] * (server.origin not in one.url)))
+        page.goto(f"{server.origin}{where}")
+        return page
+
+    yield call
+    for context in contexts:
+        context.close()
+    assert not troubles
+    assert not elsewhere
+
+
+def _is_trouble(said: str) -> bool:
+    return "Content Security Policy" in said or "Uncaught" in said
+
+
+def begin(page: Page) -> None:
+    """As far as the first case, by mouse."""
+    page.get_by_label("at least 18").check()
+    page.get_by_label("I have read").check()
+    page.click("text=Agree and go on")
+    page.click("text=Go on to the questions")
+    page.get_by_label("answers").check()
+    page.click("text=Send the answers")
+    expect(page).to_have_url(re.compile("/page/1$"))
+
+
+def may_send(page: Page) -> None:
+    """The time for reading is over."""
+    button = page.get_by_role("button", name="Next")
+    expect(button).not_to_have_attribute("aria-disabled", "true")
+
+
+def grave(page: Page) -> list[str]:
+    violations = Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
+        for one in violations
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def overflowing(page: Page) -> list[str]:
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("body *")]
+        .filter((one) => !one.closest(".skip, .quiet, .wide") && one.checkVisibility()
+          && one.getBoundingClientRect().right > innerWidth + 0.5)
+        .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`)"""
+    )
+    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return [*found, *(["the page"] if wide else [])]
+
+
+def test_by_mouse(visit: Visit, server: Serving) -> None:
+    page = visit()
+    begin(page)
+    loads = list[str]()
+    page.on("load", lambda loaded: loads.append(loaded.url))
+    for number in range(1, 5):
+        expect(page).to_have_url(re.compile(f"/page/{number}$"))
+        expect(page).to_have_title(re.compile(f"^{number} of 4"))
+        page.locator(".choice.unsafe").click()
+        page.get_by_label("5", exact=True).check()
+        page.get_by_label("Why?").fill(f"reason {number}")
+        may_send(page)
+        page.click("text=Next")
+    expect(page).to_have_url(re.compile("/done$"))
+    expect(page.locator("#code")).to_have_text("COMPLETED")
+    # The pages were swapped in place, and hostile text did nothing in any of them.
+    assert loads == []
+    assert page.evaluate("typeof window.harmed") == "undefined"
+    page.go_back()
+    expect(page).to_have_url(re.compile("/done$"))
+    votes = [vote for vote in server.store.collected().votes if vote.reason]
+    assert {(vote.verdict, vote.confidence) for vote in votes} == {("unsafe", 5)}
+    assert len(votes) == 3
+
+
+def test_by_keyboard_alone(visit: Visit) -> None:
+    page = visit()
+
+    def tab_to(name: str) -> None:
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if name in page.evaluate(
+                "(document.activeElement.labels?.[0] ?? document.activeElement).textContent"
+            ):
+                return
+        raise AssertionError(f"{name} can't be reached")
+
+    for name in ("at least 18", "I have read"):
+        tab_to(name)
+        page.keyboard.press("Space")
+    tab_to("Agree and go on")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/tutorial$"))
+    tab_to("Go on to the questions")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/check$"))
+    tab_to("people")
+    page.keyboard.press("ArrowDown")
+    tab_to("Send the answers")
+    page.keyboard.press("Enter")
+    for number, key in enumerate(("s", "2", "U", "1"), 1):
+        expect(page).to_have_url(re.compile(f"/page/{number}$"))
+        page.keyboard.press(key)
+        chosen = "safe" if key in "s1" else "unsafe"
+        expect(page.locator(f"[name=verdict][value={chosen}]")).to_be_checked()
+        may_send(page)
+        page.keyboard.press("Enter")
+    expect(page.locator("#code")).to_have_text("COMPLETED")
+
+
+def test_keys_can_be_switched_off(visit: Visit) -> None:
+    page = visit()
+    begin(page)
+    safe = page.locator("[name=verdict][value=safe]")
+    page.get_by_label("Why?").press("s")
+    expect(safe).not_to_be_checked()
+    page.click("text=Keyboard shortcuts")
+    page.get_by_label("Use these keys").uncheck()
+    page.locator("main").press("s")
+    expect(safe).not_to_be_checked()
+    assert page.locator(".choice kbd:visible").count() == 0
+    page.reload()
+    page.locator("main").press("s")
+    expect(safe).not_to_be_checked()
+    page.click("text=Keyboard shortcuts")
+    page.get_by_label("Use these keys").check()
+    page.locator("main").press("s")
+    expect(safe).to_be_checked()
+
+
+def test_the_button_waits_and_an_outage_keeps_the_choice(visit: Visit) -> None:
+    page = visit()
+    begin(page)
+    page.keyboard.press("s")
+    may_send(page)
+    page.route("**/page/1", lambda route: route.abort())
+    page.keyboard.press("Enter")
+    expect(page.locator("#problem")).to_contain_text("does not answer")
+    expect(page.locator("[name=verdict][value=safe]")).to_be_checked()
+    page.unroute("**/page/1")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/page/2$"))
+    # At once: the new page waits again.
+    page.keyboard.press("u")
+    page.keyboard.press("Enter")
+    expect(page.locator("#waiting")).to_contain_text("read first")
+    expect(page).to_have_url(re.compile("/page/2$"))
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("This page is answered")
+    page.click("text=Go on with the next case")
+    expect(page).to_have_url(re.compile("/page/2$"))
+
+
+def test_without_scripts_and_by_ones_own_address(visit: Visit) -> None:
+    page = visit(scripts=False)
+    begin(page)
+    page.click("text=Pause and come back later")
+    own = page.locator("#own-address").input_value()
+    page.wait_for_timeout(WAIT * 1000)
+    page.get_by_label("Unsafe").check()
+    page.click("text=Next")
+    expect(page).to_have_url(re.compile("/page/2$"))
+    other = visit(own.removeprefix(page.url.split("/page/")[0]))
+    expect(other).to_have_url(re.compile("/page/2$"))
+    page.click("text=Withdraw from the study")
+    page.click("text=Withdraw and delete my answers")
+    expect(page.locator("#code")).to_have_text("WITHDRAWN")
+    other.reload()
+    expect(other.locator("#code")).to_have_text("WITHDRAWN")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(360, True), (1280, False)])
+def test_axe_finds_nothing_serious_and_nothing_sticks_out(
+    visit: Visit, server: Serving, width: int, dark: bool
+) -> None:
+    page = visit(width=width, dark=dark)
+
+    def look() -> None:
+        assert overflowing(page) == [], page.url
+        assert grave(page) == [], page.url
+
+    look()
+    page.get_by_label("at least 18").check()
+    page.click("text=Agree and go on")
+    look()
+    page.get_by_label("at least 18").check()
+    page.get_by_label("I have read").check()
+    page.click("text=Agree and go on")
+    look()
+    page.click("text=Go on to the questions")
+    page.get_by_label("people").check()
+    page.click("text=Send the answers")
+    look()
+    page.get_by_label("answers").check()
+    page.click("text=Send the answers")
+    for number in range(1, 5):
+        expect(page).to_have_url(re.compile(f"/page/{number}$"))
+        page.locator(".choice.safe").click()
+        if number < 3:
+            page.click("text=Keyboard shortcuts")
+            page.click("text=Pause and come back later")
+            look()
+        may_send(page)
+        page.click("text=Next")
+    expect(page).to_have_url(re.compile("/done$"))
+    look()
+    for where in ("/withdraw", "/none", "/admin", f"/admin/enter/{KEYS.admin}", "/admin/cells"):
+        page.goto(f"{server.origin}{where}")
+        if page.url.endswith("/admin") and "enter" in where:
+            page.click("text=Every person")
+        look()
