@@ -20,7 +20,13 @@ from casewise.errors import ModelError, UsageError
 from casewise.evaluation._answers import WITHOUT_LOGPROBS
 from casewise.evaluation._condition import Condition, choose, deliveries_of, make_condition
 from casewise.evaluation._judge import judge
-from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models, plain
+from casewise.evaluation._models import (
+    ATTEMPT_TIMEOUT_S,
+    MAX_RETRIES,
+    Client,
+    open_models,
+    plain,
+)
 from casewise.evaluation._plan import Estimate, Prices, check_window, estimate
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
@@ -67,6 +73,8 @@ class RunRequest:
     model_base_url: str | None = None
     model_args: dict[str, Any] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
+    client: str = Client.AUTO
+    """What sends the requests: ``auto`` or ``inspect``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +123,7 @@ def make_plan(request: RunRequest) -> Plan:
     if request.swaps != (None,) and request.ablations != (None,):
         raise UsageError("--ablate and --swap both change the contexts: give one of them")
     sampling = choose(Sampling, request.sampling, "sampling")
+    choose(Client, request.client, "client")
     _check_numbers(request)
     conditions = tuple(
         Planned(
@@ -260,6 +269,7 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
         base_url=request.model_base_url,
         model_args=request.model_args,
         prices=request.prices,
+        client=Client(request.client),
     )
     log_dir.mkdir(parents=True, exist_ok=True)
     tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
