@@ -26,6 +26,8 @@ CONNECT_TIMEOUT_S = 60.0
 KEEPALIVE_S = 5.0
 """As Inspect's: an idle connection is closed before most servers close it."""
 
+_SENDS = "_generate_completion"
+"""The provider's method that sends a request and gives back its completion."""
 _PATH = "/chat/completions"
 _APART = frozenset({"extra_headers", "extra_body"})
 """Options of a request that aren't members of its body."""
@@ -51,8 +53,14 @@ def send_leanly(model: Model) -> bool:
         return False
     if any(name.startswith(_SETTINGS) for name in os.environ):
         return False
-    api._generate_completion = _Sender(api).complete  # type: ignore[method-assign]
+    if _SENDS not in vars(api):
+        setattr(api, _SENDS, _Sender(api).complete)
     return True
+
+
+def send_as_provided(model: Model) -> None:
+    """Let a model's requests go as its provider sends them."""
+    vars(model.api).pop(_SENDS, None)
 
 
 class _Sender:

@@ -58,7 +58,7 @@ def open_models(
         prices: What their tokens cost, where it is known.
         memoize: Whether a client is shared with others who ask for the same; then nobody may
             close it.
-        client: What sends the requests. A lean client is never shared.
+        client: What sends the requests; of a shared client, as it was last asked for.
 
     Raises:
         ModelError: An unknown provider, a missing key or package.
@@ -81,13 +81,12 @@ def open_models(
 def _open(
     name: str, base_url: str | None, model_args: Mapping[str, Any], memoize: bool, client: Client
 ) -> Model:
-    lean = client is Client.AUTO and name.startswith(OPENAI_API)
-    model = get_model(name, base_url=base_url, memoize=memoize and not lean, **model_args)
-    if lean:
+    model = get_model(name, base_url=base_url, memoize=memoize, **model_args)
+    if name.startswith(OPENAI_API):
         # Only here: it imports what no other provider needs.
-        from casewise.evaluation._lean import send_leanly
+        from casewise.evaluation._lean import send_as_provided, send_leanly
 
-        send_leanly(model)
+        (send_leanly if client is Client.AUTO else send_as_provided)(model)
     return model
 
 
