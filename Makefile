@@ -3,6 +3,7 @@
 #   make demo    set up, and let the embedded model judge the starter cases
 #   make test    set up, check style and types, run every test
 #   make check   style and types only
+#   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report and the page of revisions for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check figures images lock clean
+.PHONY: demo test check bench figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -26,6 +27,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Ratios within one run; no test depends on them. Tables are printed, measurements in benchmarks/*.json.
+bench: $(READY)
+	$(BIN)/python benchmarks/remote.py
+	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py
