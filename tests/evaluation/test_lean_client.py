@@ -223,10 +223,14 @@ def test_what_only_the_provider_s_client_can_do(monkeypatch: pytest.MonkeyPatch)
 
     assert send_leanly(opened())
     assert not send_leanly(opened(stream=True))
-    for name in ("ALL_PROXY", "INSPECT_HTTP_REQUEST_TIMEOUT"):
+    for name, value in (("https_proxy", "http://p:1"), ("INSPECT_HTTP_REQUEST_TIMEOUT", "5")):
         with monkeypatch.context() as patch:
-            patch.setenv(name, "5")
+            patch.setenv(name, value)
             assert not send_leanly(opened())
+    with monkeypatch.context() as patch:
+        patch.setenv("http_proxy", "http://p:1")
+        patch.setenv("no_proxy", "x")
+        assert send_leanly(opened())
 
 
 def test_no_such_client() -> None:

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
@@ -35,15 +36,15 @@ _RARE = frozenset({"extra_query", "timeout"})
 """Options that are left to the provider's client."""
 _DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 """Headers of a body that no longer hold once it is read."""
-_SETTINGS = ("INSPECT_HTTP_", "ALL_PROXY", "all_proxy")
+_SETTINGS = "INSPECT_HTTP_"
 """How the environment variables begin that only the provider's client understands."""
 
 
 def send_leanly(model: Model) -> bool:
     """Let a model's requests go over aiohttp, where nothing asks for the provider's client.
 
-    Only models of ``openai-api`` without arguments of their own can do without it; and settings
-    of Inspect's HTTP client, or proxies of other kinds than HTTP, ask for it.
+    Only models of ``openai-api`` without arguments of their own can do without it; and proxies,
+    an address with a name and password, or settings of Inspect's HTTP client ask for it.
 
     Returns:
         Whether they go over aiohttp.
@@ -51,7 +52,10 @@ def send_leanly(model: Model) -> bool:
     api = model.api
     if type(api) is not OpenAICompatibleAPI or model.model_args:
         return False
-    if any(name.startswith(_SETTINGS) for name in os.environ):
+    address = api.client.base_url
+    if any(name.startswith(_SETTINGS) for name in os.environ) or address.userinfo:
+        return False
+    if getproxies() and not proxy_bypass(address.host):
         return False
     if _SENDS not in vars(api):
         setattr(api, _SENDS, _Sender(api).complete)
@@ -143,23 +147,25 @@ class _Sender:
         """The running loop's session: connections of another loop are of no use."""
         loop = asyncio.get_running_loop()
         if self._current is None or self._loop is not loop:
-            self._loop, self._opened = loop, _open_session()
+            self._loop, self._opened = loop, _open_session(self._api.client.base_url.scheme)
             self._current = await anext(self._opened)
         return self._current
 
 
-async def _open_session() -> AsyncGenerator[aiohttp.ClientSession]:
+async def _open_session(scheme: str) -> AsyncGenerator[aiohttp.ClientSession]:
     """A session that is closed when its loop ends, as loops end the generators they have begun."""
     timeout = aiohttp.ClientTimeout(
         total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=DEFAULT_TIMEOUT.read
     )
     # Inspect decides how many requests are under way at once.
-    connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_S)
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        keepalive_timeout=KEEPALIVE_S,
+        # The certificates that the provider's client trusts.
+        ssl=httpx2.create_ssl_context() if scheme == "https" else True,
+    )
     async with aiohttp.ClientSession(
-        connector=connector,
-        timeout=timeout,
-        trust_env=True,
-        cookie_jar=aiohttp.DummyCookieJar(),
+        connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
         yield session
 
