@@ -40,6 +40,10 @@ _SETTINGS = "INSPECT_HTTP_"
 """How the environment variables begin that only the provider's client understands."""
 
 
+_open_sessions: set[aiohttp.ClientSession] = set()
+"""Those that are still to be closed: a model may go before its loop does."""
+
+
 def send_leanly(model: Model) -> bool:
     """Let a model's requests go over aiohttp, where nothing asks for the provider's client.
 
@@ -167,7 +171,11 @@ async def _open_session(scheme: str) -> AsyncGenerator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession(
         connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:
-        yield session
+        _open_sessions.add(session)
+        try:
+            yield session
+        finally:
+            _open_sessions.discard(session)
 
 
 def _body(request: Mapping[str, Any]) -> bytes:
