@@ -18,8 +18,8 @@ from inspect_ai.model import Model
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._answers import WITHOUT_LOGPROBS
-from casewise.evaluation._collector import fewer_collections
 from casewise.evaluation._condition import Condition, choose, deliveries_of, make_condition
+from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
 from casewise.evaluation._models import (
     ATTEMPT_TIMEOUT_S,
@@ -281,7 +281,7 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
     )
     log_dir.mkdir(parents=True, exist_ok=True)
     tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
-    with fewer_collections(), observed_by(observer or (lambda _: None)) as given_up:
+    with frugally(), observed_by(observer or (lambda _: None)) as given_up:
         try:
             complete, logs = _eval_set(tasks, log_dir, request)
         except PrerequisiteError as error:
