@@ -4,6 +4,7 @@
 #   make test    set up, check style and types, run every test
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
+#   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -14,7 +15,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check rehearse figures images lock clean
+.PHONY: demo test check bench rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -30,6 +31,11 @@ check: $(READY)
 
 rehearse: $(READY)
 	$(BIN)/python benchmarks/rehearse.py
+
+# Ratios within one run; no test depends on them. Tables are printed, measurements in benchmarks/*.json.
+bench: $(READY)
+	$(BIN)/python benchmarks/remote.py
+	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

@@ -7,9 +7,19 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Answer = str | dict[str, float] | dict[str, Any] | int
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """An answer byte for byte; without a status, the connection is cut instead."""
+
+    status: int | None
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+Answer = str | dict[str, float] | dict[str, Any] | int | Raw
 """A text; or the first token's {token: logprob}; or a whole choice (with "message");
-or an HTTP status to fail with."""
+or an HTTP status to fail with; or anything else that a server may send."""
 
 
 @dataclass
@@ -84,6 +94,9 @@ def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
             with server.lock:
                 server.requests.append(request)
             answer = server.answer(request)
+            if isinstance(answer, Raw):
+                self._send_raw(answer)
+                return
             if isinstance(answer, int):
                 self._send(answer, {"error": {"message": f"status {answer}", "type": "fake"}})
                 return
@@ -98,6 +111,17 @@ def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
                     "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105},
                 },
             )
+
+        def _send_raw(self, raw: Raw) -> None:
+            self.close_connection = True
+            if raw.status is None:
+                return
+            self.send_response(raw.status)
+            for name, value in raw.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(raw.body)))
+            self.end_headers()
+            self.wfile.write(raw.body)
 
         def _send(self, status: int, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()

@@ -119,6 +119,13 @@ def run(
     model_arg: Annotated[
         list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
     ] = [],  # noqa: B006
+    client: Annotated[
+        str,
+        typer.Option(
+            help="What sends the requests of openai-api models: auto (a lean client, where the "
+            "options allow it) or inspect (Inspect's own; docs/speed.md)."
+        ),
+    ] = "auto",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
     ] = False,
@@ -171,6 +178,7 @@ def run(
         model_base_url=model_base_url,
         model_args=parse_model_args(model_arg),
         prices=Prices(price_in, price_out),
+        client=client,
     )
     plan = make_plan(request)
     for line in dict.fromkeys(line for one in plan.conditions for line in one.condition.notes):

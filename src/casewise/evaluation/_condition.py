@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +16,7 @@ from casewise.cases import (
     find_twins,
     load_card,
     open_cases,
+    releases_path,
     system_text,
 )
 from casewise.contexts import Ablation, ablate_cases, swap_cases
@@ -239,19 +241,39 @@ def _data_and_prompts(
     if protocol is not Protocol.RESPOND and deployment is not None:
         raise UsageError("a deployment is acted in: give it with --protocol respond")
     if protocol not in (Protocol.RESPOND, Protocol.GUARD):
-        data = open_cases(cases)
+        data = _opened(cases)
         languages = {case.language for case in data.cases}
         return data, load_prompts(prompt, protocol, delivery, languages), None
     if prompt is not None:
         raise UsageError(f"--prompt is a judge's; protocol {protocol} has a conversation")
     if deployment is None:
-        return open_cases(cases), Conversations(delivery), None
+        return _opened(cases), Conversations(delivery), None
     if cases != STARTER:
         raise UsageError("a deployment has cases of its own: leave out --cases")
     card = load_card(deployment)
     data = CaseSet(card_cases(card), card.name, Form.YAML, ())
     script = load_script(card.script_path) if card.script_path is not None else None
     return data, Conversations(delivery, system_text(card)), script
+
+
+def _opened(cases: str) -> CaseSet:
+    """The cases; a file that didn't change since is not read again for each task of a run."""
+    path = Path(cases)
+    releases = releases_path(path) if path.name else path
+    return _read(cases, (_stamp(path), _stamp(releases)))
+
+
+@lru_cache(maxsize=4)
+def _read(cases: str, stamps: tuple[object, ...]) -> CaseSet:  # noqa: ARG001 - a part of the key
+    return open_cases(cases)
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def choose(kind: type[Chosen], name: str, what: str) -> Chosen:

@@ -1,6 +1,7 @@
 """Clients of models, and how patient they are."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from inspect_ai._util.error import PrerequisiteError
@@ -23,8 +24,20 @@ ATTEMPT_TIMEOUT_S = 300
 
 MAX_RETRIES = 8
 
+OPENAI_API = "openai-api/"
+"""How models of any OpenAI-compatible server begin."""
+
 SHOWN = 200
 """Characters of a failed request's reason."""
+
+
+class Client(StrEnum):
+    """What sends the requests."""
+
+    AUTO = "auto"
+    """A lean client where a model's provider allows it, else the provider's own."""
+    INSPECT = "inspect"
+    """The provider's own."""
 
 
 def open_models(
@@ -34,6 +47,7 @@ def open_models(
     model_args: Mapping[str, Any] | None = None,
     prices: Prices | None = None,
     memoize: bool = True,
+    client: Client = Client.INSPECT,
 ) -> list[Model]:
     """Connect to the providers' clients; no request is sent.
 
@@ -44,6 +58,7 @@ def open_models(
         prices: What their tokens cost, where it is known.
         memoize: Whether a client is shared with others who ask for the same; then nobody may
             close it.
+        client: What sends the requests; of a shared client, as it was last asked for.
 
     Raises:
         ModelError: An unknown provider, a missing key or package.
@@ -53,7 +68,7 @@ def open_models(
         if name == SMOLLM2:
             prepare()
         try:
-            models.append(get_model(name, base_url=base_url, memoize=memoize, **(model_args or {})))
+            models.append(_open(name, base_url, model_args or {}, memoize, client))
         except PrerequisiteError as error:
             raise ModelError(f"{name}: {plain(str(error.message))}") from None
         except (ValueError, ImportError, TypeError) as error:
@@ -61,6 +76,18 @@ def open_models(
         if prices is not None:
             _set_prices(name, prices)
     return models
+
+
+def _open(
+    name: str, base_url: str | None, model_args: Mapping[str, Any], memoize: bool, client: Client
+) -> Model:
+    model = get_model(name, base_url=base_url, memoize=memoize, **model_args)
+    if name.startswith(OPENAI_API):
+        # Only here: it imports what no other provider needs.
+        from casewise.evaluation._lean import send_as_provided, send_leanly
+
+        (send_leanly if client is Client.AUTO else send_as_provided)(model)
+    return model
 
 
 def _set_prices(model: str, prices: Prices) -> None:

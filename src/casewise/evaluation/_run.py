@@ -19,8 +19,15 @@ from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._answers import WITHOUT_LOGPROBS
 from casewise.evaluation._condition import Condition, choose, deliveries_of, make_condition
+from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
-from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models, plain
+from casewise.evaluation._models import (
+    ATTEMPT_TIMEOUT_S,
+    MAX_RETRIES,
+    Client,
+    open_models,
+    plain,
+)
 from casewise.evaluation._plan import Estimate, Prices, check_window, estimate
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
@@ -31,7 +38,14 @@ from casewise.protocols import UPSTREAM, Delivery, Protocol, is_ours
 LOG_BUFFER = 100
 """Judgements held before a log is written: what a crash can lose."""
 
+LOG_MODEL_API = "INSPECT_EVAL_LOG_MODEL_API"
+"""Inspect's variable for the raw requests and answers, which double a log and say nothing that
+its messages, settings and outputs don't; those of failed requests are always kept."""
+
 RETRY_ON_ERROR = 3
+AHEAD = 2
+"""Cases under way for each request that may be."""
+
 FAIL_ON_ERROR = 0.05
 """Share of cases in error at which a run stops."""
 
@@ -67,6 +81,8 @@ class RunRequest:
     model_base_url: str | None = None
     model_args: dict[str, Any] = field(default_factory=dict)
     prices: Prices = field(default_factory=Prices)
+    client: str = Client.AUTO
+    """What sends the requests: ``auto`` or ``inspect``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +131,7 @@ def make_plan(request: RunRequest) -> Plan:
     if request.swaps != (None,) and request.ablations != (None,):
         raise UsageError("--ablate and --swap both change the contexts: give one of them")
     sampling = choose(Sampling, request.sampling, "sampling")
+    choose(Client, request.client, "client")
     _check_numbers(request)
     conditions = tuple(
         Planned(
@@ -260,10 +277,11 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
         base_url=request.model_base_url,
         model_args=request.model_args,
         prices=request.prices,
+        client=Client(request.client),
     )
     log_dir.mkdir(parents=True, exist_ok=True)
     tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
-    with observed_by(observer or (lambda _: None)) as given_up:
+    with frugally(), observed_by(observer or (lambda _: None)) as given_up:
         try:
             complete, logs = _eval_set(tasks, log_dir, request)
         except PrerequisiteError as error:
@@ -309,6 +327,7 @@ def _eval_set(
         log_level="error",
         log_realtime=False,
         log_buffer=LOG_BUFFER,
+        log_model_api=None if LOG_MODEL_API in os.environ else False,
         score_display=False,
         ctl_server=False,
         fail_on_error=FAIL_ON_ERROR,
@@ -316,5 +335,6 @@ def _eval_set(
         attempt_timeout=ATTEMPT_TIMEOUT_S,
         max_retries=MAX_RETRIES,
         max_connections=request.max_connections,
-        max_samples=request.max_connections,
+        # More cases than requests: while some are read and logged, others wait to be sent.
+        max_samples=AHEAD * request.max_connections if request.max_connections else None,
     )

@@ -7,6 +7,7 @@ lean on it, so that a parameter taken as unmentioned may be meant all the same.
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -125,6 +126,7 @@ _ENDINGS: Final = (
 _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
+@lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
     """A word without its ending: nurse, nurses; verify, verified; urgent, urgency, urgently."""
     word = word.replace("’", "'").removesuffix("'s")[:_LONGEST]

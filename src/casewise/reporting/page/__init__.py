@@ -1,8 +1,7 @@
 """The report as one HTML file that opens from disk."""
 
-from casewise.reporting.page._page import report_page
+from casewise.reporting.page._later import make_sections, report_page
 from casewise.reporting.page._section import Column, Section
-from casewise.reporting.page._sections import make_sections
 from casewise.reporting.page._sentences import verdict_sentences
 
 __all__ = ["Column", "Section", "make_sections", "report_page", "verdict_sentences"]

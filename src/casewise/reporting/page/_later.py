@@ -1,0 +1,28 @@
+"""The page's own functions, behind an import that waits until a page is made.
+
+What draws charts takes half a second to import, and every command imports what is reported.
+"""
+
+from casewise.analysis import Overview
+from casewise.reporting.page._section import Section
+
+
+def report_page(overview: Overview, *, title: str, reveal: bool) -> str:
+    """The whole report: verdicts in words, charts with their tables, and every case.
+
+    Args:
+        overview: What is shown.
+        title: The page's heading.
+        reveal: Put queries, contexts and replies in, behind a content warning; else their
+            lengths stand in, and no text of theirs is anywhere in the page.
+    """
+    from casewise.reporting.page import _page
+
+    return _page.report_page(overview, title=title, reveal=reveal)
+
+
+def make_sections(overview: Overview) -> list[Section]:
+    """Every section; one that can't be drawn says why."""
+    from casewise.reporting.page import _sections
+
+    return _sections.make_sections(overview)
