@@ -10,7 +10,7 @@ from sqlalchemy import Connection, exists, func, insert, select, update
 
 from casewise.annotation.store._people import change, end, log
 from casewise.annotation.store._records import Person, Places
-from casewise.annotation.store._tables import LIVE, assignment, block, study
+from casewise.annotation.store._tables import LIVE, assignment, block, participant, study
 from casewise.annotation.votes import PersonStatus
 
 _FREE = (
@@ -51,7 +51,8 @@ def lease(connection: Connection, person: Person, now: datetime, until: timedelt
 
 def _take_over(connection: Connection, now: datetime) -> int | None:
     oldest = (
-        select(assignment.c.id, assignment.c.block, assignment.c.participant)
+        select(assignment.c.block, assignment.c.participant)
+        .select_from(assignment.join(participant))
         .where(assignment.c.status == PersonStatus.ACTIVE, assignment.c.lease_until < now)
         .order_by(assignment.c.lease_until)
         .limit(1)

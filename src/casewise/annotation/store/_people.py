@@ -45,15 +45,11 @@ def find(connection: Connection, where: ColumnElement[bool]) -> Person | None:
 def find_locked(connection: Connection, where: ColumnElement[bool]) -> Person | None:
     """The same; nobody else changes the person or its block until the transaction ends.
 
-    The block's row is locked first here and where a block is taken over: no two wait for each
-    other. In SQLite a transaction that writes is alone anyway.
+    The person's row stands for the block's too: who takes a block over locks both, and passes by
+    those that are locked. In SQLite a transaction that writes is alone anyway.
     """
     if connection.dialect.name == "postgresql":
-        number = connection.execute(select(participant.c.id).where(where)).scalar_one_or_none()
-        held = select(assignment.c.id).where(assignment.c.participant == number)
-        connection.execute(held.with_for_update())
-        own = select(participant.c.id).where(participant.c.id == number)
-        connection.execute(own.with_for_update())
+        connection.execute(select(participant.c.id).where(where).with_for_update())
     return find(connection, where)
 
 

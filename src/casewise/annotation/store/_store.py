@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Self
 
-from sqlalchemy import Connection, delete, insert, select, text, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from casewise.annotation.store import _collect, _lease, _people
 from casewise.annotation.store._answers import Answers, Given, erase
@@ -257,20 +258,20 @@ class Store:
             pages = self.pages(person.block)
             given = Given(verdict, confidence, reason, seconds, now)
             self._answers.write(connection, person, pages[position], given)
-            done = position + 1 == len(pages)
+            status = PersonStatus.ACTIVE
+            if position + 1 == len(pages):
+                status = PersonStatus.COMPLETED
+                _people.end(connection, person.id, status, now)
             held = update(assignment).where(assignment.c.participant == person.id)
             connection.execute(
                 held.values(
-                    position=position + 1,
-                    shown=now,
-                    lease_until=now + self._until,
-                    status=PersonStatus.COMPLETED if done else PersonStatus.ACTIVE,
+                    position=position + 1, shown=now, lease_until=now + self._until, status=status
                 )
             )
-            if done:
-                _people.end(connection, person.id, PersonStatus.COMPLETED, now)
-            after = _people.find(connection, participant.c.id == person.id)
-            assert after is not None
+            outcome = status if status is PersonStatus.COMPLETED else None
+            after = replace(
+                person, status=status, outcome=outcome, position=position + 1, shown=now
+            )
             return Step(after, Taken.YES)
 
         return self._database.write(work)
@@ -354,7 +355,3 @@ class Store:
         """People, votes and checks so far, all as of one moment."""
         cells = self.study.design.cells
         return self._database.read(lambda one: _collect.collected(one, cells))
-
-    def ready(self) -> None:
-        """Ask the database for a sign of life."""
-        self._database.read(lambda one: one.execute(text("SELECT 1")).scalar_one())
