@@ -46,12 +46,15 @@ class Estimate:
     """None where a price is unknown."""
 
 
-def estimate(condition: Condition, draw: Draw, model: str, prices: Prices) -> Estimate:
+def estimate(
+    condition: Condition, draw: Draw, model: str, prices: Prices, epochs: int = 1
+) -> Estimate:
     """Count the requests and estimate tokens and cost of a condition for a model."""
     openings = condition.openings
     usual = ANSWER_TOKENS[condition.protocol]
-    requests = sum(len(opening.turns) for opening in openings) * draw.samples
-    asked = sum(_asked(opening, usual) for opening in openings) * draw.samples
+    times = draw.samples * epochs
+    requests = sum(len(opening.turns) for opening in openings) * times
+    asked = sum(_asked(opening, usual) for opening in openings) * times
     answered = requests * usual
     known = known_prices(model, prices)
     cost = None

@@ -7,6 +7,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.errors import ModelError
 from casewise.evaluation._answers import first_token, keep_outputs, provider_refused
+from casewise.evaluation._budget import admitted
 from casewise.evaluation._progress import give_up, observe
 from casewise.protocols import Status
 
@@ -28,6 +29,7 @@ def until_hopeless(work: Callable[[TaskState], Awaitable[None]]) -> Solver:
         if hopeless is not None:
             observe(Status.ERROR)
             raise ModelError(hopeless)
+        await admitted()
         try:
             await work(state)
         except Exception as error:
