@@ -34,7 +34,6 @@ class Budget:
         self._settled = before
         self._price_of = price_of
         self._live: dict[asyncio.Task[object], list[dict[str, ModelUsage]]] = {}
-        self._parked = 0
         self._root: asyncio.Task[object] | None = None
 
     @property
@@ -49,26 +48,23 @@ class Budget:
 
     async def admit(self) -> None:
         """Let the sample that calls this ask, or hold it for ever, until the run is stopped."""
+        # A solver runs in a task within that of the whole sample, scoring and logging included.
+        sample = _task(anyio.get_current_task().parent_id)
         if self.spent >= self.cap:
-            self._parked += 1
             self._root = self._root or _root_task()
-            self._stop_if_idle()
+            # A second attempt at a sample is held like one that was not asked yet.
+            self._settle(sample)
             await anyio.sleep_forever()
-        task = asyncio.current_task()
-        assert task is not None
-        if task not in self._live:
-            self._live[task] = []
-            task.add_done_callback(self._settle)
+        if sample not in self._live:
+            self._live[sample] = []
+            sample.add_done_callback(self._settle)
         # Inspect adds up a sample's usage here, its grader's too; a second attempt has its own.
-        self._live[task].append(sample_model_usage())
+        self._live[sample].append(sample_model_usage())
 
-    def _settle(self, task: asyncio.Task[object]) -> None:
+    def _settle(self, sample: asyncio.Task[object]) -> None:
         """A sample is over, and in the log."""
-        self._settled += self._cost(self._live.pop(task))
-        self._stop_if_idle()
-
-    def _stop_if_idle(self) -> None:
-        if self._parked and not self._live and not self.stopped and self._root is not None:
+        self._settled += self._cost(self._live.pop(sample, []))
+        if self._root is not None and not self._live and not self.stopped:
             self.stopped = True
             # What Ctrl-C does: Inspect writes its logs and ends.
             self._root.cancel()
@@ -92,13 +88,17 @@ def input_tokens(usage: ModelUsage) -> int:
     return usage.input_tokens + cached
 
 
+def _task(number: int | None) -> asyncio.Task[object]:
+    return next(one for one in asyncio.all_tasks() if id(one) == number)
+
+
 def _root_task() -> asyncio.Task[object]:
     """The task in which Inspect's whole run is."""
     running = {one.id: one for one in anyio.get_running_tasks()}
     here = anyio.get_current_task()
     while here.parent_id in running:
         here = running[here.parent_id]
-    return next(one for one in asyncio.all_tasks() if id(one) == here.id)
+    return _task(here.id)
 
 
 _budgets: list[Budget] = []
