@@ -11,13 +11,23 @@ from casewise.cli._console import err, note
 from casewise.cli._estimates import print_estimates
 from casewise.cli._options import parse_model_args
 from casewise.cli._running import print_result, run_with_progress
+from casewise.cli._sweep import MatrixFormat, check_alone, run_sweep
 from casewise.contexts import differing_parameters, swap_cases
+from casewise.errors import UsageError
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan, RunRequest
 
 
 def run(
+    context: typer.Context,
+    sweep: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SWEEP]",
+            help="A file of models, protocols, deliveries... to run as one job (docs/sweeps.md).",
+        ),
+    ] = None,
     model: Annotated[
         list[str],
         typer.Option(
@@ -130,6 +140,12 @@ def run(
             "was judged is kept.",
         ),
     ] = None,
+    status: Annotated[
+        bool, typer.Option("--status", help="Of a sweep: what is done; asks nothing.")
+    ] = False,
+    format: Annotated[
+        MatrixFormat, typer.Option(help="Of a sweep: how its matrix is printed.")
+    ] = MatrixFormat.TABLE,
 ) -> None:
     """Run models over cases in their contexts, and score them against people.
 
@@ -147,7 +163,22 @@ def run(
     casewise run -m openai/gpt-4o --protocol respond --delivery system,claimed,none
 
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
+
+    casewise run sweep.yaml --max-cost 20
     """
+    if sweep is not None:
+        check_alone(context)
+        run_sweep(
+            sweep,
+            log_dir=log_dir,
+            dry_run=dry_run,
+            status=status,
+            max_cost=max_cost,
+            format=format,
+        )
+        return
+    if status or format is not MatrixFormat.TABLE:
+        raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
         from casewise.evaluation import Prices, RunRequest, make_plan

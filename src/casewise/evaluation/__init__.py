@@ -19,6 +19,7 @@ from casewise.evaluation._respond import respond
 from casewise.evaluation._run import RunResult, run, run_cells
 from casewise.evaluation._sampling import SAMPLES, Sampling
 from casewise.evaluation._smollm2 import SMOLLM2
+from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
 
 __all__ = [
     "Aside",
@@ -41,6 +42,8 @@ __all__ = [
     "State",
     "Step",
     "Structured",
+    "Sweep",
+    "SweepCell",
     "check_out",
     "fetch_weights",
     "generate_contexts",
@@ -50,6 +53,7 @@ __all__ = [
     "make_budget",
     "make_plan",
     "plan_generation",
+    "plan_sweep",
     "read_done",
     "respond",
     "run",
