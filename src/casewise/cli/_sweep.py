@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from click.core import ParameterSource
 
 from casewise.cli._console import err, note, out, working, write_out
 from casewise.cli._estimates import print_estimates
@@ -41,7 +40,8 @@ def check_alone(context: typer.Context) -> None:
         UsageError: One was given.
     """
     for name in context.params:
-        given = context.get_parameter_source(name) is not ParameterSource.DEFAULT
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name != "DEFAULT"
         if given and name not in WITH_A_SWEEP:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option}: a sweep's file says this itself; leave the option out")

@@ -244,7 +244,9 @@ def _explain(details: list[ErrorDetails], path: Path) -> InputError:
         record, part = f"{loc[0]}, record {int(loc[1]) + 1}", _PARTS.get(str(loc[0]), SweepFile)
         loc = loc[2:]
     problem, found = "wrong value", detail["input"]
-    expected = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix("Input should be ")
+    expected: str | None = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix(
+        "Input should be "
+    )
     if detail["type"] == "missing":
         problem, found, expected = "the field is missing", ..., None
     elif detail["type"] == "extra_forbidden":
