@@ -1,7 +1,8 @@
 """Stop a run before it costs more than a person allows.
 
-A judgement is asked for only while less than the cap is spent; those in flight are finished and
-kept. So a run ends above its cap by at most what was in flight.
+A judgement is asked for only while what is spent, with what those in flight will probably cost, is
+below the cap; those in flight are finished and kept. So a run ends above its cap by less than what
+was in flight.
 """
 
 import asyncio
@@ -31,48 +32,63 @@ class Budget:
         self.cap = cap
         self.stopped = False
         """Whether judgements were left unasked."""
-        self._settled = before
+        self._before = before
+        self._settled = 0.0
+        self._count = 0
         self._price_of = price_of
-        self._live: dict[asyncio.Task[object], list[dict[str, ModelUsage]]] = {}
-        self._root: asyncio.Task[object] | None = None
+        self._live: dict[asyncio.Task[object], dict[str, ModelUsage]] = {}
+        self._room = asyncio.Event()
 
     @property
     def spent(self) -> float:
         """Dollars, those of earlier starts included."""
-        return self._settled + sum(map(self._cost, self._live.values()))
+        return self._before + self._settled + sum(map(self._cost, self._live.values()))
 
     @property
     def reason(self) -> str:
         """Why the run stopped."""
         return f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
 
+    @property
+    def _promised(self) -> float:
+        """Dollars when what is in flight will be answered, by what answers cost so far."""
+        usual = self._settled / self._count if self._count else 0.0
+        in_flight = sum(max(usual, self._cost(one)) for one in self._live.values())
+        return self._before + self._settled + in_flight
+
     async def admit(self) -> None:
-        """Let the sample that calls this ask, or hold it for ever, until the run is stopped."""
+        """Let the sample that calls this ask, or hold it, for ever if all is spent."""
         # A solver runs in a task within that of the whole sample, scoring and logging included.
         sample = _task(anyio.get_current_task().parent_id)
-        if self.spent >= self.cap:
-            self._root = self._root or _root_task()
-            # A second attempt at a sample is held like one that was not asked yet.
-            self._settle(sample)
-            await anyio.sleep_forever()
-        if sample not in self._live:
-            self._live[sample] = []
-            sample.add_done_callback(self._settle)
+        # A second attempt at a sample is held like one that was not asked yet.
+        self._end_attempts(sample)
+        while self._promised >= self.cap:
+            self._stop_if_spent(_root_task())
+            await self._room.wait()
         # Inspect adds up a sample's usage here, its grader's too; a second attempt has its own.
-        self._live[sample].append(sample_model_usage())
+        self._live[sample] = sample_model_usage()
+        sample.add_done_callback(self._end_sample)
 
-    def _settle(self, sample: asyncio.Task[object]) -> None:
+    def _end_attempts(self, sample: asyncio.Task[object]) -> None:
+        self._settled += self._cost(self._live.pop(sample, {}))
+
+    def _end_sample(self, sample: asyncio.Task[object]) -> None:
         """A sample is over, and in the log."""
-        self._settled += self._cost(self._live.pop(sample, []))
-        if self._root is not None and not self._live and not self.stopped:
+        self._count += sample in self._live
+        self._end_attempts(sample)
+        # Those that wait look again whether there is room.
+        self._room.set()
+        self._room = asyncio.Event()
+
+    def _stop_if_spent(self, root: asyncio.Task[object]) -> None:
+        if not self._live and not self.stopped and self.spent >= self.cap:
             self.stopped = True
             # What Ctrl-C does: Inspect writes its logs and ends.
-            self._root.cancel()
+            root.cancel()
 
-    def _cost(self, usages: list[dict[str, ModelUsage]]) -> float:
+    def _cost(self, used: dict[str, ModelUsage]) -> float:
         return sum(
             cost_of(self._price_of(model), input_tokens(one), one.output_tokens)
-            for used in usages
             for model, one in used.items()
         )
 

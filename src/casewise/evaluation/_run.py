@@ -2,6 +2,7 @@
 
 import copy
 import logging
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ from casewise.evaluation._respond import respond
 
 LOG_BUFFER = 100
 """Judgements held before a log is written: what a crash can lose."""
+
+CONNECTIONS = 20
+"""Requests at once for a provider, where nobody says: about what Inspect begins with."""
 
 RETRY_ON_ERROR = 3
 FAIL_ON_ERROR = 0.05
@@ -67,7 +71,7 @@ def run_cells(
     log_dir.mkdir(parents=True, exist_ok=True)
     with observed_by(observer or (lambda _: None)) as given_up, within(budget):
         try:
-            complete, logs = _eval_set(tasks, log_dir)
+            complete, logs = _eval_set(tasks, log_dir, cells)
         except PrerequisiteError as error:
             raise UsageError(plain(str(error.message))) from None
         except KeyboardInterrupt:
@@ -128,7 +132,27 @@ def _for_model(task: Task, model: Model, cell: Cell) -> Task:
     return task
 
 
-def _eval_set(tasks: Sequence[Task], log_dir: Path) -> tuple[bool, list[EvalLog]]:
+def _at_once(cells: Sequence[Cell]) -> int:
+    """Tasks that run together: for each model so many that its connections are never idle.
+
+    Not more: neighbours that run one after the other share the beginnings of their prompts, and a
+    crash loses what stands in the buffers of the tasks that run.
+    """
+    total = 0
+    for model in {cell.model for cell in cells}:
+        own = [cell for cell in cells if cell.model == model]
+        connections = max(cell.request.max_connections or CONNECTIONS for cell in own)
+        smallest = min(cell.judgements for cell in own)
+        total += min(len(own), max(2, math.ceil(2 * connections / max(1, smallest))))
+    return total
+
+
+def _eval_set(
+    tasks: Sequence[Task], log_dir: Path, cells: Sequence[Cell]
+) -> tuple[bool, list[EvalLog]]:
+    connections = {cell.request.max_connections for cell in cells}
+    # Where models differ in it, each task has its own.
+    shared = connections.pop() if len(connections) == 1 else None
     # Inspect reads this for its own console messages; ours say what matters.
     os.environ.setdefault("INSPECT_LOG_LEVEL", "error")
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
@@ -148,4 +172,7 @@ def _eval_set(tasks: Sequence[Task], log_dir: Path) -> tuple[bool, list[EvalLog]
         retry_on_error=RETRY_ON_ERROR,
         attempt_timeout=ATTEMPT_TIMEOUT_S,
         max_retries=MAX_RETRIES,
+        max_connections=shared,
+        max_samples=shared,
+        max_tasks=_at_once(cells),
     )
