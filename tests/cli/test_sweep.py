@@ -1,6 +1,7 @@
 """Sweeps: a file of models and conditions as one job, whole flows by the command line."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Cli, clean_env
+from conftest import ROOT, Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 
 from casewise.analysis import read_paths
@@ -214,6 +215,21 @@ def test_seeds_where_answers_are_drawn(cli_inside: Cli, tmp_path: Path) -> None:
         *("binary, greedy", "probability, greedy", "probability, reference"),
         *("binary, reference, seed 1", "binary, reference, seed 2"),
     }
+
+
+def test_the_example_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
+    (text,) = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs/sweeps.md").read_text("utf-8"), re.DOTALL
+    )
+    sweep_file(tmp_path, text)
+    (tmp_path / "cases.jsonl").rename(tmp_path / "team.jsonl")
+    found = states(cli_inside)
+    # Over the starter cases 2 protocols x (3 ablations + no context), over the team's 2 x 2.
+    assert len(found) == (8 + 4) + 3 + (4 + 2)
+    assert found["mine", "drawn thrice: binary, starter, reference, seed 2"] == ("not begun", 0, 56)
+    assert found["openai/gpt-4o", "binary, none, team.jsonl, greedy"] == ("not begun", 0, CASES)
+    done = cli_inside("run", "sweep.yaml", "--status", "--format", "markdown")
+    assert done.stdout.startswith("| condition | openai/gpt-4o | mine |")
 
 
 def test_names_and_shared_conditions(cli_inside: Cli, tmp_path: Path) -> None:

@@ -10,9 +10,23 @@ from typing import Any
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._answers import WITHOUT_LOGPROBS
-from casewise.evaluation._condition import Condition, choose, deliveries_of, make_condition
+from casewise.evaluation._condition import (
+    Condition,
+    cases_opened_once,
+    choose,
+    deliveries_of,
+    make_condition,
+)
 from casewise.evaluation._judge import judge_version
-from casewise.evaluation._plan import Estimate, Prices, check_window, estimate, known_prices
+from casewise.evaluation._plan import (
+    Estimate,
+    Extent,
+    Prices,
+    check_window,
+    estimate,
+    known_prices,
+    measure,
+)
 from casewise.evaluation._respond import respond_version
 from casewise.evaluation._sampling import NO_LOGPROBS, Draw, Sampling, make_draw, resolve_sampling
 from casewise.evaluation._smollm2 import SMOLLM2
@@ -60,11 +74,25 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Combination:
+    """One product of a request's lists."""
+
+    protocol: str
+    delivery: str
+    ablation: str | None
+    variation: str | None
+    swap: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Planned:
     """One condition of a run, with the arguments of its task."""
 
     condition: Condition
     arguments: dict[str, Any]
+    extent: Extent
+    version: str
+    """Of the task, which is another where cases or wording are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +132,12 @@ class Cell:
     def sent_seed(self) -> int | None:
         """The seed that the provider gets; None where it would make several answers one."""
         once = self.draw.samples == self.request.epochs == 1
-        return _draw_seed(self.request, self.planned.condition.protocol) if once else None
+        return draw_seed_of(self.request, self.planned.condition.protocol) if once else None
 
     @property
     def identity(self) -> str:
         """The same for all runs of one model under one condition; see ``identity_of``."""
-        condition = self.planned.condition
-        version = respond_version(condition) if self.acts else judge_version(condition)
+        version = self.planned.version
         task = "casewise/respond" if self.acts else "casewise/judge"
         model_args = self.request.model_args
         return identity_of(task, version, self.model, self.arguments, model_args, self.sent_seed)
@@ -180,7 +207,8 @@ def make_plan(request: RunRequest) -> Plan:
         InputError: Cases or a template that can't be used.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
-    conditions = plan_conditions(request)
+    with cases_opened_once():
+        conditions = plan_conditions(request)
     cells = [plan_cell(one, model, request) for model in request.models for one in conditions]
     return Plan(request, tuple(cells))
 
@@ -192,34 +220,53 @@ def plan_conditions(request: RunRequest) -> tuple[Planned, ...]:
         UsageError: An option that doesn't exist or doesn't fit.
         InputError: Cases or a template that can't be used.
     """
+    return tuple(plan_condition(request, one) for one in combinations(request))
+
+
+def combinations(request: RunRequest) -> tuple[Combination, ...]:
+    """Every product of a request's lists that means something.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+    """
     if request.swaps != (None,) and request.ablations != (None,):
         raise UsageError("--ablate and --swap both change the contexts: give one of them")
     choose(Sampling, request.sampling, "sampling")
     _check_numbers(request)
     return tuple(
-        Planned(
-            make_condition(
-                request.cases,
-                protocol=protocol,
-                delivery=delivery,
-                ablate=ablation,
-                prompt=request.prompt,
-                limit=request.limit,
-                deployment=request.deployment if protocol == Protocol.RESPOND else None,
-                variation=variation,
-                seed=request.seed,
-                swap=swap,
-                verdict_words=request.verdict_words,
-                draw_seed=_draw_seed(request, protocol),
-            ),
-            _arguments(request, protocol, delivery, ablation, variation, swap),
-        )
+        Combination(protocol, delivery, ablation, variation, swap)
         for protocol in request.protocols
         for delivery in _deliveries(request, protocol)
         for ablation in _ablations(request, delivery)
         for variation in (request.variations if protocol == Protocol.RESPOND else (None,))
         for swap in _swaps(request, delivery, ablation, variation)
     )
+
+
+def plan_condition(request: RunRequest, one: Combination) -> Planned:
+    """Check and settle one combination.
+
+    Raises:
+        UsageError: A change that means nothing for these cases.
+        InputError: Cases or a template that can't be used.
+    """
+    acts = one.protocol == Protocol.RESPOND
+    condition = make_condition(
+        request.cases,
+        protocol=one.protocol,
+        delivery=one.delivery,
+        ablate=one.ablation,
+        prompt=request.prompt,
+        limit=request.limit,
+        deployment=request.deployment if acts else None,
+        variation=one.variation,
+        seed=request.seed,
+        swap=one.swap,
+        verdict_words=request.verdict_words,
+        draw_seed=draw_seed_of(request, one.protocol),
+    )
+    version = respond_version(condition) if acts else judge_version(condition)
+    return Planned(condition, _arguments(request, one), measure(condition), version)
 
 
 def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
@@ -241,12 +288,16 @@ def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
     )
     if protocol is Protocol.RESPOND:
         check_window(planned.condition, draw, model)
-    found = estimate(planned.condition, draw, model, request.prices, request.epochs)
+    extent = planned.extent
+    found = estimate(planned.condition, extent, draw, model, request.prices, request.epochs)
     return Cell(model, planned, request, draw, found)
 
 
-def _draw_seed(request: RunRequest, protocol: str) -> int | None:
-    """Greedy answers, a probability and a moderation model's word are not drawn at random."""
+def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
+    """The seed of the answers, where they are drawn at random.
+
+    Greedy ones are not, nor are a probability and a moderation model's word.
+    """
     greedy = request.sampling == Sampling.GREEDY
     return None if greedy or protocol in _NEVER_DRAWN else request.draw_seed
 
@@ -297,27 +348,20 @@ def _swaps(
     return (None,) if changed else request.swaps
 
 
-def _arguments(
-    request: RunRequest,
-    protocol: str,
-    delivery: str,
-    ablation: str | None,
-    variation: str | None,
-    swap: str | None,
-) -> dict[str, Any]:
+def _arguments(request: RunRequest, one: Combination) -> dict[str, Any]:
     """The task's arguments, without those at their defaults: they are its identity in the log."""
-    acts = protocol == Protocol.RESPOND
+    acts = one.protocol == Protocol.RESPOND
     given = {
-        "protocol": None if acts else str(protocol),
+        "protocol": None if acts else str(one.protocol),
         "deployment": _card_argument(request.deployment) if acts else None,
-        "variation": variation,
-        "seed": request.seed if variation else None,
-        "draw_seed": _draw_seed(request, protocol),
+        "variation": one.variation,
+        "seed": request.seed if one.variation else None,
+        "draw_seed": draw_seed_of(request, one.protocol),
         "grader": request.grader if acts else None,
         "cases": _case_argument(request.cases),
-        "delivery": str(delivery),
-        "ablate": ablation,
-        "swap": swap,
+        "delivery": str(one.delivery),
+        "ablate": one.ablation,
+        "swap": one.swap,
         "prompt": _prompt_argument(request.prompt),
         "verdict_words": _path_argument(request.verdict_words),
         "samples": None if acts else request.samples,

@@ -1,6 +1,7 @@
 """The condition of a run: all that distinguishes two runs of one model, checked and settled."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -243,19 +244,40 @@ def _data_and_prompts(
     if protocol is not Protocol.RESPOND and deployment is not None:
         raise UsageError("a deployment is acted in: give it with --protocol respond")
     if protocol not in (Protocol.RESPOND, Protocol.GUARD):
-        data = open_cases(cases)
+        data = _opened(cases)
         languages = {case.language for case in data.cases}
         return data, load_prompts(prompt, protocol, delivery, languages), None
     if prompt is not None:
         raise UsageError(f"--prompt is a judge's; protocol {protocol} has a conversation")
     if deployment is None:
-        return open_cases(cases), Conversations(delivery), None
+        return _opened(cases), Conversations(delivery), None
     if cases != STARTER:
         raise UsageError("a deployment has cases of its own: leave out --cases")
     card = load_card(deployment)
     data = CaseSet(card_cases(card), card.name, Form.YAML, ())
     script = load_script(card.script_path) if card.script_path is not None else None
     return data, Conversations(delivery, system_text(card)), script
+
+
+_kept: list[dict[str, CaseSet]] = []
+
+
+@contextmanager
+def cases_opened_once() -> Iterator[None]:
+    """Read each file of cases once while the block runs, however many conditions ask for it."""
+    _kept.append({})
+    try:
+        yield
+    finally:
+        _kept.pop()
+
+
+def _opened(cases: str) -> CaseSet:
+    if not _kept:
+        return open_cases(cases)
+    if cases not in _kept[-1]:
+        _kept[-1][cases] = open_cases(cases)
+    return _kept[-1][cases]
 
 
 def choose(kind: type[Chosen], name: str, what: str) -> Chosen:

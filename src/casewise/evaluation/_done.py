@@ -76,9 +76,9 @@ def read_done(cells: Sequence[Cell], log_dir: Path) -> Done:
         log = _header(path)
         if log is not None:
             logs.setdefault(_identity(log), []).append(log)
-    states = tuple(_state(cell, logs.get(cell.identity, [])) for cell in cells)
-    known = {cell.identity for cell in cells}
-    others = [_title(found[0]) for key, found in logs.items() if key not in known]
+    keys = [cell.identity for cell in cells]
+    states = tuple(_state(cell, logs.get(key, [])) for cell, key in zip(cells, keys, strict=True))
+    others = [_title(found[0]) for key, found in logs.items() if key not in set(keys)]
     return Done(states, tuple(dict.fromkeys(others)))
 
 

@@ -18,6 +18,7 @@ from inspect_ai.model import GenerateConfig, Model
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._budget import Budget, within
 from casewise.evaluation._cells import Cell, Plan
+from casewise.evaluation._condition import cases_opened_once
 from casewise.evaluation._distributions import looked_up_once
 from casewise.evaluation._judge import judge
 from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models, plain
@@ -68,7 +69,8 @@ def run_cells(
     budget: Budget | None = None,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same."""
-    tasks = _tasks(cells)
+    with cases_opened_once():
+        tasks = _tasks(cells)
     log_dir.mkdir(parents=True, exist_ok=True)
     with observed_by(observer or (lambda _: None)) as given_up, within(budget), looked_up_once():
         try:

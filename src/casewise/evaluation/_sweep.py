@@ -1,15 +1,24 @@
 """From a sweep's file to the cells that are run: a grid, less what rules leave out."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import InputError, UsageError
-from casewise.evaluation._cells import Cell, Planned, RunRequest, plan_cell, plan_conditions
-from casewise.evaluation._condition import deliveries_of
+from casewise.evaluation._cells import (
+    Cell,
+    Combination,
+    Planned,
+    RunRequest,
+    combinations,
+    draw_seed_of,
+    plan_cell,
+    plan_condition,
+)
+from casewise.evaluation._condition import cases_opened_once, deliveries_of
 from casewise.evaluation._plan import Prices
 from casewise.evaluation._sampling import Sampling
 from casewise.evaluation._sweep_file import (
@@ -55,14 +64,23 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A combination of the grid."""
+class _Wanted:
+    """A combination of the grid, not checked yet."""
 
     entry: ModelEntry
-    planned: Planned
     request: RunRequest
+    combination: Combination
     values: Mapping[str, str]
     line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A combination that the rules keep."""
+
+    wanted: _Wanted
+    planned: Planned
+    request: RunRequest
     key: str
     """The same for one condition, wherever the grid has it."""
 
@@ -75,24 +93,25 @@ def plan_sweep(path: Path) -> Sweep:
         ModelError: A model that can't do what a protocol needs.
     """
     file = load_sweep(path)
-    found = [
+    wanted = [
         one
         for number, line in enumerate(file.lines, start=1)
         for one in _combinations(file, line, number, path)
     ]
-    kept, notes = _rule(found, file, path)
+    kept, notes = _rule(wanted, file, path)
     if not kept:
         raise InputError("nothing is left to run: the rules leave out all of it", file=path)
-    once = _each_once(kept)
+    with cases_opened_once():
+        once = _each_once(_settle(kept, path))
     titles = _titles(once, file)
     order = {entry.label: place for place, entry in enumerate(file.models)}
-    entries = [SweepCell(_cell(one, path), one.entry.label, titles[one.key]) for one in once]
+    entries = [SweepCell(_cell(one, path), one.wanted.entry.label, titles[one.key]) for one in once]
     entries.sort(key=lambda one: order[one.model])
     about = dict.fromkeys(line for one in once for line in one.planned.condition.notes)
     return Sweep(file.name or path.stem, tuple(entries), (*notes, *about))
 
 
-def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> Iterator[_Found]:
+def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> Iterator[_Wanted]:
     entries = [one for one in file.models if line.models is None or one.label in line.models]
     if line.swaps not in (None, [NONE]) and line.ablations not in (None, [NONE]):
         raise _fault(path, number, "ablations and swaps both change the contexts: one a line")
@@ -107,16 +126,29 @@ def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> I
         for seed in seeds if drawn else seeds[:1]:
             request = _request(file, line, path.parent, cases, deployment, prompt, sampling, seed)
             try:
-                conditions = plan_conditions(request)
+                found = combinations(request)
             except UsageError as error:
                 raise _fault(path, number, str(error)) from None
-            for planned, entry in product(conditions, entries):
-                given = _for_model(planned, entry)
-                said = {"cases": cases, "deployment": deployment, "prompt": prompt}
-                said |= {"sampling": sampling, "model": entry.label}
-                values = _values(planned, said)
-                options = _options(request, entry)
-                yield _Found(entry, given, options, values, number, _key(planned, sampling))
+            said = {"cases": cases, "deployment": deployment, "prompt": prompt}
+            for one, entry in product(found, entries):
+                values = _values(request, one, said | {"model": entry.label})
+                yield _Wanted(entry, request, one, values, number)
+
+
+def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
+    """Check each condition, once for all models."""
+    made: dict[tuple[int, Combination], Planned] = {}
+    for one in kept:
+        key = (id(one.request), one.combination)
+        if key not in made:
+            try:
+                made[key] = plan_condition(one.request, one.combination)
+            except UsageError as error:
+                raise _fault(path, one.line, str(error)) from None
+        planned = made[key]
+        options = _options(one.request, one.entry)
+        given = _for_model(planned, one.entry)
+        yield _Found(one, given, options, _key(planned, one.request.sampling))
 
 
 def _fault(path: Path, number: int, problem: str) -> InputError:
@@ -166,7 +198,7 @@ def _changes(given: list[str] | None) -> tuple[str | None, ...]:
     return tuple(dict.fromkeys(None if one == NONE else one for one in plain))
 
 
-def _key(planned: Planned, sampling: Sampling) -> str:
+def _key(planned: Planned, sampling: str) -> str:
     given = dict(planned.arguments)
     if names := given.get("ablate"):
         given["ablate"] = ",".join(sorted(names.split(",")))
@@ -191,23 +223,26 @@ def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
     )
 
 
-def _values(planned: Planned, said: Mapping[str, str | None]) -> dict[str, str]:
+def _values(
+    request: RunRequest, one: Combination, said: Mapping[str, str | None]
+) -> dict[str, str]:
     """The place of a combination on every axis, as rules name it."""
-    given, acts = planned.arguments, planned.condition.protocol is Protocol.RESPOND
-    seed = given.get("draw_seed", given.get("seed"))
-    found = {
-        "protocol": planned.condition.protocol,
-        "delivery": planned.condition.delivery,
-        "ablation": given.get("ablate"),
-        "swap": given.get("swap"),
-        "vary": given.get("variation"),
-        "seed": seed,
+    acts = one.protocol == Protocol.RESPOND
+    seeded = one.variation is not None or draw_seed_of(request, one.protocol) is not None
+    found: dict[str, object] = {
+        "protocol": one.protocol,
+        "delivery": one.delivery,
+        "ablation": one.ablation,
+        "swap": one.swap,
+        "vary": one.variation,
+        "sampling": request.sampling,
+        "seed": request.draw_seed if seeded else None,
     }
     whole = dict(said) | found | ({} if acts else {"deployment": None})
     return {axis: NONE if whole[axis] is None else str(whole[axis]) for axis in AXES}
 
 
-def _rule(found: list[_Found], file: SweepFile, path: Path) -> tuple[list[_Found], list[str]]:
+def _rule(found: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
     """What the rules keep, and notes on those that say nothing."""
     known = {axis: list(dict.fromkeys(one.values[axis] for one in found)) for axis in AXES}
     rules = {
@@ -257,15 +292,15 @@ def _read_rule(
     return read
 
 
-def _matches(one: _Found, rule: Mapping[str, list[str]]) -> bool:
+def _matches(one: _Wanted, rule: Mapping[str, list[str]]) -> bool:
     return all(one.values[axis] in values for axis, values in rule.items())
 
 
-def _each_once(found: list[_Found]) -> list[_Found]:
+def _each_once(found: Iterable[_Found]) -> list[_Found]:
     """Each model under each condition once, with the most epochs that any line asks for."""
     once: dict[tuple[str, str], _Found] = {}
     for one in found:
-        key = (one.entry.label, one.key)
+        key = (one.wanted.entry.label, one.key)
         first = once.setdefault(key, one)
         if one.request.epochs > first.request.epochs:
             once[key] = replace(first, request=replace(first.request, epochs=one.request.epochs))
@@ -274,17 +309,17 @@ def _each_once(found: list[_Found]) -> list[_Found]:
 
 def _cell(one: _Found, path: Path) -> Cell:
     try:
-        return plan_cell(one.planned, one.entry.model, one.request)
+        return plan_cell(one.planned, one.wanted.entry.model, one.request)
     except UsageError as error:
-        raise _fault(path, one.line, str(error)) from None
+        raise _fault(path, one.wanted.line, str(error)) from None
 
 
 def _titles(found: Sequence[_Found], file: SweepFile) -> dict[str, str]:
     """A name for every condition, no two alike."""
     names = [line.name for line in file.lines]
-    conditions = {one.key: one for one in reversed(found)}
+    conditions = {one.key: one.wanted for one in reversed(found)}
     alone = Counter(one.line for one in conditions.values())
-    varied = {axis for axis in AXES if len({one.values[axis] for one in found}) > 1}
+    varied = {axis for axis in AXES if len({one.wanted.values[axis] for one in found}) > 1}
     titles: dict[str, str] = {}
     for key, one in reversed(conditions.items()):
         name, title = names[one.line - 1], _title(one, varied)
@@ -297,7 +332,7 @@ def _titles(found: Sequence[_Found], file: SweepFile) -> dict[str, str]:
     return titles
 
 
-def _title(one: _Found, varied: set[str]) -> str:
+def _title(one: _Wanted, varied: set[str]) -> str:
     values = one.values
     parts = [values["protocol"]]
     if values["delivery"] != deliveries_of(Protocol(values["protocol"]))[0]:
