@@ -62,7 +62,12 @@ def sweep_file(folder: Path, text: str, count: int = CASES) -> None:
 
 
 def answer(request: dict[str, Any]) -> Answer:
-    """The one model says safe, the other unsafe; both say 8 when asked for a number."""
+    """The one model says safe, the other unsafe; both say 8 when asked for a number.
+
+    The model c does not exist.
+    """
+    if request["model"] == "c":
+        return 404
     prompt = request["messages"][-1]["content"]
     word = "safe" if request["model"] == "a" else "unsafe"
     return "8" if "10" in prompt else f'{{"judgement": "{word}"}}'
@@ -119,20 +124,26 @@ def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path
         )
         assert len(ours) == 2 * CASES
         assert ours.equals(rows(tmp_path / "single"))
-        # One condition goes, one comes; one is asked for more often, and by two lines.
+        # One condition goes, one comes; one is asked for more often, and by two lines. One model
+        # more can't be used.
         changed = GRID.replace("ablations: [none, sender]", "ablations: [none, recipient]")
+        changed = changed.replace("models:", "models:\n  - {model: openai-api/fake/c, name: c}")
+        changed += "  - {model: c, protocol: score}\n  - {model: c, ablation: recipient}\n"
+        changed += "  - {model: c, delivery: none}\n"
         changed += "grid: [{}, {protocols: binary, deliveries: judge, ablations: none, epochs: 2}]"
         sweep_file(tmp_path, changed)
         before = len(server.requests)
         done = cli("run", "sweep.yaml", "--format", "markdown", env=environment(server))
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 1, done.stderr
         # Without the recipient: binary by both models, score by one; a second epoch by both.
-        assert len(server.requests) - before == 3 * CASES + 2 * CASES
-    assert "going on: 32 of 72 were judged before" in done.stderr
+        asked = [one["model"] for one in server.requests[before:] if one["model"] != "c"]
+        assert len(asked) == 3 * CASES + 2 * CASES
+    assert "going on: 32 of 88 were judged before" in done.stderr
+    assert "not finished: openai-api/fake/c: " in done.stderr
     gone = "in the folder, and not in the file: openai-api/fake/b: binary, judge, without sender"
     assert gone in done.stderr
-    assert "| binary | done | done |" in done.stdout
-    assert "| score | done |  |" in done.stdout
+    assert "| binary | failed, 0 of 16 | done | done |" in done.stdout
+    assert "| score |  | done |  |" in done.stdout
     assert states(cli_inside)["b", "binary"] == ("done", 2 * CASES, 2 * CASES)
 
 

@@ -21,9 +21,9 @@ def matrix_renderable(sweep: "Sweep", done: "Done") -> RenderableType:
     tables = []
     for start in range(0, len(heads), ABREAST):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("condition")
+        table.add_column("condition", overflow="fold")
         for head in heads[start : start + ABREAST]:
-            table.add_column(head, justify="right")
+            table.add_column(head, justify="right", overflow="fold")
         for name, texts in rows:
             table.add_row(name, *texts[start : start + ABREAST])
         tables.append(table)

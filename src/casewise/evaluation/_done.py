@@ -139,7 +139,7 @@ def _state(cell: Cell, attempts: Sequence[EvalLog]) -> CellState:
     # Each attempt's log begins with what the one before held.
     best = max(found, key=lambda one: (one.judged, one.state is State.DONE))
     latest = max(attempts, key=lambda log: log.eval.created)
-    if best.state is State.PARTLY and latest.status == "error":
+    if best.state is not State.DONE and latest.status == "error":
         return CellState(State.FAILED, best.judged, total, best.errors, best.tokens, best.log)
     return best
 
