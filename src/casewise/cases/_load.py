@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ _READERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CaseSet:
     """Cases in the order of their file."""
 
@@ -55,7 +56,8 @@ class CaseSet:
     version: str | None = None
     """Under which these very cases were released; None where they were not."""
 
-    @property
+    # Over many cases it takes a tenth of a second, and a run asks for it often.
+    @cached_property
     def hash(self) -> str:
         """16 hexadecimal characters over every case in its order."""
         return dataset_hash(self.cases)

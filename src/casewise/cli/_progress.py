@@ -34,11 +34,25 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "", style="dim")
 
 
+class Money(Protocol):
+    """What a run may cost, and what it has cost."""
+
+    cap: float
+    """Dollars."""
+
+    @property
+    def spent(self) -> float:
+        """Dollars."""
+
+
 class RunProgress:
     """Counts judged cases; called by the run for each one."""
 
-    def __init__(self, console: Console, total: int, before: int = 0) -> None:
+    def __init__(
+        self, console: Console, total: int, before: int = 0, money: Money | None = None
+    ) -> None:
         self._console = console
+        self._money = money
         self._total = total
         self._before = before
         self._started = time.monotonic()
@@ -82,6 +96,9 @@ class RunProgress:
             for one, count in self._counts.items()
             if one is not Status.OK
         )
+        if self._money is not None:
+            spent = f"${self._money.spent:.2f} of ${self._money.cap:.2f}"
+            unread = f"{spent}, {unread}" if unread else spent
         self._bar.update(self._task, completed=self._before + done, unread=unread)
         if status is Status.ERROR:
             return

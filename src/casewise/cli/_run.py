@@ -1,30 +1,33 @@
 """``casewise run``."""
 
-import shlex
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
-from casewise.analysis import read_paths
 from casewise.cases import GROUPS, open_cases
 from casewise.cli._console import err, note
 from casewise.cli._estimates import print_estimates
 from casewise.cli._options import parse_model_args
-from casewise.cli._score import print_scores
+from casewise.cli._running import print_result, run_with_progress
+from casewise.cli._sweep import MatrixFormat, check_alone, run_sweep
 from casewise.contexts import differing_parameters, swap_cases
-from casewise.errors import InputError
+from casewise.errors import UsageError
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Plan, RunRequest, RunResult
-
-NOT_ALL_DONE = 1
+    from casewise.evaluation import Plan, RunRequest
 
 
 def run(
+    context: typer.Context,
+    sweep: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SWEEP]",
+            help="A file of models, protocols, deliveries... to run as one job (docs/sweeps.md).",
+        ),
+    ] = None,
     model: Annotated[
         list[str],
         typer.Option(
@@ -115,6 +118,7 @@ def run(
         int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longest answer, in tokens.")] = None,
+    epochs: Annotated[int, typer.Option(help="How often each case is asked.")] = 1,
     model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
     model_arg: Annotated[
         list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
@@ -135,6 +139,20 @@ def run(
     price_out: Annotated[
         float | None, typer.Option(help="Dollars for a million output tokens.")
     ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="DOLLARS",
+            help="Stop when so much is spent, earlier starts in the same folder included; what "
+            "was judged is kept.",
+        ),
+    ] = None,
+    status: Annotated[
+        bool, typer.Option("--status", help="Of a sweep: what is done; asks nothing.")
+    ] = False,
+    format: Annotated[
+        MatrixFormat, typer.Option(help="Of a sweep: how its matrix is printed.")
+    ] = MatrixFormat.TABLE,
 ) -> None:
     """Run models over cases in their contexts, and score them against people.
 
@@ -152,7 +170,22 @@ def run(
     casewise run -m openai/gpt-4o --protocol respond --delivery system,claimed,none
 
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
+
+    casewise run sweep.yaml --max-cost 20
     """
+    if sweep is not None:
+        check_alone(context)
+        run_sweep(
+            sweep,
+            log_dir=log_dir,
+            dry_run=dry_run,
+            status=status,
+            max_cost=max_cost,
+            format=format,
+        )
+        return
+    if status or format is not MatrixFormat.TABLE:
+        raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
         from casewise.evaluation import Prices, RunRequest, make_plan
@@ -174,6 +207,7 @@ def run(
         samples=samples,
         limit=limit,
         max_tokens=max_tokens,
+        epochs=epochs,
         max_connections=max_connections,
         model_base_url=model_base_url,
         model_args=parse_model_args(model_arg),
@@ -186,7 +220,7 @@ def run(
     if dry_run:
         print_estimates(plan.estimates)
         return
-    _run_and_print(plan, log_dir or _new_log_dir())
+    _run_and_print(plan, log_dir or _new_log_dir(), max_cost)
 
 
 def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
@@ -207,54 +241,10 @@ def _new_log_dir() -> Path:
     return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
-def _run_and_print(plan: "Plan", log_dir: Path) -> None:
-    from casewise.cli._progress import RunProgress
-    from casewise.evaluation import run as run_plan
-
-    console = err()
+def _run_and_print(plan: "Plan", log_dir: Path, max_cost: float | None) -> None:
     _say_what(plan, log_dir)
-    done = _already_judged(plan, log_dir)
-    if done:
-        note(f"going on: {done:,} of {plan.judgements:,} were judged before")
-    try:
-        with RunProgress(console, plan.judgements, done) as progress:
-            result = run_plan(plan, log_dir, progress)
-    except KeyboardInterrupt:
-        _say_how_to_resume("stopped", log_dir)
-        raise
-    _print_result(result, log_dir)
-
-
-def _already_judged(plan: "Plan", log_dir: Path) -> int:
-    """Judgements of this plan that the folder holds; they are not asked for again."""
-    try:
-        table = read_paths([log_dir]).table.filter(pl.col("status") != "error")
-    except InputError:
-        return 0
-    count = 0
-    for planned in plan.conditions:
-        condition = planned.condition
-        names = ",".join(condition.ablation.names) if condition.ablation else None
-        found = table.filter(
-            pl.col("model").is_in(plan.request.models),
-            pl.col("dataset_hash") == condition.data.hash,
-            pl.col("prompt_version") == condition.prompts.version,
-            pl.col("protocol") == str(condition.protocol),
-            pl.col("delivery") == str(condition.delivery),
-            pl.col("ablation").eq_missing(pl.lit(names)),
-            _same_variant(plan.request.sampling, condition.variant),
-            pl.col("case_id").is_in([case.id for case in condition.cases]),
-        )
-        count += len(found.unique(["model", "case_id"]))
-    return count
-
-
-def _same_variant(sampling: str, variant: tuple[str, ...]) -> pl.Expr:
-    """Settled samplings (reference-api) begin as they were asked for (reference)."""
-    first, rest = pl.col("variant").str.split(";"), ";".join(variant)
-    return first.list.first().str.starts_with(sampling) & (
-        first.list.slice(1).list.join(";") == rest
-    )
+    result = run_with_progress(plan.cells, log_dir, max_cost)
+    print_result(result, log_dir)
 
 
 def _say_what(plan: "Plan", log_dir: Path) -> None:
@@ -271,29 +261,3 @@ def _say_what(plan: "Plan", log_dir: Path) -> None:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")
         if not weights_path().is_file():
             note(f"fetching its weights into {weights_path().parent} ({SIZE_MB} MB, once)")
-
-
-def _say_how_to_resume(what: str, log_dir: Path) -> None:
-    arguments = _without_log_dir(sys.argv[1:])
-    command = shlex.join(["casewise", *arguments, "--log-dir", str(log_dir)])
-    err().print(f"{what}; what was judged is kept in {log_dir}. To go on:", markup=False)
-    err().print(f"  {command}", markup=False)
-
-
-def _without_log_dir(arguments: list[str]) -> list[str]:
-    kept = list(arguments)
-    while "--log-dir" in kept:
-        at = kept.index("--log-dir")
-        del kept[at : at + 2]
-    return [one for one in kept if not one.startswith("--log-dir=")]
-
-
-def _print_result(result: "RunResult", log_dir: Path) -> None:
-    judgements = read_paths([Path(path) for path in result.logs])
-    print_scores(judgements.table)
-    note(f"logs: {log_dir} (inspect view --log-dir {log_dir}; casewise score {log_dir})")
-    if not result.complete:
-        for failure in result.failures:
-            err().print(f"not finished: {failure}", markup=False)
-        _say_how_to_resume("not all was judged", log_dir)
-        raise typer.Exit(NOT_ALL_DONE)

@@ -1,6 +1,8 @@
 """Running models over cases, on Inspect."""
 
 from casewise.evaluation._assets import SIZE_MB, fetch_weights, weights_path
+from casewise.evaluation._cells import Cell, Plan, RunRequest, make_plan
+from casewise.evaluation._done import CellState, Done, State, make_budget, read_done
 from casewise.evaluation._generate import Aside, Generated, check_out, generate_contexts
 from casewise.evaluation._generate_asking import Structured
 from casewise.evaluation._generate_plan import (
@@ -14,12 +16,16 @@ from casewise.evaluation._judge import judge
 from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._progress import Observer
 from casewise.evaluation._respond import respond
-from casewise.evaluation._run import Plan, RunRequest, RunResult, make_plan, run
+from casewise.evaluation._run import RunResult, run, run_cells
 from casewise.evaluation._sampling import SAMPLES, Sampling
 from casewise.evaluation._smollm2 import SMOLLM2
+from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
 
 __all__ = [
     "Aside",
+    "Cell",
+    "CellState",
+    "Done",
     "Estimate",
     "GeneratePlan",
     "GenerateRequest",
@@ -33,17 +39,24 @@ __all__ = [
     "SIZE_MB",
     "SMOLLM2",
     "Sampling",
+    "State",
     "Step",
     "Structured",
+    "Sweep",
+    "SweepCell",
     "check_out",
     "fetch_weights",
     "generate_contexts",
     "grade_replies",
     "grade_with",
     "judge",
+    "make_budget",
     "make_plan",
     "plan_generation",
+    "plan_sweep",
+    "read_done",
     "respond",
     "run",
+    "run_cells",
     "weights_path",
 ]

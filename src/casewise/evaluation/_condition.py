@@ -154,6 +154,7 @@ def make_condition(
     seed: int = 0,
     swap: str | None = None,
     verdict_words: str | None = None,
+    draw_seed: int | None = None,
 ) -> Condition:
     """Check and settle a condition. Nothing is sent to a model here.
 
@@ -170,6 +171,7 @@ def make_condition(
         swap: A parameter or group that every case takes from its twin; cases in which that
             changes nothing are left out.
         verdict_words: A table of words by which judges' answers are read, beside ours.
+        draw_seed: Of the answers, where they are drawn at random.
 
     Raises:
         UsageError: An unknown protocol, delivery or parameter.
@@ -212,6 +214,8 @@ def make_condition(
         script = None
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
+    if draw_seed is not None:
+        variant = (*variant, f"draw-seed={draw_seed}")
     ordered = sorted(chosen_cases[:limit], key=asked.render)
     return Condition(
         chosen, place, ablation, asked, data, tuple(ordered), script, variant, verdict_words

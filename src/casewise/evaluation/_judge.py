@@ -40,6 +40,7 @@ def judge(
     max_tokens: int | None = None,
     model_name: str | None = None,
     verdict_words: str | None = None,
+    draw_seed: int | None = None,
 ) -> Task:
     """Judge cases in their contexts.
 
@@ -56,6 +57,7 @@ def judge(
         max_tokens: Longest answer.
         model_name: The model whose reference sampling is meant, where it isn't the run's.
         verdict_words: A table of words by which answers are read, beside ours.
+        draw_seed: Tells repetitions apart where answers are drawn at random.
     """
     if protocol == Protocol.RESPOND:
         raise PrerequisiteError("protocol respond is the task casewise/respond")
@@ -69,6 +71,7 @@ def judge(
             limit=limit,
             swap=swap,
             verdict_words=verdict_words,
+            draw_seed=draw_seed,
         )
     except CasewiseError as error:
         # Inspect shows this one without a traceback.
@@ -88,13 +91,17 @@ def judge(
         solver=ask(samples=draw.samples, logprobs=bool(draw.config.logprobs)),
         scorer=read_answers(protocol=condition.protocol, **words),
         config=draw.config,
-        # Part of the task's identity: other cases, another template or another table of words
-        # under the same path are not taken for those that a folder of logs already answers.
-        version=f"{VERSION}+{digest(*_identity(condition))}",
+        version=judge_version(condition),
         metadata=task_metadata(condition, settled, draw),
     )
 
 
-def _identity(condition: Condition) -> list[str]:
+def judge_version(condition: Condition) -> str:
+    """The task's version, a part of its identity.
+
+    Other cases, another template or another table of words under the same path are not taken for
+    those that a folder of logs already answers.
+    """
     words = condition.words_version
-    return [condition.data.hash, condition.prompts.version, *([words] if words else [])]
+    made_of = [condition.data.hash, condition.prompts.version, *([words] if words else [])]
+    return f"{VERSION}+{digest(*made_of)}"

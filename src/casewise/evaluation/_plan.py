@@ -46,13 +46,31 @@ class Estimate:
     """None where a price is unknown."""
 
 
-def estimate(condition: Condition, draw: Draw, model: str, prices: Prices) -> Estimate:
-    """Count the requests and estimate tokens and cost of a condition for a model."""
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a condition says to any model, each case asked once."""
+
+    requests: int
+    input_tokens: int
+
+
+def measure(condition: Condition) -> Extent:
+    """Count the requests of a condition and estimate their tokens."""
     openings = condition.openings
     usual = ANSWER_TOKENS[condition.protocol]
-    requests = sum(len(opening.turns) for opening in openings) * draw.samples
-    asked = sum(_asked(opening, usual) for opening in openings) * draw.samples
-    answered = requests * usual
+    return Extent(
+        sum(len(opening.turns) for opening in openings),
+        sum(_asked(opening, usual) for opening in openings),
+    )
+
+
+def estimate(
+    condition: Condition, extent: Extent, draw: Draw, model: str, prices: Prices, epochs: int = 1
+) -> Estimate:
+    """Count the requests and estimate tokens and cost of a condition for a model."""
+    times = draw.samples * epochs
+    requests, asked = extent.requests * times, extent.input_tokens * times
+    answered = requests * ANSWER_TOKENS[condition.protocol]
     known = known_prices(model, prices)
     cost = None
     if known.input is not None and known.output is not None:

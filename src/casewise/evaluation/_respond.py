@@ -13,7 +13,7 @@ from inspect_ai.model import get_model
 
 from casewise.cases import STARTER, digest
 from casewise.errors import CasewiseError
-from casewise.evaluation._condition import choose, make_condition
+from casewise.evaluation._condition import Condition, choose, make_condition
 from casewise.evaluation._converse import converse
 from casewise.evaluation._reply_scorer import GRADER, grade_reply
 from casewise.evaluation._samples import script_sample, task_metadata, to_sample
@@ -38,6 +38,7 @@ def respond(
     limit: int | None = None,
     max_tokens: int | None = None,
     model_name: str | None = None,
+    draw_seed: int | None = None,
 ) -> Task:
     """Ask a model in the place of the chatbot, and grade its replies.
 
@@ -56,6 +57,7 @@ def respond(
         max_tokens: Longest reply.
         model_name: The model whose sampling is meant, where it isn't the run's; the embedded
             model's replies are shorter, if it is named.
+        draw_seed: Tells repetitions apart where replies are drawn at random.
     """
     try:
         condition = make_condition(
@@ -68,6 +70,7 @@ def respond(
             deployment=deployment,
             variation=variation,
             seed=seed,
+            draw_seed=draw_seed,
         )
     except CasewiseError as error:
         # Inspect shows this one without a traceback.
@@ -79,19 +82,26 @@ def respond(
     samples = [to_sample(case, condition, draw) for case in condition.cases]
     if condition.script is not None:
         samples.append(script_sample(condition.script, condition.system))
-    identity = digest(condition.data.hash, condition.prompts.version, condition.variation_version)
     return Task(
         dataset=MemoryDataset(samples, name=condition.data.name),
         solver=converse(),
         scorer=grade_reply(grader=grader),
         config=draw.config,
         model_roles={GRADER: grader} if grader else None,
-        # Part of the task's identity: other cases or another wording under the same name are not
-        # taken for those that a folder of logs already answers.
-        version=f"{VERSION}+{identity}",
+        version=respond_version(condition),
         metadata=task_metadata(condition, settled, draw)
         | {
             "grader": grader or "rules",
             "grader_version": GRADE_VERSION if grader else READER_VERSION,
         },
     )
+
+
+def respond_version(condition: Condition) -> str:
+    """The task's version, a part of its identity.
+
+    Other cases or another wording under the same name are not taken for those that a folder of
+    logs already answers.
+    """
+    made_of = (condition.data.hash, condition.prompts.version, condition.variation_version)
+    return f"{VERSION}+{digest(*made_of)}"

@@ -1,24 +1,24 @@
 """Run models over conditions: on Inspect's ``eval_set``, lean, and hard to stop for good."""
 
+import copy
 import logging
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from inspect_ai import Task, eval_set
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
-from inspect_ai.model import Model
+from inspect_ai.model import GenerateConfig, Model
 
-from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation._answers import WITHOUT_LOGPROBS
-from casewise.evaluation._condition import Condition, choose, deliveries_of, make_condition
+from casewise.evaluation._budget import Budget, within
+from casewise.evaluation._cells import Cell, Plan
+from casewise.evaluation._distributions import looked_up_once
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
 from casewise.evaluation._models import (
@@ -28,12 +28,8 @@ from casewise.evaluation._models import (
     open_models,
     plain,
 )
-from casewise.evaluation._plan import Estimate, Prices, check_window, estimate
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
-from casewise.evaluation._sampling import NO_LOGPROBS, Sampling, make_draw, resolve_sampling
-from casewise.evaluation._smollm2 import SMOLLM2
-from casewise.protocols import UPSTREAM, Delivery, Protocol, is_ours
 
 LOG_BUFFER = 100
 """Judgements held before a log is written: what a crash can lose."""
@@ -42,70 +38,15 @@ LOG_MODEL_API = "INSPECT_EVAL_LOG_MODEL_API"
 """Inspect's variable for the raw requests and answers, which double a log and say nothing that
 its messages, settings and outputs don't; those of failed requests are always kept."""
 
-RETRY_ON_ERROR = 3
+CONNECTIONS = 20
+"""Requests at once for a provider, where nobody says: about what Inspect begins with."""
+
 AHEAD = 2
 """Cases under way for each request that may be."""
 
+RETRY_ON_ERROR = 3
 FAIL_ON_ERROR = 0.05
 """Share of cases in error at which a run stops."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a person asks of ``casewise run``: every product of its lists is run."""
-
-    models: tuple[str, ...] = (SMOLLM2,)
-    cases: str = STARTER
-    protocols: tuple[str, ...] = (Protocol.PROBABILITY,)
-    deliveries: tuple[str, ...] = ()
-    """Empty is each protocol's default."""
-    ablations: tuple[str | None, ...] = (None,)
-    swaps: tuple[str | None, ...] = (None,)
-    """What every case takes from its twin; None leaves the contexts as they are."""
-    prompt: str | None = None
-    verdict_words: str | None = None
-    """A table of words by which judges' answers are read, beside ours."""
-    sampling: str = Sampling.GREEDY
-    samples: int | None = None
-    deployment: str | None = None
-    """A card's name or file; its cases take the place of ``cases``."""
-    variations: tuple[str | None, ...] = (None,)
-    """How the conversations of ``respond`` are changed; None leaves them as they are."""
-    seed: int = 0
-    """Of the variations."""
-    grader: str | None = None
-    """A model that grades replies; None is the offline reader."""
-    limit: int | None = None
-    max_tokens: int | None = None
-    max_connections: int | None = None
-    model_base_url: str | None = None
-    model_args: dict[str, Any] = field(default_factory=dict)
-    prices: Prices = field(default_factory=Prices)
-    client: str = Client.AUTO
-    """What sends the requests: ``auto`` or ``inspect``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """One condition of a run, with the arguments of its task."""
-
-    condition: Condition
-    arguments: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A checked run."""
-
-    request: RunRequest
-    conditions: tuple[Planned, ...]
-    estimates: tuple[Estimate, ...]
-    """One entry a model and condition."""
-
-    @property
-    def judgements(self) -> int:
-        """Cases over all models and conditions."""
-        return len(self.request.models) * sum(one.condition.size for one in self.conditions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,175 +59,44 @@ class RunResult:
     """Whether every task ended well (single cases may still be in error)."""
     failures: tuple[str, ...]
     """For each task that did not, its model and the reason."""
+    capped: bool = False
+    """Whether it stopped because the money was spent."""
 
 
-def make_plan(request: RunRequest) -> Plan:
-    """Check everything that can be checked without a model, and count what will be asked.
-
-    Raises:
-        UsageError: An option that doesn't exist or doesn't fit.
-        InputError: Cases or a template that can't be used.
-        ModelError: A provider that gives no log-probabilities under ``probability``.
-    """
-    if request.swaps != (None,) and request.ablations != (None,):
-        raise UsageError("--ablate and --swap both change the contexts: give one of them")
-    sampling = choose(Sampling, request.sampling, "sampling")
-    choose(Client, request.client, "client")
-    _check_numbers(request)
-    conditions = tuple(
-        Planned(
-            make_condition(
-                request.cases,
-                protocol=protocol,
-                delivery=delivery,
-                ablate=ablation,
-                prompt=request.prompt,
-                limit=request.limit,
-                deployment=request.deployment if protocol == Protocol.RESPOND else None,
-                variation=variation,
-                seed=request.seed,
-                swap=swap,
-                verdict_words=request.verdict_words,
-            ),
-            _arguments(request, protocol, delivery, ablation, variation, swap),
-        )
-        for protocol in request.protocols
-        for delivery in _deliveries(request, protocol)
-        for ablation in _ablations(request, delivery)
-        for variation in (request.variations if protocol == Protocol.RESPOND else (None,))
-        for swap in _swaps(request, delivery, ablation, variation)
-    )
-    estimates = []
-    for model in request.models:
-        for planned in conditions:
-            protocol = planned.condition.protocol
-            if protocol is Protocol.PROBABILITY and model.split("/")[0] in NO_LOGPROBS:
-                raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
-            draw = make_draw(
-                protocol,
-                resolve_sampling(sampling, model),
-                model=model,
-                samples=request.samples,
-                max_tokens=request.max_tokens,
-            )
-            if protocol is Protocol.RESPOND:
-                check_window(planned.condition, draw, model)
-            estimates.append(estimate(planned.condition, draw, model, request.prices))
-    return Plan(request, conditions, tuple(estimates))
-
-
-def _check_numbers(request: RunRequest) -> None:
-    for name in ("limit", "samples", "max_tokens", "max_connections"):
-        value = getattr(request, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")
-    for name, price in (("in", request.prices.input), ("out", request.prices.output)):
-        if price is not None and not (math.isfinite(price) and price >= 0):
-            raise UsageError(f"--price-{name} {price}: give dollars, 0 or more")
-
-
-def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
-    """The deliveries asked for that a protocol knows; those of no protocol are refused."""
-    known = deliveries_of(choose(Protocol, protocol, "protocol"))
-    for one in request.deliveries:
-        choose(Delivery, one, "delivery")
-    if not request.deliveries:
-        return (known[0],)
-    fitting = tuple(one for one in request.deliveries if one in known)
-    every = {one for name in request.protocols for one in deliveries_of(Protocol(name))}
-    stray = [one for one in request.deliveries if one not in every]
-    if stray or not fitting:
-        raise UsageError(
-            f"protocol {protocol} has no delivery {(stray or request.deliveries)[0]!r}: "
-            f"choose from {', '.join(known)}"
-        )
-    return fitting
-
-
-def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
-    """Without a context there is nothing to remove: that delivery is run once, if others are."""
-    if delivery == Delivery.NONE and len(request.deliveries) > 1:
-        return (None,)
-    return request.ablations
-
-
-def _swaps(
-    request: RunRequest, delivery: str, ablation: str | None, variation: str | None
-) -> tuple[str | None, ...]:
-    """One thing is changed at a time: whole contexts are swapped, in plain conversations."""
-    changed = ablation is not None or variation is not None or delivery == Delivery.NONE
-    return (None,) if changed else request.swaps
-
-
-def _arguments(
-    request: RunRequest,
-    protocol: str,
-    delivery: str,
-    ablation: str | None,
-    variation: str | None,
-    swap: str | None,
-) -> dict[str, Any]:
-    """The task's arguments, without those at their defaults: they are its identity in the log."""
-    acts = protocol == Protocol.RESPOND
-    given = {
-        "protocol": None if acts else str(protocol),
-        "deployment": _card_argument(request.deployment) if acts else None,
-        "variation": variation,
-        "seed": request.seed if variation else None,
-        "grader": request.grader if acts else None,
-        "cases": _case_argument(request.cases),
-        "delivery": str(delivery),
-        "ablate": ablation,
-        "swap": swap,
-        "prompt": _prompt_argument(request.prompt),
-        "verdict_words": _path_argument(request.verdict_words),
-        "samples": None if acts else request.samples,
-        "limit": request.limit,
-        "max_tokens": request.max_tokens,
-    }
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _case_argument(cases: str) -> str:
-    return cases if cases in (STARTER, CASEBENCH) else str(Path(cases).resolve())
-
-
-def _card_argument(card: str | None) -> str | None:
-    return card if card is None or card in CARDS else str(Path(card).resolve())
-
-
-def _prompt_argument(prompt: str | None) -> str | None:
-    is_name = prompt is None or prompt == UPSTREAM or is_ours(prompt)
-    return prompt if is_name else _path_argument(prompt)
-
-
-def _path_argument(path: str | None) -> str | None:
-    return None if path is None else str(Path(path).resolve())
-
-
-def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResult:
+def run(
+    plan: Plan, log_dir: Path, observer: Observer | None = None, budget: Budget | None = None
+) -> RunResult:
     """Run a plan; a second run on the same folder asks only what is still open.
 
     Raises:
         ModelError: A model can't be used, or can't do what the protocol needs.
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
-    request = plan.request
-    models = open_models(
-        request.models,
-        base_url=request.model_base_url,
-        model_args=request.model_args,
-        prices=request.prices,
-        client=Client(request.client),
-    )
+    return run_cells(plan.cells, log_dir, observer, budget)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    log_dir: Path,
+    observer: Observer | None = None,
+    budget: Budget | None = None,
+) -> RunResult:
+    """Run models under conditions, as ``run`` does; no two of the cells may be the same."""
+    tasks = _tasks(cells)
     log_dir.mkdir(parents=True, exist_ok=True)
-    tasks = [_task(planned, model, request) for model in models for planned in plan.conditions]
-    with frugally(), observed_by(observer or (lambda _: None)) as given_up:
+    observing = observed_by(observer or (lambda _: None))
+    with frugally(), observing as given_up, within(budget), looked_up_once():
         try:
-            complete, logs = _eval_set(tasks, log_dir, request)
+            complete, logs = _eval_set(tasks, log_dir, cells)
         except PrerequisiteError as error:
             raise UsageError(plain(str(error.message))) from None
-    if not logs or any(log.status == "cancelled" for log in logs):
+        except KeyboardInterrupt:
+            complete, logs = False, []
+            if budget is None or not budget.stopped:
+                raise
+    if budget is not None and budget.stopped:
+        return RunResult(_paths(logs), False, (budget.reason,), capped=True)
+    if len(logs) < len(tasks) or any(log.status == "cancelled" for log in logs):
         # Inspect takes Ctrl-C for itself, writes its logs and returns.
         raise KeyboardInterrupt
     if given_up and not any(log.status == "success" for log in logs):
@@ -296,24 +106,70 @@ def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResul
         for log in logs
         if log.status != "success"
     ]
-    paths = tuple(Path(url2pathname(urlparse(log.location).path)) for log in logs)
-    return RunResult(paths, complete, tuple(failures))
+    return RunResult(_paths(logs), complete, tuple(failures))
 
 
-def _task(planned: Planned, model: Model, request: RunRequest) -> Task:
-    sampling = resolve_sampling(Sampling(request.sampling), str(model))
-    acts = planned.condition.protocol is Protocol.RESPOND
-    embedded = acts and str(model) == SMOLLM2
-    name = None if sampling is Sampling.GREEDY and not embedded else str(model)
-    make = respond if acts else judge
-    task = make(**planned.arguments, sampling=str(sampling), model_name=name)
+def _paths(logs: Sequence[EvalLog]) -> tuple[Path, ...]:
+    return tuple(Path(url2pathname(urlparse(log.location).path)) for log in logs)
+
+
+def _tasks(cells: Sequence[Cell]) -> list[Task]:
+    made: dict[str, Task] = {}
+    tasks = []
+    for cell in cells:
+        request = cell.request
+        (model,) = open_models(
+            [cell.model],
+            base_url=request.model_base_url,
+            model_args=request.model_args,
+            prices=request.prices,
+            client=Client(request.client),
+        )
+        key = repr((cell.acts, sorted(cell.arguments.items())))
+        if key not in made:
+            made[key] = (respond if cell.acts else judge)(**cell.arguments)
+        # Models share a condition's samples, which takes less memory than to make them anew.
+        tasks.append(_for_model(copy.copy(made[key]), model, cell))
+    return tasks
+
+
+def _for_model(task: Task, model: Model, cell: Cell) -> Task:
+    request = cell.request
     task.model = model
+    if request.epochs > 1:
+        task.epochs = request.epochs
+    task.config = task.config.merge(
+        GenerateConfig(
+            max_connections=request.max_connections,
+            # Of several answers to one prompt, all but the first would come from the cache.
+            cache=(request.cache and cell.draw.samples == 1) or None,
+            seed=cell.sent_seed,
+        )
+    )
     return task
 
 
+def _at_once(cells: Sequence[Cell]) -> int:
+    """Tasks that run together: for each model so many that its connections are never idle.
+
+    Not more: neighbours that run one after the other share the beginnings of their prompts, and a
+    crash loses what stands in the buffers of the tasks that run.
+    """
+    total = 0
+    for model in {cell.model for cell in cells}:
+        own = [cell for cell in cells if cell.model == model]
+        connections = max(cell.request.max_connections or CONNECTIONS for cell in own)
+        smallest = min(cell.judgements for cell in own)
+        total += min(len(own), max(2, math.ceil(2 * connections / max(1, smallest))))
+    return total
+
+
 def _eval_set(
-    tasks: Sequence[Task], log_dir: Path, request: RunRequest
+    tasks: Sequence[Task], log_dir: Path, cells: Sequence[Cell]
 ) -> tuple[bool, list[EvalLog]]:
+    connections = {cell.request.max_connections for cell in cells}
+    # Where models differ in it, each task has its own.
+    shared = connections.pop() if len(connections) == 1 else None
     # Inspect reads this for its own console messages; ours say what matters.
     os.environ.setdefault("INSPECT_LOG_LEVEL", "error")
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
@@ -327,14 +183,15 @@ def _eval_set(
         log_level="error",
         log_realtime=False,
         log_buffer=LOG_BUFFER,
-        log_model_api=None if LOG_MODEL_API in os.environ else False,
         score_display=False,
+        log_model_api=None if LOG_MODEL_API in os.environ else False,
         ctl_server=False,
         fail_on_error=FAIL_ON_ERROR,
         retry_on_error=RETRY_ON_ERROR,
         attempt_timeout=ATTEMPT_TIMEOUT_S,
         max_retries=MAX_RETRIES,
-        max_connections=request.max_connections,
+        max_connections=shared,
         # More cases than requests: while some are read and logged, others wait to be sent.
-        max_samples=AHEAD * request.max_connections if request.max_connections else None,
+        max_samples=AHEAD * shared if shared else None,
+        max_tasks=_at_once(cells),
     )

@@ -7,6 +7,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.errors import ModelError
 from casewise.evaluation._answers import first_token, keep_outputs, provider_refused
+from casewise.evaluation._budget import admitted
 from casewise.evaluation._progress import give_up, observe
 from casewise.protocols import Status
 
@@ -20,23 +21,25 @@ def until_hopeless(work: Callable[[TaskState], Awaitable[None]]) -> Solver:
     What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
     where they are needed) stays so: the samples that follow fail at once, without a request.
     """
-    answered = False
-    hopeless: str | None = None
+    answered: set[int] = set()
+    hopeless: dict[int, str] = {}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        nonlocal answered, hopeless
-        if hopeless is not None:
+        # Several models may share the solver.
+        client = id(get_model())
+        if client in hopeless:
             observe(Status.ERROR)
-            raise ModelError(hopeless)
+            raise ModelError(hopeless[client])
+        await admitted()
         try:
             await work(state)
         except Exception as error:
             observe(Status.ERROR)
-            if not answered and hopeless is None and _is_hopeless(error):
-                hopeless = f"{state.model}: {error}"
-                give_up(hopeless)
+            if client not in answered | hopeless.keys() and _is_hopeless(error):
+                hopeless[client] = f"{state.model}: {error}"
+                give_up(hopeless[client])
             raise
-        answered = True
+        answered.add(client)
         return state
 
     return solve

@@ -10,7 +10,7 @@ from casewise.analysis.logs._read import LogHeader
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _FILES = ("cases", "prompt", "deployment", "verdict_words")
 _NAMES = ("protocol", "delivery", "ablate", "swap", "variation", "sampling", "grader")
-_NUMBERS = ("seed", "samples", "limit", "max_tokens")
+_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 
 
 def run_record(header: LogHeader) -> RunRecord:

@@ -73,7 +73,7 @@ _SCORE_COLUMNS = {
 
 _TASK_WORDS = ("protocol", "delivery", "sampling")
 _TASK_OPTIONS = ("ablate", "swap", "variation")
-_TASK_NUMBERS = ("seed", "samples", "limit", "max_tokens")
+_TASK_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 _RUN_COLUMNS = (
     *("protocol", "delivery", "ablation", "variant", "prompt_version"),
     *("dataset_hash", "dataset_version"),

@@ -1,0 +1,114 @@
+"""Run models with progress, and say what became of it."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from casewise.analysis import read_paths
+from casewise.cli._console import err, note
+from casewise.cli._progress import RunProgress
+from casewise.cli._score import print_scores
+from casewise.errors import InputError
+
+if TYPE_CHECKING:
+    from casewise.evaluation import Cell, Done, RunResult
+
+NOT_ALL_DONE = 1
+
+
+def run_with_progress(
+    cells: Sequence["Cell"], log_dir: Path, max_cost: float | None
+) -> "RunResult":
+    """Run what is still open in a folder, under one progress display.
+
+    Raises:
+        UsageError: A cap without the prices that it needs.
+        KeyboardInterrupt: The run was stopped; how to go on was said.
+    """
+    from casewise.evaluation import make_budget, read_done, run_cells
+
+    done = read_done(cells, log_dir)
+    budget = None if max_cost is None else make_budget(cells, done, max_cost)
+    if done.judged:
+        total = sum(one.judgements for one in cells)
+        note(f"going on: {done.judged:,} of {total:,} were judged before")
+    if budget is not None:
+        _say_the_cap(cells, done, budget.cap, budget.spent)
+    total = sum(one.judgements for one in cells)
+    try:
+        with RunProgress(err(), total, done.judged, budget) as progress:
+            return run_cells(cells, log_dir, progress, budget)
+    except KeyboardInterrupt:
+        say_how_to_resume("stopped", log_dir)
+        raise
+
+
+def _say_the_cap(cells: Sequence["Cell"], done: "Done", cap: float, spent: float) -> None:
+    before = f" (${spent:.2f} of it spent before)" if spent else ""
+    note(f"stops at ${cap:.2f}{before}")
+    left = sum(
+        (cell.estimate.cost_usd or 0.0) * (1 - state.judged / max(1, state.total))
+        for cell, state in zip(cells, done.states, strict=True)
+    )
+    if spent + left > cap:
+        note(
+            f"warning: what is left is estimated at ${left:.2f}: "
+            "the cap will probably stop it before all is judged"
+        )
+
+
+def print_result(result: "RunResult", log_dir: Path) -> None:
+    """Print the scores of a run; end with status 1 if not all was judged.
+
+    Raises:
+        Exit: Not all was judged.
+    """
+    print_judged(result, log_dir)
+    end(result, log_dir)
+
+
+def print_judged(result: "RunResult", log_dir: Path) -> None:
+    """Print the scores of what a run's logs hold."""
+    try:
+        print_scores(read_paths([Path(path) for path in result.logs] or [log_dir]).table)
+    except InputError:
+        if not result.capped:
+            raise
+        note("nothing was judged yet")
+    note(f"logs: {log_dir} (inspect view --log-dir {log_dir}; casewise score {log_dir})")
+
+
+def end(result: "RunResult", log_dir: Path) -> None:
+    """Say what is not finished, and end with status 1 if something is.
+
+    Raises:
+        Exit: Not all was judged.
+    """
+    if result.complete:
+        return
+    for failure in result.failures:
+        err().print(f"not finished: {failure}", markup=False)
+    say_how_to_resume("not all was judged", log_dir, higher_cap=result.capped)
+    raise typer.Exit(NOT_ALL_DONE)
+
+
+def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:
+    """Print the command that goes on with the same folder."""
+    arguments = _without("--log-dir", sys.argv[1:])
+    if higher_cap:
+        arguments = [*_without("--max-cost", arguments), "--max-cost", "MORE"]
+    command = shlex.join(["casewise", *arguments, "--log-dir", str(log_dir)])
+    err().print(f"{what}; what was judged is kept in {log_dir}. To go on:", markup=False)
+    err().print(f"  {command}", markup=False)
+
+
+def _without(option: str, arguments: list[str]) -> list[str]:
+    kept = list(arguments)
+    while option in kept:
+        at = kept.index(option)
+        del kept[at : at + 2]
+    return [one for one in kept if not one.startswith(f"{option}=")]

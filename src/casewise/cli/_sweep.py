@@ -1,0 +1,120 @@
+"""``casewise run FILE``: a sweep."""
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from casewise.cli._console import err, note, out, working, write_out
+from casewise.cli._estimates import print_estimates
+from casewise.cli._matrix import (
+    estimates_markdown,
+    matrix_json,
+    matrix_markdown,
+    matrix_renderable,
+)
+from casewise.cli._running import end, print_judged, run_with_progress
+from casewise.errors import UsageError
+
+if TYPE_CHECKING:
+    from casewise.evaluation import Done, Sweep
+
+WITH_A_SWEEP = ("sweep", "log_dir", "dry_run", "status", "format", "max_cost")
+"""The options that a sweep's file leaves open."""
+
+
+class MatrixFormat(StrEnum):
+    """How a sweep's matrix is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+def check_alone(context: typer.Context) -> None:
+    """Refuse options that a sweep's file says itself.
+
+    Raises:
+        UsageError: One was given.
+    """
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        given = source is not None and source.name != "DEFAULT"
+        if given and name not in WITH_A_SWEEP:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option}: a sweep's file says this itself; leave the option out")
+
+
+def run_sweep(
+    path: Path,
+    *,
+    log_dir: Path | None,
+    dry_run: bool,
+    status: bool,
+    max_cost: float | None,
+    format: MatrixFormat,
+) -> None:
+    """Run a sweep, or tell what it asks for (``dry_run``), or how far it is (``status``).
+
+    Raises:
+        Exit: Not all was judged.
+    """
+    with err().status("loading"):
+        from casewise.evaluation import plan_sweep, read_done
+    if dry_run and status:
+        raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
+    with working("planning"):
+        sweep = plan_sweep(path)
+        folder = log_dir or Path("logs") / sweep.name
+        done = read_done(sweep.cells, folder)
+    for line in sweep.notes:
+        note(f"note: {line}")
+    _say_what(sweep, done, folder)
+    if status:
+        _print_matrix(sweep, done, format)
+    elif dry_run:
+        _print_plan(sweep, done, format)
+    else:
+        result = run_with_progress(sweep.cells, folder, max_cost)
+        if format is MatrixFormat.TABLE:
+            print_judged(result, folder)
+        _print_matrix(sweep, read_done(sweep.cells, folder), format)
+        end(result, folder)
+
+
+def _say_what(sweep: "Sweep", done: "Done", folder: Path) -> None:
+    models = len({one.model for one in sweep.entries})
+    conditions = len({one.condition for one in sweep.entries})
+    total = sum(one.total for one in done.states)
+    note(
+        f"{sweep.name}: {models} models, {conditions} conditions, {len(sweep.entries)} of their "
+        f"combinations, {total:,} judgements; logs in {folder}"
+    )
+    for other in done.others:
+        note(f"in the folder, and not in the file: {other}")
+
+
+def _print_matrix(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
+    if format is MatrixFormat.TABLE:
+        out().print(matrix_renderable(sweep, done))
+        return
+    text = {MatrixFormat.JSON: matrix_json, MatrixFormat.MARKDOWN: matrix_markdown}[format]
+    write_out(text(sweep, done))
+
+
+def _print_plan(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
+    if format is MatrixFormat.JSON:
+        write_out(matrix_json(sweep, done))
+    elif format is MatrixFormat.MARKDOWN:
+        write_out(estimates_markdown(sweep))
+    else:
+        print_estimates(
+            [
+                replace(one.cell.estimate, model=one.model, condition=one.condition)
+                for one in sweep.entries
+            ]
+        )
+        if done.judged:
+            note(f"{done.judged:,} of these judgements are in the folder, and not asked again")

@@ -1,0 +1,390 @@
+"""What a run will ask: every model under every condition, checked before anything is sent."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from casewise.cases import CARDS, CASEBENCH, STARTER
+from casewise.errors import ModelError, UsageError
+from casewise.evaluation._answers import WITHOUT_LOGPROBS
+from casewise.evaluation._condition import (
+    Condition,
+    choose,
+    deliveries_of,
+    make_condition,
+)
+from casewise.evaluation._judge import judge_version
+from casewise.evaluation._models import Client
+from casewise.evaluation._plan import (
+    Estimate,
+    Extent,
+    Prices,
+    check_window,
+    estimate,
+    known_prices,
+    measure,
+)
+from casewise.evaluation._respond import respond_version
+from casewise.evaluation._sampling import NO_LOGPROBS, Draw, Sampling, make_draw, resolve_sampling
+from casewise.evaluation._smollm2 import SMOLLM2
+from casewise.protocols import UPSTREAM, Delivery, Protocol, is_ours
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a person asks of ``casewise run``: every product of its lists is run."""
+
+    models: tuple[str, ...] = (SMOLLM2,)
+    cases: str = STARTER
+    protocols: tuple[str, ...] = (Protocol.PROBABILITY,)
+    deliveries: tuple[str, ...] = ()
+    """Empty is each protocol's default."""
+    ablations: tuple[str | None, ...] = (None,)
+    swaps: tuple[str | None, ...] = (None,)
+    """What every case takes from its twin; None leaves the contexts as they are."""
+    prompt: str | None = None
+    verdict_words: str | None = None
+    """A table of words by which judges' answers are read, beside ours."""
+    sampling: str = Sampling.GREEDY
+    samples: int | None = None
+    deployment: str | None = None
+    """A card's name or file; its cases take the place of ``cases``."""
+    variations: tuple[str | None, ...] = (None,)
+    """How the conversations of ``respond`` are changed; None leaves them as they are."""
+    seed: int = 0
+    """Of the variations."""
+    draw_seed: int | None = None
+    """Of the answers, where they are drawn at random; None leaves it to the provider."""
+    epochs: int = 1
+    """How often each case is asked."""
+    cache: bool = False
+    """Whether answers that this machine has had before are taken again."""
+    grader: str | None = None
+    """A model that grades replies; None is the offline reader."""
+    grader_prices: Prices = field(default_factory=Prices)
+    limit: int | None = None
+    max_tokens: int | None = None
+    max_connections: int | None = None
+    model_base_url: str | None = None
+    client: str = Client.AUTO
+    """What sends the requests: ``auto`` or ``inspect``."""
+    model_args: dict[str, Any] = field(default_factory=dict)
+    prices: Prices = field(default_factory=Prices)
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """One product of a request's lists."""
+
+    protocol: str
+    delivery: str
+    ablation: str | None
+    variation: str | None
+    swap: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One condition of a run, with the arguments of its task."""
+
+    condition: Condition
+    arguments: dict[str, Any]
+    extent: Extent
+    version: str
+    """Of the task, which is another where cases or wording are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model under one condition: a task of a run."""
+
+    model: str
+    planned: Planned
+    request: RunRequest
+    """The options that it is asked with."""
+    draw: Draw
+    estimate: Estimate
+
+    @property
+    def acts(self) -> bool:
+        """Whether the model is the chatbot, and no judge."""
+        return self.planned.condition.protocol is Protocol.RESPOND
+
+    @property
+    def judgements(self) -> int:
+        """Cases, as often as each is asked."""
+        return self.planned.condition.size * self.request.epochs
+
+    @property
+    def sampling(self) -> Sampling:
+        """How this model is sampled."""
+        return resolve_sampling(Sampling(self.request.sampling), self.model)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """All of the task's arguments: with the condition, its identity in the log."""
+        embedded = self.acts and self.model == SMOLLM2
+        name = None if self.sampling is Sampling.GREEDY and not embedded else self.model
+        return self.planned.arguments | {"sampling": str(self.sampling), "model_name": name}
+
+    @property
+    def sent_seed(self) -> int | None:
+        """The seed that the provider gets; None where it would make several answers one."""
+        once = self.draw.samples == self.request.epochs == 1
+        return draw_seed_of(self.request, self.planned.condition.protocol) if once else None
+
+    @property
+    def identity(self) -> str:
+        """The same for all runs of one model under one condition; see ``identity_of``."""
+        version = self.planned.version
+        task = "casewise/respond" if self.acts else "casewise/judge"
+        model_args = self.request.model_args
+        return identity_of(task, version, self.model, self.arguments, model_args, self.sent_seed)
+
+    @property
+    def prices(self) -> dict[str, Prices]:
+        """What is known of the prices of the models that are asked: this one, and its grader."""
+        found = {self.model: known_prices(self.model, self.request.prices)}
+        grader = self.request.grader if self.acts else None
+        if grader is not None and grader not in found:
+            found[grader] = known_prices(grader, self.request.grader_prices)
+        return found
+
+
+def identity_of(
+    task: str,
+    version: object,
+    model: str,
+    arguments: Mapping[str, Any],
+    model_args: Mapping[str, Any],
+    seed: int | None,
+) -> str:
+    """What tells a model's runs under one condition from all others, as text.
+
+    It is made of what Inspect makes its own identity of, so that what is done by the one is done
+    by the other; addresses, prices, and how many requests go out at once are no part of it.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    shown = {
+        name: value
+        for name, value in model_args.items()
+        if name != "api_key" and not name.startswith("aws_")
+    }
+    parts = [task, str(version), model, given, shown, seed]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked run."""
+
+    request: RunRequest
+    cells: tuple[Cell, ...]
+
+    @property
+    def conditions(self) -> tuple[Planned, ...]:
+        """Each condition once."""
+        first = self.cells[0].model
+        return tuple(one.planned for one in self.cells if one.model == first)
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """One entry a model and condition."""
+        return tuple(one.estimate for one in self.cells)
+
+    @property
+    def judgements(self) -> int:
+        """Cases over all models and conditions."""
+        return sum(one.judgements for one in self.cells)
+
+
+def make_plan(request: RunRequest) -> Plan:
+    """Check everything that can be checked without a model, and count what will be asked.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+        InputError: Cases or a template that can't be used.
+        ModelError: A provider that gives no log-probabilities under ``probability``.
+    """
+    conditions = plan_conditions(request)
+    cells = [plan_cell(one, model, request) for model in request.models for one in conditions]
+    return Plan(request, tuple(cells))
+
+
+def plan_conditions(request: RunRequest) -> tuple[Planned, ...]:
+    """Every condition that a request asks for, checked; its models play no role.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+        InputError: Cases or a template that can't be used.
+    """
+    return tuple(plan_condition(request, one) for one in combinations(request))
+
+
+def combinations(request: RunRequest) -> tuple[Combination, ...]:
+    """Every product of a request's lists that means something.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+    """
+    if request.swaps != (None,) and request.ablations != (None,):
+        raise UsageError("--ablate and --swap both change the contexts: give one of them")
+    choose(Sampling, request.sampling, "sampling")
+    choose(Client, request.client, "client")
+    _check_numbers(request)
+    return tuple(
+        Combination(protocol, delivery, ablation, variation, swap)
+        for protocol in request.protocols
+        for delivery in _deliveries(request, protocol)
+        for ablation in _ablations(request, delivery)
+        for variation in (request.variations if protocol == Protocol.RESPOND else (None,))
+        for swap in _swaps(request, delivery, ablation, variation)
+    )
+
+
+def plan_condition(request: RunRequest, one: Combination) -> Planned:
+    """Check and settle one combination.
+
+    Raises:
+        UsageError: A change that means nothing for these cases.
+        InputError: Cases or a template that can't be used.
+    """
+    acts = one.protocol == Protocol.RESPOND
+    condition = make_condition(
+        request.cases,
+        protocol=one.protocol,
+        delivery=one.delivery,
+        ablate=one.ablation,
+        prompt=request.prompt,
+        limit=request.limit,
+        deployment=request.deployment if acts else None,
+        variation=one.variation,
+        seed=request.seed,
+        swap=one.swap,
+        verdict_words=request.verdict_words,
+        draw_seed=draw_seed_of(request, one.protocol),
+    )
+    version = respond_version(condition) if acts else judge_version(condition)
+    return Planned(condition, _arguments(request, one), measure(condition), version)
+
+
+def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
+    """A model under a condition, and what it will be asked.
+
+    Raises:
+        UsageError: A conversation doesn't fit into the model's window.
+        ModelError: A provider that gives no log-probabilities under ``probability``.
+    """
+    protocol = planned.condition.protocol
+    if protocol is Protocol.PROBABILITY and model.split("/")[0] in NO_LOGPROBS:
+        raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
+    draw = make_draw(
+        protocol,
+        resolve_sampling(Sampling(request.sampling), model),
+        model=model,
+        samples=request.samples,
+        max_tokens=request.max_tokens,
+    )
+    if protocol is Protocol.RESPOND:
+        check_window(planned.condition, draw, model)
+    extent = planned.extent
+    found = estimate(planned.condition, extent, draw, model, request.prices, request.epochs)
+    return Cell(model, planned, request, draw, found)
+
+
+def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
+    """The seed of the answers, where they are drawn at random.
+
+    Greedy ones are not, nor are a probability and a moderation model's word.
+    """
+    greedy = request.sampling == Sampling.GREEDY
+    return None if greedy or protocol in _NEVER_DRAWN else request.draw_seed
+
+
+_NEVER_DRAWN = (Protocol.PROBABILITY, Protocol.GUARD)
+
+
+def _check_numbers(request: RunRequest) -> None:
+    for name in ("limit", "samples", "max_tokens", "max_connections", "epochs"):
+        value = getattr(request, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")
+    for name, price in (("in", request.prices.input), ("out", request.prices.output)):
+        if price is not None and not (math.isfinite(price) and price >= 0):
+            raise UsageError(f"--price-{name} {price}: give dollars, 0 or more")
+
+
+def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
+    """The deliveries asked for that a protocol knows; those of no protocol are refused."""
+    known = deliveries_of(choose(Protocol, protocol, "protocol"))
+    for one in request.deliveries:
+        choose(Delivery, one, "delivery")
+    if not request.deliveries:
+        return (known[0],)
+    fitting = tuple(one for one in request.deliveries if one in known)
+    every = {one for name in request.protocols for one in deliveries_of(Protocol(name))}
+    stray = [one for one in request.deliveries if one not in every]
+    if stray or not fitting:
+        raise UsageError(
+            f"protocol {protocol} has no delivery {(stray or request.deliveries)[0]!r}: "
+            f"choose from {', '.join(known)}"
+        )
+    return fitting
+
+
+def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
+    """Without a context there is nothing to remove: that delivery is run once, if others are."""
+    if delivery == Delivery.NONE and len(request.deliveries) > 1:
+        return (None,)
+    return request.ablations
+
+
+def _swaps(
+    request: RunRequest, delivery: str, ablation: str | None, variation: str | None
+) -> tuple[str | None, ...]:
+    """One thing is changed at a time: whole contexts are swapped, in plain conversations."""
+    changed = ablation is not None or variation is not None or delivery == Delivery.NONE
+    return (None,) if changed else request.swaps
+
+
+def _arguments(request: RunRequest, one: Combination) -> dict[str, Any]:
+    """The task's arguments, without those at their defaults: they are its identity in the log."""
+    acts = one.protocol == Protocol.RESPOND
+    given = {
+        "protocol": None if acts else str(one.protocol),
+        "deployment": _card_argument(request.deployment) if acts else None,
+        "variation": one.variation,
+        "seed": request.seed if one.variation else None,
+        "draw_seed": draw_seed_of(request, one.protocol),
+        "grader": request.grader if acts else None,
+        "cases": _case_argument(request.cases),
+        "delivery": str(one.delivery),
+        "ablate": one.ablation,
+        "swap": one.swap,
+        "prompt": _prompt_argument(request.prompt),
+        "verdict_words": _path_argument(request.verdict_words),
+        "samples": None if acts else request.samples,
+        "limit": request.limit,
+        "max_tokens": request.max_tokens,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _case_argument(cases: str) -> str:
+    return cases if cases in (STARTER, CASEBENCH) else str(Path(cases).resolve())
+
+
+def _card_argument(card: str | None) -> str | None:
+    return card if card is None or card in CARDS else str(Path(card).resolve())
+
+
+def _prompt_argument(prompt: str | None) -> str | None:
+    is_name = prompt is None or prompt == UPSTREAM or is_ours(prompt)
+    return prompt if is_name else _path_argument(prompt)
+
+
+def _path_argument(path: str | None) -> str | None:
+    return None if path is None else str(Path(path).resolve())

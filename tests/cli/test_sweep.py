@@ -1,0 +1,322 @@
+"""Sweeps: a file of models and conditions as one job, whole flows by the command line."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import ROOT, Cli, clean_env
+from support.fake_openai import Answer, FakeServer
+
+from casewise.analysis import read_paths
+
+CASES = 8
+
+MODELS = """
+models:
+  - {model: openai-api/fake/a, name: a, price_in: 1000, price_out: 2000, max_connections: 4}
+  - {model: openai-api/fake/b, name: b, price_in: 1000, price_out: 2000, max_connections: 4}
+"""
+"""A request of the fake server takes 100 tokens in and 5 out: $0.11."""
+
+GRID = (
+    MODELS
+    + """
+cases: cases.jsonl
+protocols: [binary, score]
+deliveries: [judge, none]
+ablations: [none, sender]
+samples: 1
+exclude:
+  - {model: b, protocol: score}
+  - {model: b, delivery: none}
+  - {delivery: none, protocol: score}
+"""
+)
+
+Env = dict[str, str]
+
+
+def write_cases(folder: Path, count: int = CASES) -> None:
+    lines = [
+        json.dumps(
+            {
+                "query": f"question {number}",
+                "context": {"sender": {"platform_type": f"forum {number}"}, "recipient": {}},
+                "intended": "safe" if number % 2 else "unsafe",
+            }
+        )
+        for number in range(count)
+    ]
+    (folder / "cases.jsonl").write_text("\n".join(lines), "utf-8")
+
+
+def sweep_file(folder: Path, text: str, count: int = CASES) -> None:
+    write_cases(folder, count)
+    (folder / "sweep.yaml").write_text(text, "utf-8")
+
+
+def answer(request: dict[str, Any]) -> Answer:
+    """The one model says safe, the other unsafe; both say 8 when asked for a number.
+
+    The model c does not exist.
+    """
+    if request["model"] == "c":
+        return 404
+    prompt = request["messages"][-1]["content"]
+    word = "safe" if request["model"] == "a" else "unsafe"
+    return "8" if "10" in prompt else f'{{"judgement": "{word}"}}'
+
+
+def environment(server: FakeServer) -> Env:
+    return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+
+
+def states(cli_inside: Cli, *arguments: str) -> dict[tuple[str, str], tuple[str, int, int]]:
+    """State, judgements done and asked for, by model and condition; without a key."""
+    done = cli_inside("run", "sweep.yaml", "--status", "--format", "json", *arguments)
+    assert done.returncode == 0, done.stderr
+    return {
+        (one["name"], one["condition"]): (one["state"], one["judged"], one["total"])
+        for one in json.loads(done.stdout)["cells"]
+    }
+
+
+def rows(folder: Path) -> pl.DataFrame:
+    """A folder's judgements but for what no two runs share."""
+    table = read_paths([folder]).table.drop("run_id", "latency_s")
+    return table.sort("model", "protocol", "delivery", "ablation", "case_id", "epoch")
+
+
+def test_a_grid_and_what_a_changed_file_asks(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+    sweep_file(tmp_path, GRID)
+    whole = {"binary", "binary, without sender", "binary, none", "score", "score, without sender"}
+    plan = cli_inside("run", "sweep.yaml", "--dry-run", "--format", "json")
+    cells = json.loads(plan.stdout)["cells"]
+    assert {one["condition"] for one in cells if one["name"] == "a"} == whole
+    assert {one["condition"] for one in cells if one["name"] == "b"} == {
+        *("binary", "binary, without sender")
+    }
+    assert {one["state"] for one in cells} == {"not begun"}
+    table = cli_inside("run", "sweep.yaml", "--dry-run", env={"COLUMNS": "80"})
+    assert "56 requests; nothing was sent. About $" in table.stdout
+    assert max(map(len, table.stdout.splitlines())) <= 80
+    with FakeServer(answer) as server:
+        done = cli("run", "sweep.yaml", env=environment(server))
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) == 7 * CASES
+        assert "7 of 7 done; 56 of 56 judgements." in done.stdout
+        options = ("--cases", "cases.jsonl", "--log-dir", "single", "--samples", "1")
+        single = cli(
+            *("run", "-m", "openai-api/fake/a", "--protocol", "binary,score"),
+            *("--ablate", "sender", *options),
+            *("--price-in", "1000", "--price-out", "2000"),
+            env=environment(server),
+        )
+        assert single.returncode == 0, single.stderr
+        ours = rows(tmp_path / "logs/sweep").filter(
+            pl.col("model") == "openai-api/fake/a", pl.col("ablation") == "sender"
+        )
+        assert len(ours) == 2 * CASES
+        assert ours.equals(rows(tmp_path / "single"))
+        # One condition goes, one comes; one is asked for more often, and by two lines. One model
+        # more can't be used.
+        changed = GRID.replace("ablations: [none, sender]", "ablations: [none, recipient]")
+        changed = changed.replace("models:", "models:\n  - {model: openai-api/fake/c, name: c}")
+        changed += "  - {model: c, protocol: score}\n  - {model: c, ablation: recipient}\n"
+        changed += "  - {model: c, delivery: none}\n"
+        changed += "grid: [{}, {protocols: binary, deliveries: judge, ablations: none, epochs: 2}]"
+        sweep_file(tmp_path, changed)
+        before = len(server.requests)
+        done = cli("run", "sweep.yaml", "--format", "markdown", env=environment(server))
+        assert done.returncode == 1, done.stderr
+        # Without the recipient: binary by both models, score by one; a second epoch by both.
+        asked = [one["model"] for one in server.requests[before:] if one["model"] != "c"]
+        assert len(asked) == 3 * CASES + 2 * CASES
+    assert "going on: 32 of 88 were judged before" in done.stderr
+    assert "not finished: openai-api/fake/c: " in done.stderr
+    gone = "in the folder, and not in the file: openai-api/fake/b: binary, judge, without sender"
+    assert gone in done.stderr
+    assert "| binary | failed, 0 of 16 | done | done |" in done.stdout
+    assert "| score |  | done |  |" in done.stdout
+    assert states(cli_inside)["b", "binary"] == ("done", 2 * CASES, 2 * CASES)
+
+
+def test_a_killed_sweep_goes_on(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+    text = MODELS + "cases: cases.jsonl\nprotocols: binary\nonly: [{model: a}]\n"
+    sweep_file(tmp_path, text + "ablations: [none, sender, recipient]\n", 30)
+
+    def slow(request: dict[str, Any]) -> Answer:
+        time.sleep(0.05)
+        return answer(request)
+
+    with FakeServer(slow) as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "casewise", "run", "sweep.yaml"],
+            cwd=tmp_path,
+            env=clean_env() | environment(server),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        # Two conditions run at once: the third has begun.
+        while len(server.requests) < 75:
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+        process.wait(timeout=60)
+        time.sleep(0.2)
+        before = len(server.requests)
+        assert before < 90
+        found = states(cli_inside)
+        finished = sum(one == ("done", 30, 30) for one in found.values())
+        assert 1 <= finished < 3
+        done = cli("run", "sweep.yaml", env=environment(server))
+        assert done.returncode == 0, done.stderr
+        # What is done is not asked again; of the rest, what was in flight or in the buffer is.
+        assert len(server.requests) - before <= 90 - 30 * finished
+    assert {state for state, _, _ in states(cli_inside).values()} == {"done"}
+    judged = rows(tmp_path / "logs/sweep").group_by("ablation").len()
+    assert judged["len"].to_list() == [30] * 3
+
+
+def test_a_cap_on_the_cost(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+    """An ordinary run stops at its cap; a sweep over the same conditions goes on from there."""
+    sweep_file(tmp_path, MODELS + "cases: cases.jsonl\nprotocols: binary\n", 30)
+    options = ("--protocol", "binary", "--cases", "cases.jsonl", "--log-dir", "logs/sweep")
+    run = ("run", "-m", "openai-api/fake/a", *options, "--max-connections", "4")
+    unpriced = cli_inside(*run, "--max-cost", "1", env={"FAKE_API_KEY": "k"})
+    assert unpriced.returncode == 2
+    assert "openai-api/fake/a has none that is known: give --price-in" in unpriced.stderr
+    assert not (tmp_path / "logs").exists()
+    with FakeServer(answer) as server:
+        prices = ("--price-in", "1000", "--price-out", "2000")
+        done = cli(*run, *prices, "--max-cost", "1", env=environment(server))
+        assert done.returncode == 1, done.stderr
+        assert "warning: what is left is estimated at" in done.stderr
+        assert "not finished: the cap of $1.00 is reached" in done.stderr
+        assert "To go on:" in done.stderr
+        # The tenth answer reaches the cap; at most three more were in flight.
+        first = len(server.requests)
+        assert 10 <= first <= 13
+        assert states(cli_inside)["a", "binary"] == ("partly", first, 30)
+        assert states(cli_inside)["b", "binary"] == ("not begun", 0, 30)
+        same = cli("run", "sweep.yaml", "--max-cost", "1", env=environment(server))
+        assert same.returncode == 1
+        assert len(server.requests) == first
+        done = cli("run", "sweep.yaml", "--max-cost", "100", env=environment(server))
+        assert done.returncode == 0, done.stderr
+        assert f"(${first * 0.11:.2f} of it spent before)" in done.stderr
+        # Nothing that was paid for is paid for again.
+        assert len(server.requests) == 60
+    assert {state for state, _, _ in states(cli_inside).values()} == {"done"}
+
+
+def test_seeds_where_answers_are_drawn(cli_inside: Cli, tmp_path: Path) -> None:
+    """A seed makes a condition of its own where it changes something, and is dropped elsewhere."""
+    text = MODELS + "protocols: [binary, probability]\nsamplings: [greedy, reference]\nlimit: 2\n"
+    sweep_file(
+        tmp_path, text + "seeds: [1, 2]\nonly: {model: a}\n".replace("{", "[{").replace("}", "}]")
+    )
+    assert {condition for _, condition in states(cli_inside)} == {
+        *("binary, greedy", "probability, greedy", "probability, reference"),
+        *("binary, reference, seed 1", "binary, reference, seed 2"),
+    }
+
+
+def test_the_example_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
+    (text,) = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs/sweeps.md").read_text("utf-8"), re.DOTALL
+    )
+    sweep_file(tmp_path, text)
+    (tmp_path / "cases.jsonl").rename(tmp_path / "team.jsonl")
+    found = states(cli_inside)
+    # Over the starter cases 2 protocols x (3 ablations + no context), over the team's 2 x 2.
+    assert len(found) == (8 + 4) + 3 + (4 + 2)
+    assert found["mine", "drawn thrice: binary, starter, reference, seed 2"] == ("not begun", 0, 56)
+    assert found["openai/gpt-4o", "binary, none, team.jsonl, greedy"] == ("not begun", 0, CASES)
+    done = cli_inside("run", "sweep.yaml", "--status", "--format", "markdown")
+    assert done.stdout.startswith("| condition | openai/gpt-4o | mine |")
+
+
+def test_names_and_shared_conditions(cli_inside: Cli, tmp_path: Path) -> None:
+    """A condition that two lines share is there once, under the name of the first."""
+    lines = """
+protocols: binary
+cases: cases.jsonl
+grid:
+  - {name: plain, models: a}
+  - {ablations: [none, "recipient, sender", "sender,recipient"]}
+  - {name: few, limit: 2}
+"""
+    sweep_file(tmp_path, MODELS + lines)
+    assert states(cli_inside) == {
+        ("a", "plain"): ("not begun", 0, CASES),
+        ("b", "plain"): ("not begun", 0, CASES),
+        ("a", "binary, without recipient, sender"): ("not begun", 0, CASES),
+        ("b", "binary, without recipient, sender"): ("not begun", 0, CASES),
+        ("a", "few"): ("not begun", 0, 2),
+        ("b", "few"): ("not begun", 0, 2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("protocols: binary\n", "field 'models': the field is missing"),
+        ("- a\n", "sweep.yaml: not a sweep (found ['a']; expected a mapping of "),
+        (MODELS + "protocol: binary\n", "field 'protocol': unknown field (expected one of cases, "),
+        (MODELS + "protocols: [bin]\n", "field 'protocols[0]': wrong value (found 'bin'; expected"),
+        (MODELS + "epochs: 0\n", "field 'epochs': wrong value (found 0; expected"),
+        (
+            MODELS + "exclude: [{model: c}]\n",
+            "exclude, record 1, field 'model': the grid has no such value (found 'c'; expected "
+            "one of a, b)",
+        ),
+        (MODELS + "exclude: [{models: a}]\n", "record 1, field 'models': unknown field"),
+        (MODELS + "exclude: [{model: [a, b]}]\n", "nothing is left to run"),
+        (MODELS + "grid: [{models: c}]\n", "grid, record 1, field 'models': no such model"),
+        (MODELS + "cases: none.jsonl\n", "none.jsonl: no such file"),
+        (MODELS + "ablations: [colour]\n", "grid, record 1: "),
+        (MODELS + "deliveries: [claimed]\n", "grid, record 1: protocol probability has no"),
+        (
+            "models: [openai/x, {model: openai/x, name: y, base_url: 'http://h'}]\n",
+            "models, record 2: the same model as record 1: an address tells no results apart",
+        ),
+        ("models: [openai/x, openai/x]\n", "models, record 2: two models of one name"),
+        (
+            "models: {model: openai/x, price: 3}\n",
+            "models, record 1, field 'price': unknown field (expected one of model, name,",
+        ),
+    ],
+)
+def test_wrong_files(cli_inside: Cli, tmp_path: Path, text: str, said: str) -> None:
+    sweep_file(tmp_path, text)
+    done = cli_inside("run", "sweep.yaml", "--dry-run")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("absent.yaml",), "absent.yaml: no such sweep"),
+        (("sweep.yaml", "--protocol", "binary"), "--protocol: a sweep's file says this itself"),
+        (("sweep.yaml", "--dry-run", "--status"), "give one of them"),
+        (("--status",), "casewise run SWEEP --status"),
+        (("sweep.yaml", "--max-cost", "-1"), "--max-cost -1.0: give dollars, 0 or more"),
+    ],
+)
+def test_wrong_options(
+    cli_inside: Cli, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    sweep_file(tmp_path, MODELS)
+    done = cli_inside("run", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
