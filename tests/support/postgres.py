@@ -6,6 +6,9 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Self
@@ -61,6 +64,21 @@ class Postgres:
 
     def stop(self) -> None:
         self._run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+    @contextmanager
+    def stopped(self, seconds: float | None = None) -> Iterator[None]:
+        """Down for as long as the block lasts, or for some seconds of it."""
+        self.stop()
+        again = threading.Timer(seconds, self.start) if seconds is not None else None
+        if again is not None:
+            again.start()
+        try:
+            yield
+        finally:
+            if again is not None:
+                again.join()
+            else:
+                self.start()
 
     def database(self) -> str:
         """The address of a new, empty database."""
