@@ -1,8 +1,5 @@
 """The administrator's page: how far the study is, and what can be done about it."""
 
-import csv
-import io
-from dataclasses import asdict, fields
 from typing import Annotated
 
 from fastapi import FastAPI, Form, Request
@@ -12,7 +9,7 @@ from casewise.annotation.app_study._figures import figures
 from casewise.annotation.app_study._forms import SentForm, SentPurge, SentToken
 from casewise.annotation.app_study._guard import Rates
 from casewise.annotation.app_study._site import Site, go
-from casewise.annotation.votes import VoteRecord
+from casewise.annotation.votes import collected_files
 
 _KEY = "admin"
 """Whose forms the administrator's are."""
@@ -78,20 +75,13 @@ def _add_pages(app: FastAPI, site: Site) -> None:
 
     @app.get("/admin/votes.csv")
     def votes(request: Request) -> Response:
-        """Every vote, by pseudonym."""
+        """Every vote, by pseudonym, as the plain CSV that ``annotate export --votes`` reads."""
         if not _let_in(request, site):
             return go("/admin")
-        text = io.StringIO()
-        names = [one.name for one in fields(VoteRecord)]
-        writer = csv.DictWriter(text, names)
-        writer.writeheader()
-        for vote in site.store.collected().votes:
-            row = asdict(vote)
-            row["time"] = vote.time.isoformat() if vote.time else None
-            writer.writerow(row)
+        text = collected_files(site.store.collected())["votes.csv"]
         name = f'attachment; filename="{site.study.id}-votes.csv"'
         headers = {"content-disposition": name}
-        return Response(text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+        return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 def _add_actions(app: FastAPI, site: Site) -> None:

@@ -1,7 +1,6 @@
 """Figures of the administrator's page, ready to be read."""
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -9,11 +8,8 @@ import numpy as np
 
 from casewise.annotation.store import Progress
 from casewise.annotation.study import Arm, Study
-from casewise.annotation.votes import Collected, PersonStatus
+from casewise.annotation.votes import Collected, PersonStatus, screen
 from casewise.statistics import agreement
-
-Flagger = Callable[[Study, Collected], Sequence[tuple[str, str]]]
-"""Names people who are flagged so far, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +36,12 @@ class Figures:
     seconds: str
     checks: str
     flagged: tuple[tuple[str, str], ...]
+    """Pseudonyms of people whom a rule of the study flags so far, and why."""
     people: tuple[tuple[str, str, str, int], ...]
     """Pseudonym, status, panel, votes."""
 
 
-def figures(
-    study: Study, progress: Progress, collected: Collected, flagger: Flagger | None = None
-) -> Figures:
+def figures(study: Study, progress: Progress, collected: Collected) -> Figures:
     """What the administrator is told."""
     votes: dict[str, int] = {}
     for vote in collected.votes:
@@ -58,7 +53,11 @@ def figures(
         _funnel(progress),
         f"{median(progress.seconds):.0f} s" if progress.seconds else "–",
         f"{passed} of {len(collected.checks)}" if collected.checks else "–",
-        tuple(flagger(study, collected)) if flagger else (),
+        tuple(
+            (one.rater, "; ".join(flag.reason for flag in one.flags))
+            for one in screen(study, collected).people
+            if one.flags
+        ),
         tuple(
             (one.rater, one.status.replace("_", " "), one.panel, votes.get(one.rater, 0))
             for one in reversed(collected.people)

@@ -1,0 +1,35 @@
+"""What the administrator's page says of people, by hand."""
+
+from pathlib import Path
+
+from support.rehearsed import write_study
+
+from casewise.annotation.app_study._figures import figures
+from casewise.annotation.store import Places, Progress
+from casewise.annotation.study import Screening, study_cases
+from casewise.annotation.votes import (
+    CheckRecord,
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+)
+
+
+def test_people_are_flagged_by_the_rules_of_the_study(tmp_path: Path) -> None:
+    study = write_study(tmp_path, queries=2, votes=1, screening=Screening(attention_failed=0))
+    cases = study_cases(study)
+    people = [PersonRecord(name, PersonStatus.COMPLETED) for name in ("careful", "dozing")]
+    votes = [
+        VoteRecord(one.rater, cases[place].id, cases[place].query_id, cell.arm, "safe", 0)
+        for one, block in zip(people, study.design.blocks, strict=False)
+        for place, cell in ((place, study.design.cells[place]) for place in block)
+    ]
+    checks = [CheckRecord("careful", "c1", True, 1), CheckRecord("dozing", "c1", False, 1)]
+    counts = tuple((0, 0) for _ in cases)
+    ends = dict.fromkeys(PersonStatus, 0) | {PersonStatus.COMPLETED: 2}
+    progress = Progress(Places.OPEN, False, 3, 2, 0, 0, ends, 0, 2, 2, counts, ())
+    found = figures(study, progress, Collected(tuple(people), tuple(votes), tuple(checks)))
+    assert found.flagged == (("dozing", "failed 1 of 1 attention checks"),)
+    assert found.checks == "1 of 2"
+    assert figures(study, progress, Collected((), ())).flagged == ()
