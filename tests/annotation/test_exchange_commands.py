@@ -18,9 +18,11 @@ from support.exchanged import (
     turk_csv,
     turk_rows,
 )
+from support.rehearsed import write_study
 
 from casewise.annotation.exchange import mturk_files, plan_tasks
-from casewise.annotation.study import load_study
+from casewise.annotation.store import Store, Visitor, load_secrets
+from casewise.annotation.study import Platform, Recruitment, load_study, study_cases
 from casewise.annotation.votes import read_collected
 
 TOLD = Told("unsafe", 4.0, None, "because")
@@ -249,3 +251,33 @@ def test_help_has_examples(cli_inside: Cli) -> None:
         done = cli_inside("annotate", command, "--help", env={"COLUMNS": "80"})
         assert done.returncode == 0
         assert "casewise annotate" in done.stdout
+
+
+def test_prolific_people_of_the_studys_own_server_are_joined(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    recruitment = Recruitment(platform=Platform.PROLIFIC)
+    study = write_study(tmp_path, recruitment=recruitment)
+    keys = load_secrets(tmp_path / "study.secrets.json")
+    cases, address = study_cases(study), f"sqlite:///{tmp_path / 'study.db'}"
+    accounts = ("5f0000000000000000000001", "5f0000000000000000000002")
+    with Store(study, cases, address, keys) as store:
+        for account in accounts:
+            store.enter(Visitor(account[::-1], keys.platform_key("prolific", account)))
+    prolific(
+        tmp_path, [(accounts[0], "APPROVED", "41"), ("5f00000000000000000000ff", "APPROVED", "7")]
+    )
+    call = ("annotate", "collect", "prolific", "p.csv", "--study", "study.yaml", "--columns", "Age")
+    done = cli_inside(*call, "--out", "joined")
+    assert done.returncode == 0, done.stderr
+    found = read_collected(tmp_path / "joined", study)
+    assert [one.demographics for one in found.people] == [(("Age", "41"),), ()]
+    assert not any(account in (tmp_path / "joined/people.csv").read_text() for account in accounts)
+    both = cli_inside(*call, "--out", "again", "--salt-file", "salt")
+    assert both.returncode == 2
+    assert "--salt-file goes with --votes" in both.stderr
+    (tmp_path / "study.db").unlink()
+    gone = cli_inside(*call, "--out", "again")
+    assert gone.returncode == 2
+    assert "study.db is not there" in gone.stderr
+    assert not (tmp_path / "study.db").exists()

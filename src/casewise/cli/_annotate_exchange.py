@@ -30,6 +30,8 @@ from casewise.annotation.exchange import (
 )
 from casewise.annotation.study import Study, check_ready, load_study
 from casewise.annotation.votes import read_collected, write_collected
+from casewise.cases import digest
+from casewise.cli._annotate_store import open_store
 from casewise.cli._console import note, working, write_out
 from casewise.errors import InputError, UsageError
 
@@ -145,6 +147,13 @@ def collect(
         Path | None,
         typer.Option(metavar="FOLDER", help="prolific: what was collected, to join people to."),
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="prolific: where the study was served. Default: the .db file beside the study.",
+        ),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
@@ -157,7 +166,9 @@ def collect(
     label-studio: the JSON or JSON-MIN of every project. mturk: the results of
     every batch. csv: study, rater, block, position, verdict and, if known,
     time, seconds, confidence, reason. prolific: the demographic export, joined
-    to --votes. Nobody's name on a platform is written: pseudonyms alone.
+    to the people of the study's own server (--database), or of --votes under
+    the salt they were collected with. Nobody's name on a platform is written:
+    pseudonyms alone.
 
     A person's first block counts, and a block counts once; what doesn't is told.
     The folder is read by casewise annotate export --votes.
@@ -168,13 +179,18 @@ def collect(
     --salt-file salt.txt --out votes
 
     casewise annotate collect prolific prolific_export.csv --study study.yaml
-    --votes votes --salt-file salt.txt --columns Age,Sex --out votes-with-people
+    --columns Age,Sex --out votes-with-people
     """
-    if platform is Where.PROLIFIC and (votes is None or columns is None):
-        raise UsageError("prolific needs --votes FOLDER and --columns NAMES")
-    if platform is not Where.PROLIFIC and (votes is not None or columns is not None):
-        raise UsageError(f"--votes and --columns are for prolific, not for {platform}")
-    if salt_file is None and platform is not Where.CSV:
+    if platform is Where.PROLIFIC and columns is None:
+        raise UsageError("prolific needs --columns NAMES")
+    if platform is not Where.PROLIFIC and (votes or columns or database):
+        raise UsageError(f"--votes, --database and --columns are for prolific, not for {platform}")
+    served = platform is Where.PROLIFIC and votes is None
+    if served and salt_file is not None:
+        raise UsageError("--salt-file goes with --votes: a study's server has its own secrets")
+    if votes is not None and database is not None:
+        raise UsageError("--votes and --database: give one of them")
+    if salt_file is None and platform is not Where.CSV and not served:
         raise UsageError(f"{platform} needs --salt-file, a file to keep, such as salt.txt")
     check_free(out)
     planned = plan_tasks(load_study(study))
@@ -182,7 +198,10 @@ def collect(
     if salt_file is not None:
         salt = read_salt(salt_file, create=platform is not Where.PROLIFIC)
     with working("reading the answers"):
-        taken = _take_in(platform, files, planned, salt, panel or platform, votes, columns)
+        if served:
+            taken = _join_served(files, planned.study, study, database, _listed(columns))
+        else:
+            taken = _take_in(platform, files, planned, salt, panel or platform, votes, columns)
     if salt is not None:
         keep_salt(salt)
         if salt.new:
@@ -210,14 +229,29 @@ def _take_in(
     assert salt is not None
     if platform is Where.PROLIFIC:
         assert votes is not None
-        assert columns is not None
-        wanted = [stripped for one in columns.split(",") if (stripped := one.strip())]
         collected = read_collected(votes, planned.study)
-        return join_prolific(collected, files, columns=wanted, name=salt.pseudonym)
+        return join_prolific(collected, files, columns=_listed(columns), name=salt.pseudonym)
     read: Callable[..., TakenIn] = (
         read_label_studio if platform is Where.LABEL_STUDIO else read_mturk
     )
     return read(files, planned, name=salt.pseudonym, panel=panel)
+
+
+def _listed(columns: str | None) -> list[str]:
+    return [stripped for one in (columns or "").split(",") if (stripped := one.strip())]
+
+
+def _join_served(
+    files: list[Path], study: Study, file: Path, database: str | None, columns: list[str]
+) -> TakenIn:
+    """Join people whom the study's own server knows by a keyed hash of their account."""
+    with open_store(study, file, database, "collect prolific") as store:
+
+        def name(account: str) -> str:
+            person = store.person_of_platform(store.keys.platform_key(Where.PROLIFIC, account))
+            return person.rater if person else f"unknown-{digest(account)}"
+
+        return join_prolific(store.collected(), files, columns=columns, name=name)
 
 
 def _say(taken: TakenIn, out: Path) -> None:

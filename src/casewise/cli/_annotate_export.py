@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation.study import Study, load_study, study_cases
+from casewise.annotation.study import Study, load_study
 from casewise.annotation.votes import (
     Collected,
     ExportChoices,
@@ -16,7 +16,7 @@ from casewise.annotation.votes import (
     summarise,
 )
 from casewise.cli._annotate_export_tables import results_renderable
-from casewise.cli._annotate_serve import database_address, need_extra, study_keys
+from casewise.cli._annotate_store import open_store
 from casewise.cli._console import note, out, working, write_out
 from casewise.errors import UsageError
 
@@ -93,7 +93,7 @@ def export(
     )
     check_export(to, choices)
     with working("reading the votes"):
-        collected = read_collected(votes, study) if votes else _served(study, file, database)
+        collected = _collected(study, file, database, votes)
     if not any(one.counted for one in collected.votes):
         raise UsageError(f"{votes or database or file}: no vote that counts, so nothing to export")
     with working("screening and summarising"):
@@ -106,19 +106,8 @@ def export(
     note(f"{to}: votes, people, cases, data-card.md; cases.jsonl holds {choices.votes_words}")
 
 
-def _served(study: Study, file: Path, database: str | None) -> Collected:
-    """What the study's database holds."""
-    if database is None and not (beside := file.with_suffix(".db")).is_file():
-        raise UsageError(
-            f"no votes: {beside} is not there; give --database URL, or --votes PATH with plain CSV"
-        )
-    need_extra("export --database")
-    # Only those who serve studies have the extra that it needs.
-    from casewise.annotation.store import Store
-
-    address = database_address(file, database)
-    kind, _, place = address.partition(":///")
-    if kind == "sqlite" and not Path(place).is_file():
-        raise UsageError(f"--database {database}: no such file")
-    with Store(study, study_cases(study), address, study_keys(file)) as store:
+def _collected(study: Study, file: Path, database: str | None, votes: Path | None) -> Collected:
+    if votes is not None:
+        return read_collected(votes, study)
+    with open_store(study, file, database, "export") as store:
         return store.collected()

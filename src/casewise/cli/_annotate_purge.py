@@ -5,13 +5,8 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation.study import load_study, study_cases
-from casewise.cli._annotate_serve import (
-    DatabaseOption,
-    database_address,
-    need_extra,
-    study_keys,
-)
+from casewise.annotation.study import load_study
+from casewise.cli._annotate_store import DatabaseOption, open_store
 from casewise.cli._console import note
 from casewise.errors import UsageError
 
@@ -38,15 +33,13 @@ def purge(
     """
     if (rater is None) == (platform_id is None):
         raise UsageError("give --rater or --platform-id, one of them")
-    need_extra("purge")
-    from casewise.annotation.store import Store
-
     study = load_study(file)
-    keys = study_keys(file)
-    platform_key = (
-        keys.platform_key(study.recruitment.platform, platform_id.strip()) if platform_id else None
-    )
-    with Store(study, study_cases(study), database_address(file, database), keys) as store:
+    with open_store(study, file, database, "purge") as store:
+        platform_key = (
+            store.keys.platform_key(study.recruitment.platform, platform_id.strip())
+            if platform_id
+            else None
+        )
         if not store.purge(rater=rater, platform_key=platform_key):
             raise UsageError("the study knows no such person, or has deleted all of it before")
     note("deleted: every answer of this person; the block is free for another")

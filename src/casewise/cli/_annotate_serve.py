@@ -1,26 +1,22 @@
 """``casewise annotate serve``: a study's pages, until Ctrl-C."""
 
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from casewise.annotation.study import check_ready, load_study, study_cases
+from casewise.cli._annotate_store import (
+    DatabaseOption,
+    database_address,
+    need_extra,
+    study_keys,
+)
 from casewise.cli._console import note, write_out
 from casewise.errors import UsageError
 
-if TYPE_CHECKING:
-    from casewise.annotation.store import Secrets
-
-_EXTRA = ("alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy")
 _ANYWHERE = ("0.0.0.0", "::")
-
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option(metavar="URL", help="SQLite or PostgreSQL. Default: a .db file beside the study."),
-]
 
 
 def serve(
@@ -107,30 +103,6 @@ def serve(
         serve_study(store, cases, settings, listening, ready=ready)
         found = store.progress()
         note(f"stopped: {found.completed} of {found.blocks} blocks completed, {found.active} held")
-
-
-def need_extra(command: str) -> None:
-    """Refuse, with the way to mend it, where the extra is not installed."""
-    missing = [name for name in _EXTRA if find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"casewise annotate {command} needs {', '.join(missing)}, which are not installed: "
-            "pip install 'casewise[annotate]'"
-        )
-
-
-def database_address(file: Path, given: str | None) -> str:
-    """The database: what was given, or a file beside the study."""
-    if given is None:
-        return f"sqlite:///{file.resolve().with_suffix('.db')}"
-    return given if "://" in given else f"sqlite:///{Path(given).resolve()}"
-
-
-def study_keys(file: Path) -> "Secrets":
-    """The study's secrets, beside its file."""
-    from casewise.annotation.store import load_secrets
-
-    return load_secrets(file.resolve().with_suffix(".secrets.json"))
 
 
 def _origin(url: str) -> str:

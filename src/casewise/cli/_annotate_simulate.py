@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casewise.annotation.study import Study, load_study, study_cases
-from casewise.cli._annotate_serve import DatabaseOption, need_extra
 from casewise.cli._annotate_simulate_tables import rehearsal_record, rehearsal_renderable
+from casewise.cli._annotate_store import DatabaseOption, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
 
