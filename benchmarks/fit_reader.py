@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.replies import WRITTEN_FROM, half, load_replies  # noqa: E402
 
-WEIGHT = {"labelled": 1.0, "examples": 1.0, "oddities": 0.7}
+WEIGHT = {"labelled": 1.0, "examples": 1.0, "mixed": 1.0, "oddities": 0.7}
 """What a reply of each origin counts in the fit; the oddities are chosen to be hard."""
 STRENGTH = 1.0
 """The inverse of the L2 penalty."""
