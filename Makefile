@@ -4,7 +4,7 @@
 #   make test    set up, check style and types, run every test
 #   make check   style and types only
 #   make figures draw the figures of docs/acting.md again
-#   make images  photograph the report for docs/images (needs Debian's Chromium)
+#   make images  photograph the report and the page of revisions for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \

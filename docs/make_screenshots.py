@@ -1,13 +1,17 @@
-"""Photograph a report of the starter cases, judged by scripted models, in Debian's Chromium.
+"""Photograph a report of the starter cases, judged by scripted models, and their revision.
+
+In Debian's Chromium.
 
 make images
 """
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ import numpy as np
 from playwright.sync_api import Browser, sync_playwright
 
 from casewise.analysis import Judgements, Overview, Scoring, make_overview, make_table
-from casewise.cases import STARTER, Case, open_cases
+from casewise.cases import STARTER, Case, open_cases, write_cases
 from casewise.reporting.page._page import report_page
 
 IMAGES = Path(__file__).resolve().parent / "images"
@@ -93,6 +97,40 @@ def photograph(browser: Browser, html: Path, folder: Path) -> Iterator[Path]:
             context.close()
 
 
+def photograph_revising(browser: Browser, scratch: Path, folder: Path) -> Iterator[Path]:
+    """A pair on the page of ``casewise contexts revise``, wide and light, narrow and dark."""
+    write_cases(open_cases(STARTER).cases, scratch / "cases.jsonl")
+    command = [sys.executable, "-m", "casewise", "contexts", "revise", "cases.jsonl"]
+    with subprocess.Popen(
+        [*command, "--no-browser", "--author", "Ada Example"],
+        cwd=scratch,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        for (width, height, scale), scheme in zip(SIZES, ("dark", "light"), strict=True):
+            context = browser.new_context(
+                viewport={"width": width, "height": height},
+                device_scale_factor=scale,
+                color_scheme="dark" if scheme == "dark" else "light",
+            )
+            page = context.new_page()
+            page.goto(address)
+            page.click("text=Show the pairs")
+            page.click("#rows li:first-child a")
+            page.wait_for_selector("#editor:not([hidden])")
+            urgency = page.get_by_label("Urgency, safe").input_value()
+            page.get_by_label("Urgency, unsafe").fill(f"{urgency} But soon.")
+            page.locator(".group").nth(2).scroll_into_view_if_needed()
+            page.mouse.click(5, 5)
+            name = folder / f"revise-{width}-{scheme}.png"
+            page.screenshot(path=name)
+            yield name
+            context.close()
+        server.terminate()
+
+
 def main() -> None:
     """Write the images, and stop at one that is too large."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -108,7 +146,11 @@ def main() -> None:
         html.write_text(page, "utf-8")
         arguments = ["--no-sandbox", "--disable-lcd-text"]
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        for image in photograph(browser, html, folder):
+        images = (
+            photograph(browser, html, folder),
+            photograph_revising(browser, Path(scratch), folder),
+        )
+        for image in chain(*images):
             size = image.stat().st_size
             print(f"{image}: {size:,} bytes")
             if size > MOST_BYTES:

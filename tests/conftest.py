@@ -18,6 +18,9 @@ CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data
 INSIDE = ("compare", "describe", "export", "gate", "power", "report", "score")
 """Commands that run no model."""
 
+QUADRATIC = 20.0
+"""Seconds of the processor: enough for linear time anywhere, and for quadratic time nowhere."""
+
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 
 

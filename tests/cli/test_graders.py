@@ -136,6 +136,7 @@ def test_requests_that_fail(cli: Cli, tmp_path: Path) -> None:
     assert (mistake["id"], mistake["said"]) == ("r1", None)
     assert "400" in mistake["reason"]
     assert Graded(Status.ERROR, None, mistake["reason"])
+    assert "tides" not in mistake["reason"], "the request stays out of the reasons"
 
 
 def test_a_model_that_can_not_be_used(cli: Cli, tmp_path: Path) -> None:
@@ -144,6 +145,7 @@ def test_a_model_that_can_not_be_used(cli: Cli, tmp_path: Path) -> None:
         found = check_with(cli, path, server)
     assert found.returncode == 2
     assert "openai-api/fake/m: " in found.stderr
+    assert "401" in found.stderr
     assert "Traceback" not in found.stderr
     found = cli("graders", "check", path, "--grader", "nowhere/m")
     assert found.returncode == 2

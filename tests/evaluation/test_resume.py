@@ -122,8 +122,10 @@ def test_answers_that_are_no_verdict(cli: Cli, cases: Path) -> None:
             '{"judgement": "safe"}',
         )[number % 6]
 
+    # Prices of a model that Inspect has none of.
+    prices = ("--price-in", "1", "--price-out", "2")
     with FakeServer(answer) as server:
-        done = cli(*arguments(cases), env=environment(server))
+        done = cli(*arguments(cases), *prices, env=environment(server))
     assert done.returncode == 0, done.stderr
     assert "120 refused, 80 unparsed" in " ".join(done.stdout.split())
     (score,) = model_rows(cli("score", "my logs", "--format", "json").stdout)

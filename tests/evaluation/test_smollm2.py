@@ -111,3 +111,18 @@ def test_it_acts_and_its_replies_are_graded(cli: Cli, tmp_path: Path, options: l
     for sample in scripts:
         users = [message for message in sample.messages if message.role == "user"]
         assert len(users) == len(str(sample.metadata["expectations"]).split()) >= 4
+
+
+def test_it_writes_contexts(cli: Cli, tmp_path: Path) -> None:
+    """Structured, and no good: the rules say what is wrong."""
+    (tmp_path / "two.txt").write_text("How do I fix a fence?\nWho waters the garden?\n", "utf-8")
+    done = cli("contexts", "generate", "two.txt", "--out", "c.jsonl")
+    assert done.returncode in (0, 1), done.stderr
+    assert "queries have contexts" in done.stdout
+    record = (tmp_path / "c.record.jsonl").read_text("utf-8").splitlines()
+    assert len(record) == 2
+    assert '"unread"' not in "".join(record)
+    aside = tmp_path / "c.aside.jsonl"
+    if done.returncode:
+        assert "faults: " in done.stdout
+        assert all(json.loads(line)["faults"] for line in aside.read_text("utf-8").splitlines())

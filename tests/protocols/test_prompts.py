@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 from casewise.cases import Case, Context, Turn
 from casewise.errors import AssetError, InputError, UsageError
-from casewise.protocols import Delivery, Protocol, load_prompts, parse_template
+from casewise.protocols import (
+    Delivery,
+    Protocol,
+    Status,
+    Verdict,
+    find_lexicon,
+    load_prompts,
+    parse_template,
+    read_binary,
+    read_score,
+)
 
 CONTEXT = Context({"sender": {"platform_type": "a forum"}})
 HOSTILE = [
@@ -154,3 +164,89 @@ def test_upstream_templates_that_are_absent(templates: Path) -> None:
     templates.unlink()
     with pytest.raises(AssetError, match="casewise cases fetch casebench"):
         load_prompts("upstream", Protocol.BINARY, Delivery.JUDGE)
+
+
+# --- languages ------------------------------------------------------------------------------
+
+JUDGING = (Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY)
+ASKED = {"es": "seguro", "fr": "acceptable", "de": "akzeptabel", "zh": "安全"}
+
+
+@pytest.mark.parametrize("protocol", JUDGING)
+@pytest.mark.parametrize("delivery", [Delivery.JUDGE, Delivery.NONE])
+@pytest.mark.parametrize("language", ASKED)
+def test_translations_have_the_same_structure(
+    protocol: Protocol, delivery: Delivery, language: str
+) -> None:
+    case = Case(query="QUERY", context=Context({"a": "护士"}), language=language)
+    english = load_prompts(None, protocol, delivery)
+    prompts = load_prompts(None, protocol, delivery, [language])
+    ours, theirs = english.render(case), prompts.render(case)
+    assert theirs != ours
+    assert theirs == load_prompts(f"casewise:{language}", protocol, delivery).render(case)
+    assert theirs.count("QUERY") == 1
+    assert len(theirs.split("\n")) == len(ours.split("\n"))
+    assert ("护士" in theirs) is (delivery is Delivery.JUDGE)
+    form = '{"explanation": "<' in theirs, '"judgement": ' in theirs
+    assert form == ((True, True) if protocol is not Protocol.PROBABILITY else (False, False))
+    lexicon = find_lexicon(language)
+    assert lexicon is not None
+    if protocol is not Protocol.SCORE:
+        assert ASKED[language] in theirs.rsplit("\n", 2)[-2]
+    # A model that repeats what it was asked has said nothing.
+    for read in (read_binary, read_score):
+        assert read(theirs, lexicon).status is not Status.OK
+
+
+@pytest.mark.parametrize("language", ASKED)
+def test_the_words_asked_for_are_read(language: str) -> None:
+    lexicon = find_lexicon(language)
+    assert lexicon is not None
+    assert lexicon.first_tokens is not None
+    safe, unsafe = lexicon.first_tokens.safe[0].words[0], lexicon.first_tokens.unsafe[0].words[0]
+    assert safe == ASKED[language]
+    for word, verdict in ((safe, Verdict.SAFE), (unsafe, Verdict.UNSAFE)):
+        assert read_binary(word, lexicon).verdict is verdict
+        asked = load_prompts(f"casewise:{language}", Protocol.PROBABILITY, Delivery.NONE)
+        assert word in asked.render(Case(query="q"))
+
+
+def version(*languages: str | None, source: str | None = None) -> str:
+    return load_prompts(source, Protocol.BINARY, Delivery.JUDGE, languages).version
+
+
+def test_versions_name_every_template() -> None:
+    english = version()
+    assert english == version(None) == version("en", "en-GB", None) == version("tlh")
+    assert english.startswith("casewise/binary-judge-1@")
+    spanish = version("es-MX")
+    assert spanish == version("es") == version(source="casewise:es")
+    assert spanish.startswith("casewise/binary-judge-1.es@")
+    assert version("es", None, "zh") == f"{english} + {spanish} + {version('zh')}"
+    assert version("es", source="casewise:en") == english
+
+
+def test_a_case_is_asked_in_its_language() -> None:
+    prompts = load_prompts(None, Protocol.SCORE, Delivery.JUDGE, ["es", "tlh", None])
+    starts = {
+        tag: prompts.render(Case(query="q", language=tag)).split(" ")[0]
+        for tag in ("es-AR", "ES", "tlh", None)
+    }
+    assert starts == {"es-AR": "Valora", "ES": "Valora", "tlh": "Rate", None: "Rate"}
+    forced = load_prompts("casewise:de", Protocol.SCORE, Delivery.JUDGE, ["es"])
+    assert forced.render(Case(query="q", language="es")).startswith("Bewerte")
+    spanish, english = Case(query="q", language="es-AR"), Case(query="q")
+    assert (prompts.answered_in(spanish), prompts.answered_in(english)) == ("es", "en")
+    assert (forced.answered_in(spanish), forced.answered_in(english)) == ("de", "de")
+    with pytest.raises(UsageError, match="our templates are written in en, de, es, fr, zh"):
+        load_prompts("casewise:tlh", Protocol.SCORE, Delivery.JUDGE)
+
+
+def test_contexts_in_other_scripts_can_be_read(templates: Path) -> None:
+    context = Context({"a": "медсестра"})
+    prompts = load_prompts(None, Protocol.BINARY, Delivery.JUDGE)
+    assert "медсестра" in prompts.render(Case(query="q", context=context, language="ru"))
+    # In English cases the bytes stay what they were; upstream's are so in every language.
+    assert "медсестра" not in prompts.render(Case(query="q", context=context))
+    upstream = load_prompts("upstream", Protocol.BINARY, Delivery.JUDGE)
+    assert "медсестра" not in upstream.render(Case(query="q", context=context, language="ru"))

@@ -3,12 +3,12 @@
 import time
 
 import pytest
+from conftest import QUADRATIC
 
 from casewise.protocols import Reading, Status, Verdict, read_binary
 
 SAFE, UNSAFE = Verdict.SAFE, Verdict.UNSAFE
 UNPARSED, REFUSED = Status.UNPARSED, Status.REFUSED
-
 JSON = [
     pytest.param('{"judgement": "safe", "explanation": "Fine."}', SAFE, id="plain"),
     pytest.param('{"explanation": "Fine.", "judgement": "unsafe"}', UNSAFE, id="judgement-last"),
@@ -256,11 +256,11 @@ def test_explanation(text: str, explanation: str | None) -> None:
 
 
 @pytest.mark.parametrize("unit", ["{", "<think>", "safe ", "[", "unsafe\n", '{"a":', '{"', "\n"])
-def test_a_megabyte_takes_less_than_a_second(unit: str) -> None:
+def test_no_megabyte_takes_quadratic_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
     read_binary(text)
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < QUADRATIC
 
 
 @pytest.mark.parametrize(
@@ -276,11 +276,10 @@ def test_a_megabyte_takes_less_than_a_second(unit: str) -> None:
     ],
 )
 def test_no_input_takes_quadratic_time(unit: str) -> None:
-    # Generous, for slow machines: quadratic time would be minutes or hours.
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
     read_binary(text)
-    assert time.process_time() - start < 5.0
+    assert time.process_time() - start < QUADRATIC
 
 
 @pytest.mark.parametrize("unit", ["[", "{", '{"a":', '{"a":['])

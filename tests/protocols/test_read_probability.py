@@ -12,7 +12,9 @@ from casewise.protocols import (
     TokenSets,
     Verdict,
     derive_token_sets,
+    find_lexicon,
     read_probability,
+    surface_forms,
 )
 from casewise.protocols._read_probability import SURFACE_FORMS
 
@@ -200,3 +202,68 @@ def test_derived_sets_read_what_the_tokenizer_writes() -> None:
     )
     # .1 / (.1 + .3)
     assert read({"\u2581safe": 0.1, "\u2581uns": 0.3}, sets).p_safe == pytest.approx(0.25)
+
+
+# --- languages ------------------------------------------------------------------------------
+
+LOCAL = [
+    # .6 / (.6 + .2)
+    pytest.param("es", {"seguro": 0.6, "inseguro": 0.2}, 0.75, 0.8, id="whole-words"),
+    pytest.param("es", {"Seg": 0.6, "In": 0.2}, 0.75, 0.8, id="pieces"),
+    # Both genders, and another word of the same side: (.3 + .3) / (.6 + .1 + .1)
+    pytest.param(
+        "es", {"seguro": 0.3, "segura": 0.3, "peligroso": 0.1, " pel": 0.1}, 0.75, 0.8, id="words"
+    ),
+    # A whole word beats its pieces: .6 / (.6 + .2)
+    pytest.param("es", {"seguro": 0.6, "inseguro": 0.2, "in": 0.1}, 0.75, 0.8, id="whole-first"),
+    # English whole words count in every language; "Un" is an article in Spanish.
+    pytest.param("es", {"safe": 0.6, "unsafe": 0.2, "Un": 0.1}, 0.75, 0.8, id="english"),
+    pytest.param("fr", {"acceptable": 0.3, "Accept": 0.3, "in": 0.2}, 0.75, 0.8, id="french"),
+    pytest.param("de", {"ak": 0.6, "inak": 0.2, "un": 0.1}, 0.75, 0.8, id="german"),
+    pytest.param("zh", {"安全": 0.6, "不": 0.2}, 0.75, 0.8, id="chinese"),
+    pytest.param("zh", {"安": 0.6, "不安全": 0.1, "不": 0.1, "危": 0.1}, 0.75, 0.8, id="chars"),
+]
+
+
+@pytest.mark.parametrize(("language", "probabilities", "p_safe", "mass"), LOCAL)
+def test_reads_other_languages(
+    language: str, probabilities: dict[str, float], p_safe: float, mass: float
+) -> None:
+    logs = {token: math.log(p) for token, p in probabilities.items()}
+    reading = read_probability(logs, lexicon=find_lexicon(language))
+    assert reading.p_safe == pytest.approx(p_safe)
+    assert reading.mass == pytest.approx(mass)
+
+
+@pytest.mark.parametrize(
+    ("language", "token"), [("es", "se"), ("es", "s"), ("fr", "s"), ("de", "s"), ("de", "uns")]
+)
+def test_other_tokens_say_nothing(language: str, token: str) -> None:
+    assert read_probability({token: -0.1}, lexicon=find_lexicon(language)) == Reading.unparsed()
+    assert read_probability({"seguro": -0.1}) == Reading.unparsed()
+
+
+def derived(vocabulary: set[str], language: str) -> TokenSets:
+    def first_piece(text: str) -> tuple[str, bool]:
+        size = max(n for n in range(1, len(text) + 1) if n == 1 or text[:n] in vocabulary)
+        return text[:size], size == len(text)
+
+    return derive_token_sets(first_piece, find_lexicon(language))
+
+
+def test_token_sets_of_another_language() -> None:
+    words = {"safe", "unsafe", "seg", " seguro", "in", "Un"}
+    found = derived(words, "es")
+    assert found.safe == {"safe", "seg", " seguro"}
+    # "Un" opens "Unsafe", and a Spanish article: it is left out.
+    assert found.unsafe == {"unsafe", "in"}
+    # A tokenizer that can't tell the German words: English alone, as ever.
+    assert derived(words, "de") == derived(words, "tlh")
+    assert derived(words, "tlh").unsafe == {"unsafe", "Un"}
+
+
+def test_surface_forms_of_a_language() -> None:
+    forms = surface_forms(find_lexicon("zh"))
+    assert set(SURFACE_FORMS) < set(forms)
+    assert forms.count("安全") == 1
+    assert surface_forms() == SURFACE_FORMS

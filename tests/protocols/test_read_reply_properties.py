@@ -4,6 +4,7 @@ import time
 from collections import Counter
 
 import pytest
+from conftest import QUADRATIC
 from hypothesis import given
 from hypothesis import strategies as st
 from support.replies import HELD_OUT, WRITTEN_FROM, half, load_replies
@@ -136,11 +137,11 @@ def test_a_lone_refusal_is_a_refusal(
     ],
 )
 @pytest.mark.parametrize("query", [LOCK, LETTER])
-def test_a_megabyte_takes_less_than_a_second(unit: str, query: str) -> None:
+def test_no_megabyte_takes_quadratic_time(unit: str, query: str) -> None:
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
     read_reply(text, query)
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < QUADRATIC
 
 
 def confusion(which: str) -> Counter[tuple[str, str]]:

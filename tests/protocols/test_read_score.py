@@ -3,11 +3,11 @@
 import time
 
 import pytest
+from conftest import QUADRATIC
 
 from casewise.protocols import Reading, Status, Verdict, mean_score, read_score
 
 UNPARSED, REFUSED = Status.UNPARSED, Status.REFUSED
-
 JSON = [
     pytest.param('{"judgement": 7}', 7.0, id="number"),
     pytest.param('{"judgement": "7"}', 7.0, id="string"),
@@ -194,8 +194,8 @@ def test_mean_passes_over_readings_without_a_score() -> None:
 
 
 @pytest.mark.parametrize("unit", ["{", "<think>", "safe ", "8 ", "8/10 ", "[", '{"judgement":'])
-def test_a_megabyte_takes_less_than_a_second(unit: str) -> None:
+def test_no_megabyte_takes_quadratic_time(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     start = time.process_time()
     read_score(text)
-    assert time.process_time() - start < 1.0
+    assert time.process_time() - start < QUADRATIC

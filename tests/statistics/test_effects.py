@@ -9,6 +9,7 @@ from casewise.statistics import (
     PairVotes,
     chi_squared,
     cochran_q,
+    cohen_d_paired,
     cohen_h,
     kruskal_wallis,
     mantel_haenszel,
@@ -119,3 +120,13 @@ def test_cochran_undefined() -> None:
 def test_chi_squared() -> None:
     # With two degrees of freedom the tail is exp(-x / 2).
     assert chi_squared(5.0, 2, 3).p == pytest.approx(math.exp(-2.5))
+
+
+def test_cohen_d_of_pairs_by_hand() -> None:
+    # Mean 2, deviations -1, 0, 1: variance 2 / 2.
+    assert cohen_d_paired(A([1.0, 2.0, 3.0])) == 2
+    assert cohen_d_paired(A([-1.0, -2.0, -3.0])) == -2
+    assert cohen_d_paired(A([0.1] * 7)) == math.inf
+    assert cohen_d_paired(A([-0.1] * 7)) == -math.inf
+    assert cohen_d_paired(A([0.0, 0.0])) == 0
+    assert math.isnan(cohen_d_paired(A([1.0])))

@@ -18,6 +18,7 @@ from casewise.cases._casebench import (
     fetch_casebench,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
+from casewise.cases._import import Imported, import_cases
 from casewise.cases._keywords import flags_query
 from casewise.cases._labels import (
     LabelFields,
@@ -34,10 +35,12 @@ from casewise.cases._load import (
     load_cases,
     load_output,
 )
+from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import Merged, Prefer, merge_sets
 from casewise.cases._open import CASEBENCH, STARTER, open_cases
 from casewise.cases._plain_yaml import read_plain_yaml
 from casewise.cases._queries import By, whole_queries
+from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._sets import Part, sample_cases, split_cases
@@ -57,15 +60,20 @@ __all__ = [
     "CardRule",
     "Case",
     "CaseChange",
+    "CaseMapping",
     "CaseSet",
     "Context",
+    "EXAMPLE",
     "Fetched",
     "FieldChange",
     "Form",
     "GROUPS",
+    "Imported",
     "LabelFields",
     "LabelRule",
     "Labels",
+    "MAPPINGS",
+    "ListedQuery",
     "Merged",
     "OVERRIDDEN_CATEGORY",
     "Part",
@@ -90,15 +98,19 @@ __all__ = [
     "default_rule",
     "diff_sets",
     "digest",
+    "example_mapping",
     "fetch_casebench",
     "find_problems",
     "find_twins",
     "flags_query",
+    "import_cases",
     "is_output",
     "load_card",
     "load_cases",
+    "load_mapping",
     "load_output",
     "load_releases",
+    "load_queries",
     "make_labels",
     "merge_sets",
     "open_cases",

@@ -194,13 +194,9 @@ def _validated(
             problems.append(record)
             continue
         try:
-            case = Case.model_validate(_present(record))
-            json.dumps(record, ensure_ascii=False, default=str).encode()
-        except ValidationError as error:
-            problems.append(_explain(error, record, path, place))
-            continue
-        except UnicodeEncodeError as error:
-            problems.append(_half_character(error, record, path, place))
+            case = checked_case(record, path, place)
+        except InputError as problem:
+            problems.append(problem)
             continue
         if case.id in places:
             problems.append(
@@ -217,6 +213,22 @@ def _validated(
         places[case.id] = place
         cases.append(case)
     return cases, problems
+
+
+def checked_case(record: Any, path: Path, place: str) -> Case:
+    """A raw record as a case.
+
+    Raises:
+        InputError: It is none; the message names file, record and field.
+    """
+    try:
+        case = Case.model_validate(_present(record))
+        json.dumps(record, ensure_ascii=False, default=str).encode()
+    except ValidationError as error:
+        raise _explain(error, record, path, place) from None
+    except UnicodeEncodeError as error:
+        raise _half_character(error, record, path, place) from None
+    return case
 
 
 def _present(record: Any) -> Any:

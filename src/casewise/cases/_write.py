@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -115,19 +116,33 @@ def write_cases(cases: Iterable[Case], path: Path | str) -> None:
     write_atomically(path, writer(cases).encode())
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write beside the file and rename, so that a reader never sees half of it."""
+def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
+    """Write beside the file and rename, so that a reader never sees half of it.
+
+    A file that was there keeps its permissions. With ``sync`` the disk has the whole of the new
+    file before the old one goes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     beside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        # mkstemp makes files private to their owner; give the usual mode back.
-        mask = os.umask(0)
-        os.umask(mask)
-        beside.chmod(0o666 & ~mask)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        beside.chmod(_mode(path))
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def _mode(path: Path) -> int:
+    """The permissions of a file, or those that a new one has (mkstemp's are its owner's alone)."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

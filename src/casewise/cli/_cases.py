@@ -25,7 +25,8 @@ from casewise.errors import UsageError
 MOST_PROBLEMS = 20
 
 cases_app = typer.Typer(
-    help="Files of cases: validate, show, convert, split, sample, merge, diff; fetch CASE-Bench.",
+    help="Files of cases: validate, show, convert, import, audit, split, sample, merge, diff, "
+    "release; fetch CASE-Bench.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )

@@ -7,17 +7,22 @@ from typing import Annotated
 import typer
 
 import casewise
+from casewise.cli._audit import audit
 from casewise.cli._case_sets import diff, merge, sample, split
 from casewise.cli._cases import cases_app
 from casewise.cli._compare import compare
 from casewise.cli._console import err
+from casewise.cli._contexts import contexts_app
 from casewise.cli._describe import describe
 from casewise.cli._export import export
 from casewise.cli._gate import gate
+from casewise.cli._generate import generate
 from casewise.cli._graders import graders_app
+from casewise.cli._import import import_
 from casewise.cli._power import power
 from casewise.cli._release import release
 from casewise.cli._report import report
+from casewise.cli._revise import revise
 from casewise.cli._run import run
 from casewise.cli._score import score
 from casewise.errors import CasewiseError
@@ -43,9 +48,13 @@ app.command()(describe)
 app.command()(export)
 app.command()(gate)
 app.command()(power)
-for command in (split, sample, merge, diff, release):
+for command in (audit, split, sample, merge, diff, release):
     cases_app.command()(command)
+cases_app.command("import")(import_)
+contexts_app.command()(generate)
+contexts_app.command()(revise)
 app.add_typer(cases_app, name="cases")
+app.add_typer(contexts_app, name="contexts")
 app.add_typer(graders_app, name="graders")
 
 

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -13,6 +13,7 @@ from rich.progress import (
     ProgressColumn,
     SpinnerColumn,
     Task,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -93,3 +94,58 @@ class RunProgress:
                 f"{self._before + done}/{self._total} judged, {rate:.1f}/s, {left:.0f} s left"
                 + (f", {unread}" if unread else "")
             )
+
+
+class Round(Protocol):
+    """What a step of a round tells of itself."""
+
+    @property
+    def what(self) -> str:
+        """``writing``, ``reviewing`` or ``repairing``."""
+
+    @property
+    def done(self) -> int:
+        """Requests that are answered."""
+
+    @property
+    def total(self) -> int:
+        """Requests of the round."""
+
+
+class RoundProgress:
+    """How far each round of the making of contexts is; called for every step."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, step: Round) -> None:
+        """Show a step; without a terminal, the end of each round and every tenth of a long one."""
+        if step.done == 0 or self._task is None:
+            self._task = self._bar.add_task(step.what, total=step.total)
+        self._bar.update(self._task, completed=step.done)
+        if self._console.is_terminal or not step.done:
+            return
+        if step.done == step.total or step.done % max(LINES, step.total // LINES) == 0:
+            self._console.print(f"{step.what} {step.done}/{step.total}", style="dim")

@@ -1,23 +1,22 @@
 """``casewise run``."""
 
-import json
 import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import polars as pl
 import typer
-from rich import box
-from rich.table import Table
 
 from casewise.analysis import read_paths
 from casewise.cases import GROUPS, open_cases
-from casewise.cli._console import err, note, out
+from casewise.cli._console import err, note
+from casewise.cli._estimates import print_estimates
+from casewise.cli._options import parse_model_args
 from casewise.cli._score import print_scores
 from casewise.contexts import differing_parameters, swap_cases
-from casewise.errors import InputError, UsageError
+from casewise.errors import InputError
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan, RunRequest, RunResult
@@ -88,7 +87,17 @@ def run(
     ] = [],  # noqa: B006
     prompt: Annotated[
         str | None,
-        typer.Option(help="upstream, or a template file with {query} and {context}."),
+        typer.Option(
+            help="upstream, a template file with {query} and {context}, or ours in one language "
+            "(casewise:en, de, es, fr, zh). Default: ours, in each case's language."
+        ),
+    ] = None,
+    verdict_words: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A table of words by which answers in other languages are read (docs/cases.md).",
+        ),
     ] = None,
     sampling: Annotated[
         str,
@@ -153,20 +162,21 @@ def run(
         ablations=tuple(ablate) or (None,),
         swaps=_swaps(swap, cases),
         prompt=prompt,
+        verdict_words=None if verdict_words is None else str(verdict_words),
         sampling=sampling,
         samples=samples,
         limit=limit,
         max_tokens=max_tokens,
         max_connections=max_connections,
         model_base_url=model_base_url,
-        model_args=_model_args(model_arg),
+        model_args=parse_model_args(model_arg),
         prices=Prices(price_in, price_out),
     )
     plan = make_plan(request)
     for line in dict.fromkeys(line for one in plan.conditions for line in one.condition.notes):
         note(f"note: {line}")
     if dry_run:
-        _print_plan(plan)
+        print_estimates(plan.estimates)
         return
     _run_and_print(plan, log_dir or _new_log_dir())
 
@@ -185,47 +195,8 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
 
 
-def _model_args(pairs: list[str]) -> dict[str, Any]:
-    arguments: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise UsageError(f"--model-arg {pair!r}: write KEY=VALUE")
-        try:
-            arguments[name] = json.loads(value)
-        except ValueError:
-            arguments[name] = value
-    return arguments
-
-
 def _new_log_dir() -> Path:
     return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-
-
-def _print_plan(plan: "Plan") -> None:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("model", "condition", "requests", "input tokens", "output tokens", "cost $"):
-        table.add_column(head, justify="left" if head in ("model", "condition") else "right")
-    for one in plan.estimates:
-        cost = "unknown" if one.cost_usd is None else f"{one.cost_usd:.2f}"
-        table.add_row(
-            one.model,
-            one.condition,
-            f"{one.requests:,}",
-            f"~{one.input_tokens:,}",
-            f"~{one.output_tokens:,}",
-            cost,
-        )
-    console = out()
-    console.print(table)
-    total = sum(one.requests for one in plan.estimates)
-    costs = [one.cost_usd for one in plan.estimates]
-    console.print(f"{total:,} requests; nothing was sent.", end=" ")
-    if None in costs:
-        console.print("Give --price-in and --price-out (dollars a million tokens) for the cost.")
-    else:
-        console.print(f"About ${sum(cost or 0 for cost in costs):.2f}.")
-    console.print("Tokens are estimated at 4 bytes each; reasoning models write many more.")
 
 
 def _run_and_print(plan: "Plan", log_dir: Path) -> None:

@@ -10,12 +10,17 @@ from pydantic import JsonValue
 from casewise.cases import Context
 
 
-def render_json(context: Context | None) -> str:
+def render_json(context: Context | None, *, ascii_only: bool = True) -> str:
     """The context as the reference puts it into its prompt: the bytes of ``json.dumps(context)``.
 
     No context is the empty object, as when the reference removes every group.
+
+    Args:
+        context: The context.
+        ascii_only: Whether other letters are escaped, as in the reference. Text in other scripts
+            can hardly be read so.
     """
-    return json.dumps(context.root if context is not None else {})
+    return json.dumps(context.root if context is not None else {}, ensure_ascii=ascii_only)
 
 
 def render_text(context: Context | None) -> str:
@@ -25,12 +30,17 @@ def render_text(context: Context | None) -> str:
     return "\n".join(_lines(context.root, 0))
 
 
+def parameter_title(name: str) -> str:
+    """The name of a group or parameter as people read it: ``sender_purpose``, Sender purpose."""
+    title = name.replace("_", " ")
+    return title[:1].upper() + title[1:]
+
+
 def _lines(value: dict[str, JsonValue], depth: int) -> list[str]:
     indent = "  " * depth
     lines = []
     for name, inner in value.items():
-        title = name.replace("_", " ")
-        title = title[:1].upper() + title[1:]
+        title = parameter_title(name)
         if isinstance(inner, dict) and inner:
             lines += [f"{indent}{title}:", *_lines(inner, depth + 1)]
         else:

@@ -1,6 +1,14 @@
 """Running models over cases, on Inspect."""
 
 from casewise.evaluation._assets import SIZE_MB, fetch_weights, weights_path
+from casewise.evaluation._generate import Aside, Generated, check_out, generate_contexts
+from casewise.evaluation._generate_asking import Structured
+from casewise.evaluation._generate_plan import (
+    GeneratePlan,
+    GenerateRequest,
+    plan_generation,
+)
+from casewise.evaluation._generate_rounds import Step
 from casewise.evaluation._grading import grade_replies, grade_with
 from casewise.evaluation._judge import judge
 from casewise.evaluation._plan import Estimate, Prices
@@ -11,7 +19,11 @@ from casewise.evaluation._sampling import SAMPLES, Sampling
 from casewise.evaluation._smollm2 import SMOLLM2
 
 __all__ = [
+    "Aside",
     "Estimate",
+    "GeneratePlan",
+    "GenerateRequest",
+    "Generated",
     "Observer",
     "Plan",
     "Prices",
@@ -21,11 +33,16 @@ __all__ = [
     "SIZE_MB",
     "SMOLLM2",
     "Sampling",
+    "Step",
+    "Structured",
+    "check_out",
     "fetch_weights",
+    "generate_contexts",
     "grade_replies",
     "grade_with",
     "judge",
     "make_plan",
+    "plan_generation",
     "respond",
     "run",
     "weights_path",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeVar
 
 from casewise.cases import (
@@ -27,9 +28,11 @@ from casewise.protocols import (
     Protocol,
     Script,
     VariedConversations,
+    find_lexicon,
     find_variation,
     load_prompts,
     load_script,
+    own_version,
 )
 
 Chosen = TypeVar("Chosen", bound=StrEnum)
@@ -59,7 +62,25 @@ class Condition:
     script: Script | None = None
     """A deployment's conversation of several turns."""
     variant: tuple[str, ...] = ()
-    """What else tells this run from others: the card, the variation."""
+    """What else tells this run from others: the card, the variation, a table of verdict words."""
+    verdict_words: str | None = None
+    """A person's own table of verdict words."""
+
+    def answered_in(self, case: Case) -> str | None:
+        """The language in which a judge's answer is read beside English; None for English alone."""
+        if not isinstance(self.prompts, Prompts):
+            return None
+        language = self.prompts.answered_in(case)
+        return language if find_lexicon(language, self.verdict_words) is not None else None
+
+    @property
+    def words_version(self) -> str | None:
+        """The version of the verdict words that answers are read with; None for English alone."""
+        found = {self.answered_in(case) for case in self.data.cases} - {None}
+        lexicons = (
+            find_lexicon(language, self.verdict_words) for language in sorted(map(str, found))
+        )
+        return next((one.version for one in lexicons if one is not None), None)
 
     @property
     def system(self) -> str | None:
@@ -130,6 +151,7 @@ def make_condition(
     variation: str | None = None,
     seed: int = 0,
     swap: str | None = None,
+    verdict_words: str | None = None,
 ) -> Condition:
     """Check and settle a condition. Nothing is sent to a model here.
 
@@ -145,6 +167,7 @@ def make_condition(
         seed: Of the variation.
         swap: A parameter or group that every case takes from its twin; cases in which that
             changes nothing are left out.
+        verdict_words: A table of words by which judges' answers are read, beside ours.
 
     Raises:
         UsageError: An unknown protocol, delivery or parameter.
@@ -172,9 +195,11 @@ def make_condition(
         raise UsageError(f"limit {limit}: give at least 1")
     chosen_cases = ablation.cases if ablation else data.cases
     variant = (f"card={data.name}",) if deployment is not None else ()
+    if verdict_words is not None:
+        variant = (*variant, _words_variant(verdict_words, prompts))
     if swap:
         chosen_cases = swap_cases(data.cases, swap).cases
-        variant = (f"swap={swap}",)
+        variant = (*variant, f"swap={swap}")
         if not chosen_cases:
             raise UsageError(f"no pair of these cases differs in {swap!r}")
     asked: Prompts | Conversations | VariedConversations = prompts
@@ -186,7 +211,17 @@ def make_condition(
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
     ordered = sorted(chosen_cases[:limit], key=asked.render)
-    return Condition(chosen, place, ablation, asked, data, tuple(ordered), script, variant)
+    return Condition(
+        chosen, place, ablation, asked, data, tuple(ordered), script, variant, verdict_words
+    )
+
+
+def _words_variant(path: str, prompts: Prompts | Conversations) -> str:
+    if not isinstance(prompts, Prompts):
+        raise UsageError("--verdict-words is for judges: binary, score and probability")
+    version = own_version(Path(path))
+    find_lexicon(None, path)
+    return f"verdict-words={version}"
 
 
 def _vary(
@@ -204,7 +239,9 @@ def _data_and_prompts(
     if protocol is not Protocol.RESPOND and deployment is not None:
         raise UsageError("a deployment is acted in: give it with --protocol respond")
     if protocol not in (Protocol.RESPOND, Protocol.GUARD):
-        return open_cases(cases), load_prompts(prompt, protocol, delivery), None
+        data = open_cases(cases)
+        languages = {case.language for case in data.cases}
+        return data, load_prompts(prompt, protocol, delivery, languages), None
     if prompt is not None:
         raise UsageError(f"--prompt is a judge's; protocol {protocol} has a conversation")
     if deployment is None:

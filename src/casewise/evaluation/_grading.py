@@ -8,7 +8,12 @@ from inspect_ai.model import GenerateConfig, Model
 
 from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
-from casewise.evaluation._models import ATTEMPT_TIMEOUT_S, MAX_RETRIES, open_models
+from casewise.evaluation._models import (
+    ATTEMPT_TIMEOUT_S,
+    MAX_RETRIES,
+    failure_reason,
+    open_models,
+)
 from casewise.evaluation._sampling import MAX_TOKENS
 from casewise.protocols import (
     GRADER_DECLINED,
@@ -83,8 +88,8 @@ def grade_replies(
     found = asyncio.run(grade_all())
     failed = [one for one in found if isinstance(one, BaseException)]
     if failed and len(failed) == len(found):
-        raise ModelError(f"{grader}: {failed[0]}")
+        raise ModelError(f"{grader}: {failure_reason(failed[0])}")
     return [
-        Graded(Status.ERROR, None, str(one)) if isinstance(one, BaseException) else one
+        Graded(Status.ERROR, None, failure_reason(one)) if isinstance(one, BaseException) else one
         for one in found
     ]

@@ -15,7 +15,7 @@ from inspect_ai.model import get_model
 
 from casewise.cases import STARTER, digest
 from casewise.errors import CasewiseError
-from casewise.evaluation._condition import choose, make_condition
+from casewise.evaluation._condition import Condition, choose, make_condition
 from casewise.evaluation._samples import task_metadata, to_sample
 from casewise.evaluation._sampling import Sampling, make_draw, resolve_sampling
 from casewise.evaluation._scorer import read_answers
@@ -39,6 +39,7 @@ def judge(
     limit: int | None = None,
     max_tokens: int | None = None,
     model_name: str | None = None,
+    verdict_words: str | None = None,
 ) -> Task:
     """Judge cases in their contexts.
 
@@ -48,12 +49,13 @@ def judge(
         delivery: ``judge`` (the context stands in the prompt) or ``none`` (the query alone).
         ablate: Groups or parameters to remove from every context, joined by commas.
         swap: A parameter or group that every case takes from its twin.
-        prompt: ``upstream`` or a template's path; ours by default.
+        prompt: ``upstream`` or a template's path; ours by default, in the language of each case.
         sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
         samples: Answers that ``score`` averages.
         limit: Only the first cases of the file.
         max_tokens: Longest answer.
         model_name: The model whose reference sampling is meant, where it isn't the run's.
+        verdict_words: A table of words by which answers are read, beside ours.
     """
     if protocol == Protocol.RESPOND:
         raise PrerequisiteError("protocol respond is the task casewise/respond")
@@ -66,6 +68,7 @@ def judge(
             prompt=prompt,
             limit=limit,
             swap=swap,
+            verdict_words=verdict_words,
         )
     except CasewiseError as error:
         # Inspect shows this one without a traceback.
@@ -76,16 +79,22 @@ def judge(
     draw = make_draw(
         condition.protocol, settled, model=model, samples=samples, max_tokens=max_tokens
     )
+    words = {} if verdict_words is None else {"verdict_words": verdict_words}
     return Task(
         dataset=MemoryDataset(
             [to_sample(case, condition, draw) for case in condition.cases],
             name=condition.data.name,
         ),
         solver=ask(samples=draw.samples, logprobs=bool(draw.config.logprobs)),
-        scorer=read_answers(protocol=condition.protocol),
+        scorer=read_answers(protocol=condition.protocol, **words),
         config=draw.config,
-        # Part of the task's identity: other cases or another template under the same path are
-        # not taken for those that a folder of logs already answers.
-        version=f"{VERSION}+{digest(condition.data.hash, condition.prompts.version)}",
+        # Part of the task's identity: other cases, another template or another table of words
+        # under the same path are not taken for those that a folder of logs already answers.
+        version=f"{VERSION}+{digest(*_identity(condition))}",
         metadata=task_metadata(condition, settled, draw),
     )
+
+
+def _identity(condition: Condition) -> list[str]:
+    words = condition.words_version
+    return [condition.data.hash, condition.prompts.version, *([words] if words else [])]

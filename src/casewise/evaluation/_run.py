@@ -26,7 +26,7 @@ from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
 from casewise.evaluation._sampling import NO_LOGPROBS, Sampling, make_draw, resolve_sampling
 from casewise.evaluation._smollm2 import SMOLLM2
-from casewise.protocols import OURS, UPSTREAM, Delivery, Protocol
+from casewise.protocols import UPSTREAM, Delivery, Protocol, is_ours
 
 LOG_BUFFER = 100
 """Judgements held before a log is written: what a crash can lose."""
@@ -49,6 +49,8 @@ class RunRequest:
     swaps: tuple[str | None, ...] = (None,)
     """What every case takes from its twin; None leaves the contexts as they are."""
     prompt: str | None = None
+    verdict_words: str | None = None
+    """A table of words by which judges' answers are read, beside ours."""
     sampling: str = Sampling.GREEDY
     samples: int | None = None
     deployment: str | None = None
@@ -127,6 +129,7 @@ def make_plan(request: RunRequest) -> Plan:
                 variation=variation,
                 seed=request.seed,
                 swap=swap,
+                verdict_words=request.verdict_words,
             ),
             _arguments(request, protocol, delivery, ablation, variation, swap),
         )
@@ -219,6 +222,7 @@ def _arguments(
         "ablate": ablation,
         "swap": swap,
         "prompt": _prompt_argument(request.prompt),
+        "verdict_words": _path_argument(request.verdict_words),
         "samples": None if acts else request.samples,
         "limit": request.limit,
         "max_tokens": request.max_tokens,
@@ -235,7 +239,12 @@ def _card_argument(card: str | None) -> str | None:
 
 
 def _prompt_argument(prompt: str | None) -> str | None:
-    return prompt if prompt in (None, OURS, UPSTREAM) else str(Path(prompt).resolve())
+    is_name = prompt is None or prompt == UPSTREAM or is_ours(prompt)
+    return prompt if is_name else _path_argument(prompt)
+
+
+def _path_argument(path: str | None) -> str | None:
+    return None if path is None else str(Path(path).resolve())
 
 
 def run(plan: Plan, log_dir: Path, observer: Observer | None = None) -> RunResult:

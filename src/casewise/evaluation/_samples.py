@@ -29,6 +29,8 @@ GRADE_ALL = "grade_all"
 QUERY = "query"
 CONTEXT = "context"
 HISTORY = "history"
+LANGUAGE = "language"
+"""Where a sample keeps the language in which its answer is read, beside English."""
 
 
 def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
@@ -53,6 +55,7 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
             QUERY: case.query,
             CONTEXT: case.context.root if case.context is not None else None,
         }
+        | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
         | ({HISTORY: [turn.model_dump() for turn in case.history]} if case.history else {})
         | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
         | ({GRADE_ALL: True} if condition.escalates else {}),
@@ -107,4 +110,4 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[
         "dataset_hash": condition.data.hash,
         "dataset_version": condition.data.version,
         "dataset_size": len(condition.data.cases),
-    }
+    } | ({"verdict_words": words} if (words := condition.words_version) else {})

@@ -24,22 +24,24 @@ from casewise.cases import Context
 from casewise.contexts import leaf_parameters
 from casewise.evaluation._answers import all_outputs, first_token, provider_refused
 from casewise.evaluation._progress import observe
-from casewise.evaluation._samples import CONTEXT, QUERY
+from casewise.evaluation._samples import CONTEXT, LANGUAGE, QUERY
 from casewise.evaluation._smollm2 import SmolLM2
 from casewise.protocols import (
-    SURFACE_FORMS,
+    Lexicon,
     Protocol,
     Reading,
     Status,
     TokenSets,
     Verdict,
     derive_token_sets,
+    find_lexicon,
     mean_score,
     mentioned_parameters,
     read_binary,
     read_guard,
     read_probability,
     read_score,
+    surface_forms,
 )
 
 
@@ -78,13 +80,15 @@ def as_intended() -> Metric:
 
 
 @scorer(metrics=[coverage(), says_safe(), as_intended()])
-def read_answers(protocol: str) -> Scorer:
-    """Read the answers to a case under a protocol."""
+def read_answers(protocol: str, verdict_words: str | None = None) -> Scorer:
+    """Read the answers to a case under a protocol, in English and in the language of the case."""
     chosen = Protocol(protocol)
 
     async def score(state: TaskState, target: Target) -> Score:
         outputs = all_outputs(state)
-        reading = await _read(chosen, outputs)
+        language = state.metadata.get(LANGUAGE)
+        lexicon = find_lexicon(language, verdict_words) if language else None
+        reading = await _read(chosen, outputs, lexicon)
         observe(reading.status)
         return Score(
             value=_values(reading, target.text),
@@ -130,38 +134,38 @@ def _or_nan(number: float | None) -> float:
     return math.nan if number is None else number
 
 
-async def _read(protocol: Protocol, outputs: list[ModelOutput]) -> Reading:
+async def _read(protocol: Protocol, outputs: list[ModelOutput], lexicon: Lexicon | None) -> Reading:
     if protocol is Protocol.PROBABILITY:
         output = outputs[0]
         if provider_refused(output) or output.stop_reason == "model_length":
             return _unread(output)
-        return read_probability(first_token(output), await _token_sets())
-    read = _READERS[protocol]
+        return read_probability(first_token(output), await _token_sets(lexicon), lexicon)
     readings = [
-        _unread(output) if provider_refused(output) else read(output.completion)
+        _unread(output)
+        if provider_refused(output)
+        else _read_text(protocol, output.completion, lexicon)
         for output in outputs
     ]
     return mean_score(readings) if protocol is Protocol.SCORE else readings[0]
 
 
-_READERS = {
-    Protocol.BINARY: read_binary,
-    Protocol.SCORE: read_score,
-    Protocol.GUARD: read_guard,
-}
+def _read_text(protocol: Protocol, text: str, lexicon: Lexicon | None) -> Reading:
+    if protocol is Protocol.GUARD:
+        return read_guard(text)
+    return (read_score if protocol is Protocol.SCORE else read_binary)(text, lexicon)
 
 
 def _unread(output: ModelOutput) -> Reading:
     return Reading.refused() if provider_refused(output) else Reading.unparsed()
 
 
-async def _token_sets() -> TokenSets | None:
+async def _token_sets(lexicon: Lexicon | None) -> TokenSets | None:
     """The token sets of a model whose tokenizer is at hand, else None."""
     api = get_model().api
     if not isinstance(api, SmolLM2):
         return None
-    pieces = {form: await api.first_piece(form) for form in SURFACE_FORMS}
-    return derive_token_sets(pieces.__getitem__)
+    pieces = {form: await api.first_piece(form) for form in surface_forms(lexicon)}
+    return derive_token_sets(pieces.__getitem__, lexicon)
 
 
 def _answer_text(outputs: list[ModelOutput]) -> str:

@@ -10,12 +10,14 @@ from casewise.protocols._grade import (
     read_grade,
     render_grading,
 )
+from casewise.protocols._lexicon import Lexicon, find_lexicon
 from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import (
     OURS,
     UPSTREAM,
     Prompts,
     Template,
+    is_ours,
     load_prompts,
     parse_template,
     render_query,
@@ -28,6 +30,7 @@ from casewise.protocols._read_probability import (
     TokenSets,
     derive_token_sets,
     read_probability,
+    surface_forms,
 )
 from casewise.protocols._read_score import mean_score, read_score
 from casewise.protocols._respond import (
@@ -59,6 +62,7 @@ from casewise.protocols._variations import (
     vary,
 )
 from casewise.protocols._varied import VariedConversations
+from casewise.protocols._verdict_table import base_language, own_version
 from casewise.protocols.replies import READER_VERSION, read_reply
 
 __all__ = [
@@ -73,6 +77,7 @@ __all__ = [
     "GRADE_VERSION",
     "Graded",
     "LOW_MASS",
+    "Lexicon",
     "Message",
     "OURS",
     "Opening",
@@ -94,14 +99,18 @@ __all__ = [
     "VariationKind",
     "VariedConversations",
     "Verdict",
+    "base_language",
     "derive_token_sets",
+    "find_lexicon",
     "find_variation",
     "grade_nonce",
+    "is_ours",
     "load_prompts",
     "load_script",
     "mean_score",
     "mentioned_parameters",
     "open_conversation",
+    "own_version",
     "parse_template",
     "read_binary",
     "read_grade",
@@ -111,6 +120,7 @@ __all__ = [
     "read_score",
     "render_grading",
     "render_query",
+    "surface_forms",
     "variation",
     "variation_version",
     "vary",

@@ -10,13 +10,13 @@ import hashlib
 import json
 import re
 import textwrap
-import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
 from casewise.cases import digest
+from casewise.contexts import quote
 from casewise.protocols._text import fold
 from casewise.protocols._types import Graded, ResponseClass, Status
 
@@ -55,11 +55,11 @@ def render_grading(conversation: Conversation, reply: str, context: str | None) 
         reply: What is graded.
         context: What is known of the situation; None is nothing.
     """
-    turns = "\n".join(_quote({"role": role, "text": text}) for role, text in conversation)
+    turns = "\n".join(quote({"role": role, "text": text}) for role, text in conversation)
     return _template().format(
         conversation=turns,
-        context=_quote(context),
-        reply=_quote(reply),
+        context=quote(context),
+        reply=quote(reply),
         nonce=grade_nonce(conversation, reply),
     )
 
@@ -67,30 +67,6 @@ def render_grading(conversation: Conversation, reply: str, context: str | None) 
 def grade_nonce(conversation: Conversation, reply: str) -> str:
     """The id that a verdict on the reply must bear: 8 hexadecimal characters of a digest."""
     return digest([[role, text] for role, text in conversation], reply)[:8]
-
-
-class _Escapes(dict[int, str]):
-    """``str.translate`` table that spells out what can't be seen, and ``<``."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        hidden = unicodedata.category(char)[0] == "C" or unicodedata.category(char) in ("Zl", "Zp")
-        self[code] = shown = json.dumps(char)[1:-1] if hidden else char
-        return shown
-
-
-_ESCAPES = _Escapes({ord("<"): "\\u003c"})
-_BRACKET = re.compile(r"\[(?=/?[A-Z])")
-
-
-def _quote(value: object) -> str:
-    """A string, or an object of strings, as JSON on one line.
-
-    Letters of every language stay readable. Line separators and invisible characters are escaped;
-    so are ``<`` and the bracket of ``[INST]``, since a server may take ``<|im_end|>`` in a prompt
-    for the end of the turn. None of these stands outside a string.
-    """
-    return _BRACKET.sub(r"\\u005b", json.dumps(value, ensure_ascii=False).translate(_ESCAPES))
 
 
 # --- reading --------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import ast
 import hashlib
 import re
 import string
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -14,12 +15,18 @@ from casewise.contexts import render_json
 from casewise.errors import InputError, UsageError
 from casewise.protocols._respond import Opening
 from casewise.protocols._types import Delivery, Protocol
+from casewise.protocols._verdict_table import base_language
 
 UPSTREAM = "upstream"
 """The name, after ``--prompt``, of the templates that are fetched with CASE-Bench."""
 
 OURS = "casewise"
 """The name of the templates that ship with casewise."""
+
+ENGLISH = "en"
+
+TRANSLATED = ("de", "es", "fr", "zh")
+"""The languages, beside English, in which our templates are written."""
 
 _EDITION = 1
 _FIELDS = ("query", "context")
@@ -58,19 +65,41 @@ class Prompts:
     with_context: Template
     without_context: Template
     """For delivery ``none`` and for cases that have no context."""
+    language: str = ENGLISH
+    """Of these two."""
+    translations: Mapping[str, "Prompts"] = field(default_factory=dict)
+    """By language, the templates for cases of that language."""
+    is_used: bool = True
+    """Whether any case is asked with the first two, and not with a translation."""
+    is_reference: bool = False
+    """Whether letters of other scripts are escaped in every context, as the reference does, and
+    not in English cases alone."""
 
     @property
     def version(self) -> str:
-        """The version of the template that the delivery uses."""
-        return (
-            self.with_context if self.delivery is Delivery.JUDGE else self.without_context
-        ).version
+        """The version of every template that the delivery uses."""
+        own = self.with_context if self.delivery is Delivery.JUDGE else self.without_context
+        versions = [own.version] if self.is_used else []
+        return " + ".join([*versions, *(one.version for one in self.translations.values())])
 
     def render(self, case: Case) -> str:
-        """The prompt of a case."""
+        """The prompt of a case, in its language where there is a template in it."""
+        translated = self.translations.get(base_language(case.language))
+        if translated is not None:
+            return translated.render(case)
         if self.delivery is Delivery.NONE or case.context is None:
             return self.without_context.render(render_query(case), render_json(None))
-        return self.with_context.render(render_query(case), render_json(case.context))
+        ascii_only = self.is_reference or base_language(case.language) == ENGLISH
+        context = render_json(case.context, ascii_only=ascii_only)
+        return self.with_context.render(render_query(case), context)
+
+    def answered_in(self, case: Case) -> str:
+        """The language in which an answer is to be expected, beside English.
+
+        That of the template; where it is English, that of the case.
+        """
+        own = base_language(case.language)
+        return own if own in self.translations or self.language == ENGLISH else self.language
 
     def open(self, case: Case) -> Opening:
         """The prompt as a conversation of one turn."""
@@ -85,38 +114,64 @@ def render_query(case: Case) -> str:
     return "\n".join([*turns, f"user: {case.query}"])
 
 
-def load_prompts(source: str | None, protocol: Protocol, delivery: Delivery) -> Prompts:
+def load_prompts(
+    source: str | None,
+    protocol: Protocol,
+    delivery: Delivery,
+    languages: Iterable[str | None] = (),
+) -> Prompts:
     """Load the templates of a condition.
 
     Args:
-        source: None or ``casewise`` for ours, ``upstream`` for those fetched with CASE-Bench, else
-            the path of a template with ``{query}`` and, unless the delivery is ``none``,
-            ``{context}``. A template that is asked to go without a context is given ``{}``, as
-            in the published runs that remove every group.
+        source: None or ``casewise`` for ours, in the language of each case; ``casewise:LANGUAGE``
+            for ours in one language; ``upstream`` for those fetched with CASE-Bench, else the path
+            of a template with ``{query}`` and, unless the delivery is ``none``, ``{context}``. A
+            template that is asked to go without a context is given ``{}``, as in the published
+            runs that remove every group.
         protocol: What the model is asked for.
         delivery: Whether the context stands in the prompt.
+        languages: The language tags of the cases. A case whose language has no template of ours
+            is asked in English.
 
     Raises:
         InputError: The file is missing, or lacks a field, or has an unknown one.
         AssetError: Upstream's templates were not fetched.
-        UsageError: A protocol or a delivery in which nothing is judged.
+        UsageError: A protocol or a delivery in which nothing is judged; a language without one.
     """
     if protocol not in _UPSTREAM_NAMES or delivery not in (Delivery.JUDGE, Delivery.NONE):
         raise UsageError(f"no prompt judges under protocol {protocol} and delivery {delivery}")
     if source is None or source == OURS:
-        return Prompts(delivery, _ours(protocol, Delivery.JUDGE), _ours(protocol, Delivery.NONE))
+        found = {base_language(one) for one in languages}
+        translations = {one: _ours(protocol, delivery, one) for one in TRANSLATED if one in found}
+        is_used = not found or bool(found - translations.keys())
+        english = _ours(protocol, delivery, ENGLISH)
+        return replace(english, translations=translations, is_used=is_used)
+    if is_ours(source):
+        language = source.removeprefix(f"{OURS}:")
+        if language not in (ENGLISH, *TRANSLATED):
+            known = ", ".join((ENGLISH, *TRANSLATED))
+            raise UsageError(f"--prompt {source}: our templates are written in {known}")
+        return _ours(protocol, delivery, language)
     if source == UPSTREAM:
         template = _upstream(protocol)
-    else:
-        needs_context = delivery is not Delivery.NONE
-        template = _from_file(Path(source), needs_context=needs_context)
+        return Prompts(delivery, template, template, is_reference=True)
+    template = _from_file(Path(source), needs_context=delivery is not Delivery.NONE)
     return Prompts(delivery, template, template)
 
 
-def _ours(protocol: Protocol, delivery: Delivery) -> Template:
-    name = f"{protocol}-{delivery}-{_EDITION}"
-    text = (files("casewise.protocols") / "prompts" / f"{name}.txt").read_text("utf-8")
-    return parse_template(text, f"{OURS}/{name}")
+def is_ours(source: str) -> bool:
+    """Whether a name after ``--prompt`` is one of ours, and no path."""
+    return source == OURS or source.startswith(f"{OURS}:")
+
+
+def _ours(protocol: Protocol, delivery: Delivery, language: str) -> Prompts:
+    def template(place: Delivery) -> Template:
+        suffix = "" if language == ENGLISH else f".{language}"
+        name = f"{protocol}-{place}-{_EDITION}{suffix}"
+        text = (files("casewise.protocols") / "prompts" / f"{name}.txt").read_text("utf-8")
+        return parse_template(text, f"{OURS}/{name}")
+
+    return Prompts(delivery, template(Delivery.JUDGE), template(Delivery.NONE), language)
 
 
 def _upstream(protocol: Protocol) -> Template:
@@ -146,9 +201,9 @@ def _from_file(path: Path, *, needs_context: bool) -> Template:
     except UsageError as error:
         raise InputError(str(error), file=path) from None
     needed = ("query", "context") if needs_context else ("query",)
-    for field in needed:
-        if field not in template.fields:
-            raise InputError(f"the template lacks {{{field}}}", file=path, field=field)
+    for name in needed:
+        if name not in template.fields:
+            raise InputError(f"the template lacks {{{name}}}", file=path, field=name)
     return template
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from casewise.protocols._lexicon import Lexicon
 from casewise.protocols._types import Reading, Status, Verdict
+from casewise.protocols._verdict_table import Opening
 
 LOW_MASS: Final = 0.05
 """Below this mass a reading means little: the model was about to say something else, and P(safe)
@@ -28,6 +30,11 @@ _PIECES: Final = {Verdict.SAFE: ("saf",), Verdict.UNSAFE: ("unsaf", "unsa", "uns
 A single letter says nothing at all. "un" also begins "under" and "unclear"; it is taken only
 where the whole word is no token, and the mass shows what it drew in.
 """
+
+_ENGLISH: Final = {
+    side: (Opening(words=(word,), pieces=_PIECES[side]),) for side, word in _WORDS.items()
+}
+_WHOLE: Final = {side: (Opening(words=(word,)),) for side, word in _WORDS.items()}
 
 _CASES: Final[tuple[Callable[[str], str], ...]] = (str.lower, str.capitalize, str.upper)
 _SPACES: Final = ("", " ")
@@ -62,12 +69,25 @@ class TokenSets:
             raise ValueError(f"a token opens a safe answer or an unsafe one, found both: {both}")
 
 
-def derive_token_sets(first_piece: Callable[[str], tuple[str, bool]]) -> TokenSets:
+def surface_forms(lexicon: Lexicon | None = None) -> tuple[str, ...]:
+    """The spellings that open an answer, in English and in the language of a lexicon."""
+    if lexicon is None or lexicon.first_tokens is None:
+        return SURFACE_FORMS
+    openings = (*lexicon.first_tokens.safe, *lexicon.first_tokens.unsafe)
+    words = [word for opening in openings for word in opening.words]
+    return tuple(dict.fromkeys((*SURFACE_FORMS, *(form for w in words for form in _spelled(w)))))
+
+
+def derive_token_sets(
+    first_piece: Callable[[str], tuple[str, bool]], lexicon: Lexicon | None = None
+) -> TokenSets:
     """The token sets of a known tokenizer.
 
     Args:
         first_piece: The first token of a text, and whether it is the only one. It is asked for
-            each of ``SURFACE_FORMS``.
+            each of ``surface_forms``.
+        lexicon: Another language that the answer may be in. Its words count if both verdicts can
+            be told by their first tokens; of English whole words count then.
 
     Returns:
         Whole words, and for the spellings that the tokenizer splits their first pieces, as far
@@ -77,22 +97,32 @@ def derive_token_sets(first_piece: Callable[[str], tuple[str, bool]]) -> TokenSe
         ValueError: The first token can't tell one of the words from other text; such a model
             needs another protocol.
     """
-    return TokenSets(
-        safe=frozenset(_openings(Verdict.SAFE, first_piece)),
-        unsafe=frozenset(_openings(Verdict.UNSAFE, first_piece)),
-    )
+    local = {side: set(_openings(_local(lexicon, side), first_piece)) for side in Verdict}
+    is_told = all(local.values())
+    english = _WHOLE if is_told else _ENGLISH
+    sets = {
+        side: {*_openings(english[side], first_piece), *(local[side] if is_told else ())}
+        for side in Verdict
+    }
+    return TokenSets(frozenset(sets[Verdict.SAFE]), frozenset(sets[Verdict.UNSAFE]))
 
 
-def _openings(verdict: Verdict, first_piece: Callable[[str], tuple[str, bool]]) -> Iterable[str]:
-    for form in _forms(verdict):
-        piece, is_whole = first_piece(form)
-        # The comparison keeps out what every text may begin with: a lone space, an unknown token.
-        usable = (_WORDS[verdict],) if is_whole else _PIECES[verdict]
-        if _plain_token(piece).strip().lower() in usable:
-            yield piece
+def _openings(
+    openings: Iterable[Opening], first_piece: Callable[[str], tuple[str, bool]]
+) -> Iterable[str]:
+    for opening in openings:
+        for word in opening.words:
+            for form in _spelled(word):
+                piece, is_whole = first_piece(form)
+                # This keeps out what every text may begin with: a lone space, an unknown token.
+                usable = (word.lower(),) if is_whole else opening.pieces
+                if _plain_token(piece).strip().lower() in usable:
+                    yield piece
 
 
-def read_probability(logprobs: Mapping[str, float], tokens: TokenSets | None = None) -> Reading:
+def read_probability(
+    logprobs: Mapping[str, float], tokens: TokenSets | None = None, lexicon: Lexicon | None = None
+) -> Reading:
     """P(safe) from the first token of an answer.
 
     Args:
@@ -100,6 +130,8 @@ def read_probability(logprobs: Mapping[str, float], tokens: TokenSets | None = N
             few. -inf is a probability of 0.
         tokens: The tokenizer's own sets, if it is known. Otherwise whole words count; and for a
             spelling whose whole word is not listed, its longest listed piece.
+        lexicon: Another language that the answer may be in, where the tokenizer is not known; of
+            English whole words count then, since its pieces open words of other languages.
 
     Returns:
         ``ok`` with p_safe = P(safe) / (P(safe) + P(unsafe)), 0..1, the verdict (safe above 0.5) and
@@ -109,7 +141,7 @@ def read_probability(logprobs: Mapping[str, float], tokens: TokenSets | None = N
         NaN or above 0. Never raises.
     """
     listed = [(_plain_token(token), logprob) for token, logprob in logprobs.items()]
-    sets = _known(tokens) if tokens else _guessed({token for token, _ in listed})
+    sets = _known(tokens) if tokens else _guessed({token for token, _ in listed}, lexicon)
     safe = [logprob for token, logprob in listed if token in sets[Verdict.SAFE]]
     unsafe = [logprob for token, logprob in listed if token in sets[Verdict.UNSAFE]]
     if not all(logprob <= MAX_LOGPROB for logprob in (*safe, *unsafe)):
@@ -128,8 +160,9 @@ def _plain_token(token: str) -> str:
     return " " + text.lstrip(" ") if text.startswith(" ") else text
 
 
-def _forms(verdict: Verdict) -> list[str]:
-    return [space + case(_WORDS[verdict]) for case in _CASES for space in _SPACES]
+def _spelled(word: str) -> list[str]:
+    # Chinese has no capitals: three spellings would be one.
+    return list(dict.fromkeys(space + case(word) for case in _CASES for space in _SPACES))
 
 
 def _known(tokens: TokenSets) -> dict[Verdict, Collection[str]]:
@@ -139,18 +172,35 @@ def _known(tokens: TokenSets) -> dict[Verdict, Collection[str]]:
     }
 
 
-def _guessed(listed: Collection[str]) -> dict[Verdict, Collection[str]]:
-    """The listed tokens that stand for each word, of a tokenizer that is not known."""
-    return {verdict: set(_listed_forms(listed, verdict)) for verdict in _WORDS}
+def _guessed(listed: Collection[str], lexicon: Lexicon | None) -> dict[Verdict, Collection[str]]:
+    """The listed tokens that stand for each verdict, of a tokenizer that is not known."""
+    other = lexicon is not None and lexicon.first_tokens is not None
+    english = _WHOLE if other else _ENGLISH
+    return {
+        side: {
+            form
+            for opening in (*english[side], *_local(lexicon, side))
+            for form in _listed_forms(listed, opening)
+        }
+        for side in Verdict
+    }
 
 
-def _listed_forms(listed: Collection[str], verdict: Verdict) -> Iterable[str]:
-    """Of each form the whole word, or else the longest piece, if one is listed."""
-    texts = (_WORDS[verdict], *_PIECES[verdict])
+def _local(lexicon: Lexicon | None, side: Verdict) -> tuple[Opening, ...]:
+    if lexicon is None or lexicon.first_tokens is None:
+        return ()
+    first = lexicon.first_tokens
+    return first.safe if side is Verdict.SAFE else first.unsafe
+
+
+def _listed_forms(listed: Collection[str], opening: Opening) -> Iterable[str]:
+    """Of each spelling the whole words, or else the longest piece, if one is listed."""
     for case in _CASES:
         for space in _SPACES:
+            whole = [form for word in opening.words if (form := space + case(word)) in listed]
             # One for each form: where the whole word is a token, "un" opens other words only.
-            yield from [form for text in texts if (form := space + case(text)) in listed][:1]
+            pieces = [form for text in opening.pieces if (form := space + case(text)) in listed]
+            yield from whole or pieces[:1]
 
 
 def _log_sum(logprobs: Collection[float]) -> float:

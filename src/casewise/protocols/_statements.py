@@ -69,8 +69,16 @@ class Statement(Generic[T]):
     explanation: str | None = None
 
 
+def is_undecided(value: str) -> bool:
+    """Whether a labelled value says that there is no verdict: "unclear"."""
+    return _UNDECIDED.fullmatch(value[:80]) is not None
+
+
 def last_statement(
-    answer: Answer, read: Callable[[str], T | None], lines: Iterable[tuple[int, str]]
+    answer: Answer,
+    read: Callable[[str], T | None],
+    lines: Iterable[tuple[int, str]],
+    undecided: Callable[[str], bool] = is_undecided,
 ) -> Statement[T] | None:
     """The last explicit statement that ``read`` understands.
 
@@ -80,6 +88,8 @@ def last_statement(
         answer: The prepared answer.
         read: The value that a piece of text states, or None.
         lines: Lines that count as statements, each with its position in the prose.
+        undecided: Whether a piece of text that ``read`` doesn't understand says that there is
+            no verdict.
 
     Returns:
         The statement; None if there is none.
@@ -92,9 +102,9 @@ def last_statement(
     sources.sort(key=lambda source: source[0])
     for _, source in reversed(sources[-MAX_STATEMENTS:]):
         if isinstance(source, JsonObject):
-            found = _read_object(source, read)
+            found = _read_object(source, read, undecided)
         else:
-            found = _read_value(source, read)
+            found = _read_value(source, read, undecided)
         if found is not None:
             return found
     return None
@@ -106,26 +116,36 @@ def _labelled_values(prose: str) -> Iterator[tuple[int, str]]:
         yield found.start("value"), _SENTENCE_END.split(found["value"], maxsplit=1)[0]
 
 
-def _read_value(raw: str, read: Callable[[str], T | None]) -> Statement[T] | None:
+def _read_value(
+    raw: str, read: Callable[[str], T | None], undecided: Callable[[str], bool]
+) -> Statement[T] | None:
     value = read(raw)
     if value is not None:
         return Statement(value)
-    return Statement(None) if _UNDECIDED.fullmatch(raw[:80]) else None
+    return Statement(None) if undecided(raw) else None
 
 
-def _read_object(item: JsonObject, read: Callable[[str], T | None]) -> Statement[T] | None:
-    found = _read_keys(item, PRIMARY_KEYS, read) or _read_keys(item, OTHER_KEYS, read)
+def _read_object(
+    item: JsonObject, read: Callable[[str], T | None], undecided: Callable[[str], bool]
+) -> Statement[T] | None:
+    found = _read_keys(item, PRIMARY_KEYS, read, undecided) or _read_keys(
+        item, OTHER_KEYS, read, undecided
+    )
     return Statement(found.value, _explanation_of(item)) if found else None
 
 
 def _read_keys(
-    item: JsonObject, keys: frozenset[str], read: Callable[[str], T | None]
+    item: JsonObject,
+    keys: frozenset[str],
+    read: Callable[[str], T | None],
+    undecided: Callable[[str], bool],
 ) -> Statement[T] | None:
     """The statement of the shallowest fields under the given keys."""
     found = [
         (field.depth, statement)
         for field in item.fields
-        if field.key in keys and (statement := _read_value(_value_of(field), read)) is not None
+        if field.key in keys
+        and (statement := _read_value(_value_of(field), read, undecided)) is not None
     ]
     if not found:
         return None

@@ -1,5 +1,6 @@
 """Tables for people and for programs. Formats, and never computes."""
 
+from casewise.reporting._audit import audit_json, audit_markdown, audit_renderable
 from casewise.reporting._case_diff import diff_json, diff_markdown, diff_renderable
 from casewise.reporting._case_parts import parts_renderable, releases_renderable
 from casewise.reporting._compare import (
@@ -29,6 +30,9 @@ from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import report_page
 
 __all__ = [
+    "audit_json",
+    "audit_markdown",
+    "audit_renderable",
     "comparison_json",
     "comparison_markdown",
     "comparison_renderable",

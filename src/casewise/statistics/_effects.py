@@ -91,6 +91,21 @@ def mantel_haenszel(pairs: PairVotes) -> float:
     return float(upper.sum() / lower.sum()) if lower.sum() > 0 else math.nan
 
 
+def cohen_d_paired(differences: FloatArray) -> float:
+    """Cohen's d of paired differences: their mean over their standard deviation. Shape ``(n,)``.
+
+    Cohen (1988), Statistical Power Analysis, 2.3.5 (d'). NaN of fewer than two differences. Where
+    all are alike, 0 if they are 0, and else infinite.
+    """
+    if len(differences) < 2:
+        return math.nan
+    mean, spread = float(differences.mean()), float(differences.std(ddof=1))
+    # What is alike may differ by rounding.
+    if spread > 1e-12 * max(1.0, abs(mean)):
+        return mean / spread
+    return math.copysign(math.inf, mean) if mean else 0.0
+
+
 def cohen_h(share_1: float, share_2: float) -> float:
     """Cohen's h, ``2 asin sqrt(p1) - 2 asin sqrt(p2)``, in -pi..pi: Cohen (1988), chapter 6.
 

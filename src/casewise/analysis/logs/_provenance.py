@@ -8,7 +8,7 @@ from casewise.analysis.card._record import RunRecord
 from casewise.analysis.logs._read import LogHeader
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
-_FILES = ("cases", "prompt", "deployment")
+_FILES = ("cases", "prompt", "deployment", "verdict_words")
 _NAMES = ("protocol", "delivery", "ablate", "swap", "variation", "sampling", "grader")
 _NUMBERS = ("seed", "samples", "limit", "max_tokens")
 

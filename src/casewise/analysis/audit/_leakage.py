@@ -1,0 +1,199 @@
+"""What gives the intended side away without understanding: words, single parameters, lengths."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from casewise.analysis.audit._classifier import (
+    BoolArray,
+    Guess,
+    IntArray,
+    TellingWord,
+    bag,
+    guess,
+    telling_words,
+)
+from casewise.analysis.audit._finding import AuditFinding
+from casewise.analysis.audit._material import Material
+from casewise.cases import whole_queries
+from casewise.contexts import words_of
+
+BEYOND = 0.1
+"""Accuracy above chance that the whole interval must exceed for a finding."""
+
+MOST_WORDS = 10
+"""Telling words listed for either side."""
+
+LEAST_WITH = 0.05
+"""Share of the contexts that must have a parameter for it to be measured alone."""
+
+ABSENT = "(absent)"
+"""Stands for a parameter that a context lacks: that, too, can give a side away."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterGuess:
+    """How well the side is guessed from one parameter alone."""
+
+    parameter: str
+    present: int
+    """Cases that have it."""
+    guess: Guess
+    words: tuple[TellingWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """How well the intended side is guessed from the surface."""
+
+    context: Guess
+    """From the words of the context, each there or not."""
+    query: Guess
+    """From the words of the query: at chance where every query has a twin."""
+    lengths: Guess
+    """From the numbers of words of the context and of its parameters."""
+    words: tuple[TellingWord, ...]
+    parameters: tuple[ParameterGuess, ...]
+    """The most telling first."""
+    groups: int
+    """Groups of queries that share no context text: what folds and intervals are made of."""
+
+
+def leakage(material: Material, seed: int) -> tuple[Leakage, list[AuditFinding]]:
+    """Guess the intended side from the surface of the cases that have one."""
+    kept = [place for place, case in enumerate(material.cases) if case.intended is not None]
+    safe = np.array([material.cases[place].intended == "safe" for place in kept], bool)
+    groups = _groups(material, kept)
+    table, names = bag([material.words[place] for place in kept])
+    context, weights = guess(table, safe, groups, seed)
+    asked, _ = bag([words_of(material.cases[place].query) for place in kept])
+    found = Leakage(
+        context,
+        guess(asked, safe, groups, seed)[0],
+        guess(_lengths(material, kept), safe, groups, seed)[0],
+        telling_words(table, names, weights, safe, MOST_WORDS),
+        tuple(_by_parameter(material, kept, safe, groups, seed)),
+        len(np.unique(groups)),
+    )
+    return found, [*_findings(found)]
+
+
+def _groups(material: Material, kept: Sequence[int]) -> IntArray:
+    """Number cases so that queries of one wording, or with a context in common, are together.
+
+    A text that stood in two folds would be recognised rather than guessed.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    queries = {
+        case.id: number
+        for number, group in enumerate(whole_queries(material.cases))
+        for case in group
+    }
+    texts: dict[str, int] = {}
+    rows = [queries[material.cases[place].id] for place in kept]
+    columns = [texts.setdefault(material.contexts[place], len(texts)) for place in kept]
+    size = len(queries) + len(texts)
+    links = (np.ones(len(rows)), (rows, [len(queries) + column for column in columns]))
+    numbers = connected_components(coo_matrix(links, shape=(size, size)), directed=False)[1]
+    return np.asarray(numbers[rows], np.int64)
+
+
+def _parameters(material: Material, kept: Sequence[int]) -> list[str]:
+    counts: dict[str, int] = {}
+    for place in kept:
+        for name in material.parameters[place]:
+            counts[name] = counts.get(name, 0) + 1
+    return [name for name, count in counts.items() if count >= LEAST_WITH * len(kept)]
+
+
+def _by_parameter(
+    material: Material, kept: Sequence[int], safe: BoolArray, groups: IntArray, seed: int
+) -> list[ParameterGuess]:
+    found = []
+    for name in _parameters(material, kept):
+        values = [material.parameters[place].get(name) for place in kept]
+        table, words = bag([[ABSENT] if text is None else words_of(text) for text in values])
+        one, weights = guess(table, safe, groups, seed)
+        telling = telling_words(table, words, weights, safe, MOST_WORDS // 2)
+        present = sum(text is not None for text in values)
+        found.append(ParameterGuess(name, present, one, telling))
+    return sorted(found, key=lambda one: -_or_zero(one.guess.accuracy.value))
+
+
+def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
+    names = _parameters(material, kept)
+    rows = [
+        [
+            len(material.words[place]),
+            *(len(words_of(material.parameters[place].get(name, ""))) for name in names),
+        ]
+        for place in kept
+    ]
+    return np.log1p(np.array(rows, np.float64).reshape(len(kept), 1 + len(names)))
+
+
+def _findings(found: Leakage) -> Iterator[AuditFinding]:
+    one = found.context
+    if one.beyond_chance > BEYOND:
+        yield _finding(
+            "shortcut-leakage",
+            one,
+            "A classifier that sees only which words stand in the context guesses the intended "
+            f"side right in {_share(one)} of cases: a model can score without weighing context "
+            f"against query. {_telling(found.words)}",
+        )
+    one = found.query
+    if one.beyond_chance > BEYOND:
+        yield _finding(
+            "query-leakage",
+            one,
+            "From the words of the query alone the intended side is guessed right in "
+            f"{_share(one)} of cases. Give every query a context of either side.",
+        )
+    one = found.lengths
+    if one.beyond_chance > BEYOND:
+        yield _finding(
+            "length-leakage",
+            one,
+            "From the lengths of the context and of its parameters alone the intended side is "
+            f"guessed right in {_share(one)} of cases. Make twins equally long.",
+        )
+    telling = [one for one in found.parameters if one.guess.beyond_chance > BEYOND]
+    if telling:
+        top = telling[0]
+        others = ", ".join(f"{one.parameter} {_share(one.guess)}" for one in telling[1:4])
+        yield _finding(
+            "parameter-leakage",
+            top.guess,
+            f"The words of {top.parameter} alone give the intended side in {_share(top.guess)} of "
+            f"cases{f' ({others})' if others else ''}. {_telling(top.words)}",
+        )
+
+
+def _finding(code: str, one: Guess, text: str) -> AuditFinding:
+    accuracy = one.accuracy
+    return AuditFinding(
+        code, text.strip(), one.n, one.n, value=accuracy.value, interval=accuracy.interval
+    )
+
+
+def _share(one: Guess) -> str:
+    return f"{one.accuracy.value:.3f}".lstrip("0")
+
+
+def _telling(words: Sequence[TellingWord], most: int = 4) -> str:
+    """The heaviest words of either side, where there are any."""
+    parts = []
+    for side, sign in (("safe", 1), ("unsafe", -1)):
+        named = [one.word for one in words if math.copysign(1, one.weight) == sign][:most]
+        if named:
+            parts.append(f"for {side}: {', '.join(named)}")
+    return f"Words that speak {'; '.join(parts)}." if parts else ""
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value

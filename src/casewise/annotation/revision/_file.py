@@ -1,0 +1,103 @@
+"""The file of cases and its journal, brought together: read, compared, mended."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from casewise.annotation.revision._entry import Entry
+from casewise.annotation.revision._journal import Reading, journal_path, read_journal
+from casewise.annotation.revision._refusals import OutsideChange
+from casewise.annotation.revision._state import VERDICTS, GapError, State, replay, state_of
+from casewise.cases import Case, Form, load_cases, to_fields, to_line
+from casewise.errors import InputError, UsageError
+
+_TEXT = ("query", "context", "history")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file of cases with what its journal says of it."""
+
+    path: Path
+    """With links resolved, so that one file has one journal and one lock."""
+    state: State
+    """What the journal adds up to; the file itself where there is no journal yet."""
+    entries: tuple[Entry, ...]
+    reading: Reading
+    found: tuple[Case, ...]
+    """The cases as they stand in the file."""
+    behind: bool
+    """The file lacks the journal's last line: the process ended between the two."""
+    outside: OutsideChange | None
+    """What other means did to the file."""
+
+
+def resolve(path: Path | str) -> Path:
+    """The file itself, where the path is a link.
+
+    Raises:
+        UsageError: Not a file that revisions can be written to.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".jsonl":
+        raise UsageError(
+            f"{path}: revisions are kept for JSON Lines; "
+            f"casewise cases convert {path} {path.with_suffix('.jsonl').name}"
+        )
+    if path.name.endswith(".revisions.jsonl"):
+        raise UsageError(f"{path}: this is a journal; name the file of cases that it is about")
+    return path.resolve()
+
+
+def read_both(path: Path | str) -> Opened:
+    """Read a file of cases and its journal, and compare the two. Nothing is written.
+
+    Raises:
+        UsageError: Not a JSON Lines file.
+        InputError: The file or the journal can't be used.
+    """
+    path = resolve(path)
+    loaded = load_cases(path)
+    if loaded.form is not Form.JSONL:
+        raise UsageError(f"{path}: holds {loaded.form}, not JSON Lines; convert it first")
+    reading = read_journal(journal_path(path))
+    if not reading.entries:
+        state = state_of(loaded.cases)
+        return Opened(path, state, (), reading, loaded.cases, False, None)
+    try:
+        state = replay(reading.entries)
+    except GapError as error:
+        raise InputError(f"the journal is damaged: {error}", file=journal_path(path)) from None
+    if loaded.hash == state.hash:
+        return Opened(path, state, reading.entries, reading, loaded.cases, False, None)
+    behind = loaded.hash == reading.entries[-1].file_before
+    outside = None if behind else _outside(state.cases, loaded.cases)
+    return Opened(path, state, reading.entries, reading, loaded.cases, behind, outside)
+
+
+def _outside(known: tuple[Case, ...], found: tuple[Case, ...]) -> OutsideChange:
+    old, new = ({case.id: case for case in cases} for cases in (known, found))
+    both = [(old[id], new[id]) for id in old if id in new]
+    return OutsideChange(
+        changed=sum(to_line(one) != to_line(other) for one, other in both),
+        added=len(new.keys() - old.keys()),
+        removed=len(old.keys() - new.keys()),
+        kept_votes=sum(_kept_votes(one, other) for one, other in both),
+    )
+
+
+def _kept_votes(old: Case, new: Case) -> bool:
+    """Whether votes that were cast on one text now stand on another."""
+    one, other = to_fields(old), to_fields(new)
+    other_text = any(repr(one.get(name)) != repr(other.get(name)) for name in _TEXT)
+    return other_text and any(name in one and one[name] == other.get(name) for name in VERDICTS)
+
+
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is written to by anybody; None where there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - one call, as the file may vanish
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino if stat.S_ISREG(found.st_mode) else 0

@@ -1,0 +1,153 @@
+"""Lists of queries that have no contexts yet: text (one a line), CSV, or JSON Lines."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from casewise.cases._case import digest
+from casewise.cases._text import parse_json, read_text
+from casewise.errors import InputError
+
+FIELDS: Final = ("query", "category", "licence", "source", "language")
+"""What a query of a list may have."""
+
+FIELD = f"one of {', '.join(FIELDS)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedQuery:
+    """A query without a context."""
+
+    query: str
+    category: str | None = None
+    licence: str | None = None
+    source: str | None = None
+    language: str | None = None
+    """BCP 47 tag, for example ``en``."""
+
+    @property
+    def query_id(self) -> str:
+        """The id that cases of this query have."""
+        return digest(self.query)
+
+
+def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery, ...]:
+    """Load a list of queries, in the order of the file.
+
+    JSON Lines open with a brace, and hold an object or a text a line; CSV is known by its suffix,
+    or by a first line of column names, ``query`` among them; all else is text, one query a line.
+
+    Args:
+        path: The file.
+        defaults: Fields of the queries that the file gives none of.
+
+    Raises:
+        InputError: The file is missing, empty or broken; a column or field is unknown; a query is
+            blank, or stands twice (capitals and spaces don't count).
+    """
+    path = Path(path)
+    text = read_text(path)
+    found: list[ListedQuery] = []
+    places: dict[str, str] = {}
+    for place, fields in _records(text, path):
+        query = _query(fields, path, place)
+        mark = " ".join(query.query.split()).casefold()
+        if mark in places:
+            raise InputError(
+                f"the query stands twice, first at {places[mark]}", file=path, record=place
+            )
+        places[mark] = place
+        missing: dict[str, Any] = {
+            name: value for name, value in defaults.items() if not getattr(query, name)
+        }
+        found.append(replace(query, **missing))
+    if not found:
+        raise InputError("the file holds no query", file=path)
+    return tuple(found)
+
+
+def _records(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    suffix = path.suffix.lower()
+    if suffix in (".jsonl", ".ndjson") or (suffix != ".csv" and text.lstrip().startswith("{")):
+        return _jsonl(text, path)
+    if suffix in (".json", ".yaml", ".yml", ".xlsx", ".parquet"):
+        raise InputError(
+            "not a list of queries",
+            file=path,
+            expected="text (one query a line), .csv with a column 'query', or .jsonl",
+        )
+    header = {name.strip() for name in next(csv.reader([text.split("\n", 1)[0]]), [])}
+    if suffix == ".csv" or ("query" in header and header <= set(FIELDS)):
+        return _csv(text, path)
+    return _lines(text)
+
+
+def _lines(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Blank lines at the end are nobody's query; others are refused as blank."""
+    for number, line in enumerate(text.rstrip().split("\n"), start=1):
+        yield f"line {number}", {"query": line.strip()}
+
+
+def _jsonl(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(text.rstrip().split("\n"), start=1):
+        place = f"line {number}"
+        record = parse_json(line, file=path, record=place) if line.strip() else {"query": ""}
+        record = {"query": record} if isinstance(record, str) else record
+        if not isinstance(record, dict):
+            raise InputError(
+                "not a query", file=path, record=place, found=record, expected="an object or a text"
+            )
+        for name in record:
+            if name not in FIELDS:
+                raise InputError(
+                    "unknown field", file=path, record=place, field=name, expected=FIELD
+                )
+        yield place, record
+
+
+def _csv(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(reader)]
+        for name in header:
+            if name not in FIELDS or header.count(name) > 1:
+                problem = "the column stands twice" if name in FIELDS else "unknown column"
+                raise InputError(problem, file=path, record="line 1", field=name, expected=FIELD)
+        if "query" not in header:
+            raise InputError("there is no column 'query'", file=path, record="line 1")
+        for number, cells in enumerate(reader, start=1):
+            place = f"record {number}"
+            if cells and len(cells) != len(header):
+                raise InputError(
+                    "wrong number of cells",
+                    file=path,
+                    record=place,
+                    found=len(cells),
+                    expected=str(len(header)),
+                )
+            yield place, dict(zip(header, cells, strict=True)) if cells else {"query": ""}
+    except csv.Error as error:
+        place = f"line {reader.line_num}"
+        raise InputError(f"not valid CSV: {error}", file=path, record=place) from None
+
+
+def _query(fields: dict[str, Any], path: Path, place: str) -> ListedQuery:
+    for name, value in fields.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(
+                "wrong value", file=path, record=place, field=name, found=value, expected="text"
+            )
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError("half of a character", file=path, record=place, field=name) from None
+    if not (fields.get("query") or "").strip():
+        raise InputError("the query is blank", file=path, record=place)
+    given = {name: value for name, value in fields.items() if name == "query" or value}
+    return ListedQuery(**given)

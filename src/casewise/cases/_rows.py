@@ -1,0 +1,228 @@
+"""Rows of somebody's table: CSV, TSV, JSON, JSON Lines, Parquet, Arrow; a file or a folder."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from casewise.cases._records import jsonl_records
+from casewise.cases._text import parse_json, read_text
+from casewise.errors import InputError
+
+Row = Mapping[str, Any] | InputError
+"""The cells of a row by column; or what is wrong with the row as a whole."""
+
+CLASS_LABEL = "ClassLabel"
+"""How Hugging Face's ``datasets`` marks a column of numbers that stand for names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One file's rows."""
+
+    file: Path
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, Row], ...]
+    """Each with its place: ``row 3``, ``line 3``."""
+    split: str | None = None
+    """The part of the data set that the file belongs to, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All that a source holds, of the split that was asked for."""
+
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...] = field(default=())
+    """What a person should know: splits taken together, files not read."""
+
+
+def read_table(path: Path, split: str | None = None) -> Table:
+    """Read one file; its suffix says what it is.
+
+    Raises:
+        InputError: The file can't be read, or is of another kind.
+    """
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        expected = f"a file that ends in one of {', '.join(READERS)}"
+        raise InputError("can't be read as a table", file=path, expected=expected)
+    if path.is_file() and not path.stat().st_size:
+        raise InputError("the file is empty", file=path)
+    columns, rows = reader(path)
+    return Table(path, columns, tuple(rows), split)
+
+
+_Read = tuple[tuple[str, ...], list[tuple[str, Row]]]
+
+
+def _read_csv(path: Path) -> _Read:
+    text = read_text(path)
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=_delimiter(text, path), strict=True
+    )
+    rows: list[tuple[str, Row]] = []
+    try:
+        header = tuple(name.strip() for name in next(reader))
+        twice = next((name for name in header if header.count(name) > 1), None)
+        if twice is not None:
+            raise InputError("the column stands twice", file=path, record="line 1", field=twice)
+        for number, cells in enumerate((cells for cells in reader if cells), start=1):
+            rows.append((f"row {number}", _csv_row(header, cells, f"row {number}", path)))
+    except csv.Error as error:
+        place = f"line {reader.line_num}"
+        raise InputError(f"not valid CSV: {error}", file=path, record=place) from None
+    return header, rows
+
+
+def _delimiter(text: str, path: Path) -> str:
+    if path.suffix.lower() in (".tsv", ".tab"):
+        return "\t"
+    first = text.lstrip().split("\n", 1)[0]
+    return ";" if ";" in first and "," not in first else ","
+
+
+def _csv_row(header: tuple[str, ...], cells: list[str], place: str, path: Path) -> Row:
+    if len(cells) != len(header):
+        expected = f"{len(header)}, as in the header"
+        return InputError(
+            "wrong number of cells", file=path, record=place, found=len(cells), expected=expected
+        )
+    return dict(zip(header, cells, strict=True))
+
+
+def _read_json(path: Path) -> _Read:
+    text = read_text(path)
+    start = text.lstrip()
+    if start.startswith("{") and "\n" in start.strip() and _is_object(start.split("\n", 1)[0]):
+        return _read_jsonl(path)
+    data = parse_json(text, file=path)
+    if isinstance(data, dict):
+        lists = [value for value in data.values() if isinstance(value, list)]
+        data = lists[0] if len(lists) == 1 else data
+    if not isinstance(data, list):
+        raise InputError("not a list of rows", file=path, found=data, expected="a list of objects")
+    return _of_objects([(f"row {number}", one) for number, one in enumerate(data, start=1)], path)
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _read_jsonl(path: Path) -> _Read:
+    text, objects = read_text(path), []
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            # One line at a time: a broken one is a bad row, not a bad file.
+            for _, record in jsonl_records(line, path):
+                objects.append((f"line {number}", record))
+        except InputError as error:
+            again = InputError(error.problem, file=path, record=f"line {number}")
+            objects.append((f"line {number}", again))
+    return _of_objects(objects, path)
+
+
+def _of_objects(objects: list[tuple[str, Any]], path: Path) -> _Read:
+    columns: dict[str, None] = {}
+    rows: list[tuple[str, Row]] = []
+    for place, one in objects:
+        if isinstance(one, dict):
+            columns |= dict.fromkeys(one)
+        elif not isinstance(one, InputError):
+            one = InputError("not a row", file=path, record=place, found=one, expected="an object")
+        rows.append((place, one))
+    return tuple(columns), rows
+
+
+def _read_frame(path: Path) -> _Read:
+    # Loaded late: it takes longer than to read a small file.
+    import polars as pl
+
+    kind, labels = "Arrow", _labels_beside(path)
+    try:
+        if path.suffix.lower() == ".parquet":
+            kind = "Parquet"
+            labels = _labels_in(pl.read_parquet_metadata(path).get("huggingface")) or labels
+            frame = pl.read_parquet(path)
+        else:
+            frame = _read_arrow(path)
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [""])[0][:80]
+        raise InputError(f"can't be read as {kind}: {reason}", file=path) from None
+    rows = [
+        (f"row {number}", _named(row, labels))
+        for number, row in enumerate(frame.iter_rows(named=True), start=1)
+    ]
+    return tuple(frame.columns), rows
+
+
+def _read_arrow(path: Path) -> Any:
+    """Arrow has two forms: a stream, as ``datasets`` writes it, and a file (Feather)."""
+    import polars as pl
+
+    with path.open("rb") as file:
+        is_file = file.read(6) == b"ARROW1"
+    return pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
+
+
+def _named(row: dict[str, Any], labels: Mapping[str, list[str]]) -> Row:
+    """The row with the names that the numbers of a class label stand for; -1 is no label."""
+    for column, names in labels.items():
+        value = row.get(column)
+        if isinstance(value, int) and -1 <= value < len(names):
+            row[column] = names[value] if value >= 0 else None
+    return row
+
+
+def _labels_beside(path: Path) -> dict[str, list[str]]:
+    info = path.parent / "dataset_info.json"
+    if not info.is_file():
+        return {}
+    found = parse_json(read_text(info), file=info)
+    return _labels_of(found.get("features") if isinstance(found, dict) else None)
+
+
+def _labels_in(text: str | None) -> dict[str, list[str]]:
+    try:
+        found = json.loads(text or "null")
+        return _labels_of(found["info"]["features"] if found else None)
+    except (ValueError, KeyError, TypeError):
+        return {}
+
+
+def _labels_of(features: object) -> dict[str, list[str]]:
+    return {
+        column: feature["names"]
+        for column, feature in (features.items() if isinstance(features, dict) else ())
+        if isinstance(feature, dict)
+        and feature.get("_type") == CLASS_LABEL
+        and isinstance(feature.get("names"), list)
+    }
+
+
+READERS: dict[str, Callable[[Path], _Read]] = {
+    ".parquet": _read_frame,
+    ".arrow": _read_frame,
+    ".jsonl": _read_jsonl,
+    ".ndjson": _read_jsonl,
+    ".json": _read_json,
+    ".csv": _read_csv,
+    ".tsv": _read_csv,
+    ".tab": _read_csv,
+}
+"""By suffix; of a folder that holds the same data in several kinds, the first is read."""
+
+
+def non_empty(cells: Mapping[str, Any]) -> Iterator[str]:
+    """The columns in which a row has something."""
+    return (name for name, value in cells.items() if value not in (None, "", [], {}))

@@ -1,0 +1,61 @@
+"""What will be asked of models, as a table: the dry run."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from casewise.cli._console import out
+
+if TYPE_CHECKING:
+    from casewise.evaluation import Estimate
+
+COLUMNS = ("model", "condition", "requests", "input tokens", "output tokens", "cost $")
+
+
+def print_estimates(
+    estimates: Sequence["Estimate"],
+    *,
+    at_most: Sequence["Estimate"] = (),
+    condition: str = "condition",
+) -> None:
+    """Print requests, tokens and cost, and their sums.
+
+    Args:
+        estimates: What will be asked.
+        at_most: What may be asked besides, at most.
+        condition: The head of the column that tells the rows of a model apart.
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    left = ("model", condition)
+    for head in (*left, *COLUMNS[2:]):
+        table.add_column(head, justify="left" if head in left else "right")
+    for one in (*estimates, *at_most):
+        cost = "unknown" if one.cost_usd is None else f"{one.cost_usd:.2f}"
+        table.add_row(
+            one.model,
+            f"{one.condition}, at most" if one in at_most else one.condition,
+            f"{one.requests:,}",
+            f"~{one.input_tokens:,}",
+            f"~{one.output_tokens:,}",
+            cost,
+        )
+    console = out()
+    console.print(table)
+    count, least = _sum(estimates)
+    more, most = _sum((*estimates, *at_most))
+    bound = f", and {more - count:,} more at most" if at_most else ""
+    console.print(f"{count:,} requests{bound}; nothing was sent.", end=" ")
+    if least is None or most is None:
+        console.print("Give --price-in and --price-out (dollars a million tokens) for the cost.")
+    else:
+        console.print(f"About ${least:.2f}" + (f", ${most:.2f} at most." if at_most else "."))
+    console.print("Tokens are estimated at 4 bytes each; reasoning models write many more.")
+
+
+def _sum(estimates: Sequence["Estimate"]) -> tuple[int, float | None]:
+    """Requests, and dollars; None where one of the prices is unknown."""
+    costs = [one.cost_usd for one in estimates]
+    known = [cost for cost in costs if cost is not None]
+    return sum(one.requests for one in estimates), sum(known) if len(known) == len(costs) else None

@@ -1,0 +1,204 @@
+"""``casewise contexts generate``."""
+
+import shlex
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from casewise.cli._console import err, note
+from casewise.cli._console import out as results
+from casewise.cli._estimates import print_estimates
+from casewise.cli._options import parse_model_args
+from casewise.cli._progress import RoundProgress
+
+if TYPE_CHECKING:
+    from casewise.evaluation import Generated, GeneratePlan
+
+NOT_ALL_MADE = 1
+
+SHOWN = 10
+"""Queries kept aside that are named; the file holds all."""
+
+
+def generate(
+    queries: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUERIES",
+            help="Text (one query a line), .csv or .jsonl with query, and if you like category, "
+            "licence, source, language.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The cases to write: .jsonl.")
+    ],
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="The model that writes, as Inspect names it.")
+    ] = "casewise/smollm2",
+    critic: Annotated[
+        str | None,
+        typer.Option(
+            help="The model that reviews what the rules let pass; none: rules alone. "
+            "Default: the model that writes."
+        ),
+    ] = None,
+    matched: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Minimal pairs: twins that differ in these parameters only "
+            "(urgency,recipient.type).",
+        ),
+    ] = None,
+    candidates: Annotated[
+        int, typer.Option(help="Drafts of each context; the one with fewest faults is taken.")
+    ] = 1,
+    repairs: Annotated[
+        int | None,
+        typer.Option(
+            help="Times that a faulty context is written again. Default: 2 (embedded: 0)."
+        ),
+    ] = None,
+    structured: Annotated[
+        str,
+        typer.Option(
+            help="The answer's form as a JSON schema: on, off, or auto (on, unless it is refused)."
+        ),
+    ] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="Of every request.")] = 0,
+    temperature: Annotated[float, typer.Option(help="Of the model that writes.")] = 0.8,
+    language: Annotated[
+        str | None, typer.Option(help="Of queries that name none (BCP 47: en, de, pt-BR).")
+    ] = None,
+    source: Annotated[str | None, typer.Option(help="Of queries that name none.")] = None,
+    licence: Annotated[str | None, typer.Option(help="Of queries that name none.")] = None,
+    max_connections: Annotated[
+        int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(help="Longest answer, in tokens.")] = 2048,
+    model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
+    model_arg: Annotated[
+        list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
+    ] = [],  # noqa: B006 - typer copies it
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
+    ] = False,
+    price_in: Annotated[
+        float | None, typer.Option(help="Dollars for a million input tokens.")
+    ] = None,
+    price_out: Annotated[
+        float | None, typer.Option(help="Dollars for a million output tokens.")
+    ] = None,
+) -> None:
+    """Have a model write a safe and an unsafe context for every query.
+
+    Each context is held to rules (all parameters there, no verdict given away,
+    nothing repeated, answered or pleaded, twins of like length, no near-copies,
+    the right query), then to a model critic. Faulty ones are written again;
+    those that stay faulty are kept aside with the reasons.
+
+    FILE holds whole pairs. Beside it stand FILE.aside.jsonl, FILE.record.jsonl
+    (how each was made) and the folder FILE.making with every answer: stopped or
+    killed, the same command goes on where it was. Exit status: 0 all made, 1
+    some kept aside, 2 bad input.
+
+    [bold]Examples[/]
+
+    casewise contexts generate queries.txt --out cases.jsonl -m openai/gpt-4o --dry-run
+
+    casewise contexts generate queries.csv --out cases.jsonl -m openai/gpt-4o --candidates 2
+
+    casewise contexts generate queries.txt --out pairs.jsonl -m vllm/Qwen/Qwen3-8B --matched urgency
+    """
+    # Inspect takes seconds to import: --help and the other commands do without it.
+    with err().status("loading"):
+        from casewise.evaluation import GenerateRequest, Prices, check_out, plan_generation
+
+    plan = plan_generation(
+        GenerateRequest(
+            queries=queries,
+            out=out,
+            model=model,
+            critic=critic,
+            matched=matched,
+            candidates=candidates,
+            repairs=repairs,
+            structured=structured,
+            seed=seed,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            max_connections=max_connections,
+            model_base_url=model_base_url,
+            model_args=parse_model_args(model_arg),
+            prices=Prices(price_in, price_out),
+            defaults={"language": language, "source": source, "licence": licence},
+        )
+    )
+    check_out(plan)
+    if dry_run:
+        print_estimates(plan.estimates, at_most=plan.at_most, condition="what")
+        return
+    result = _generate(plan)
+    _print(result, len(plan.queries))
+    if result.aside or result.failures:
+        raise typer.Exit(NOT_ALL_MADE)
+
+
+def _generate(plan: "GeneratePlan") -> "Generated":
+    from casewise.evaluation import SIZE_MB, SMOLLM2, generate_contexts, weights_path
+
+    note(
+        f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
+        f"critic {plan.critic or 'none (rules alone)'}"
+    )
+    if SMOLLM2 in plan.models:
+        note("the embedded model is real but tiny: it shows that all works; expect faults")
+        if not weights_path().is_file():
+            note(f"fetching its weights into {weights_path().parent} ({SIZE_MB} MB, once)")
+    try:
+        with RoundProgress(err()) as progress:
+            return generate_contexts(plan, progress)
+    except KeyboardInterrupt:
+        err().print("stopped; every answer so far is kept. To go on:", markup=False)
+        err().print(f"  {_command()}", markup=False)
+        raise
+
+
+def _command() -> str:
+    return shlex.join(["casewise", *sys.argv[1:]])
+
+
+def _print(result: "Generated", queries: int) -> None:
+    files = result.files
+    if result.before:
+        note(f"{result.before:,} answers were there before")
+    cost = "" if result.cost_usd is None else f", ${result.cost_usd:.2f}"
+    note(
+        f"{result.asked:,} requests now; in all ~{result.input_tokens:,} tokens in, "
+        f"~{result.output_tokens:,} out{cost}"
+    )
+    made = len(result.cases) // 2
+    console = results()
+    where = f": {files.cases}" if made else ""
+    console.print(f"{made:,} of {queries:,} queries have contexts{where}", markup=False)
+    own = [one for one in result.aside if one.is_own]
+    if own:
+        console.print(
+            f"{len({one.query for one in own}):,} kept aside: {files.aside}", markup=False
+        )
+        kinds = Counter(str(kind) for one in own for kind in {f.kind for f in one.faults})
+        shown = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+        console.print(f"faults: {shown}", markup=False)
+        for one in own[:SHOWN]:
+            console.print(f"  query {one.query} {one.side}: {one.faults[0]}", markup=False)
+        if len(own) > SHOWN:
+            console.print(f"  ... and {len(own) - SHOWN} more")
+    if result.failures:
+        err().print(
+            f"failed requests: {len(result.failures):,} ({result.failures[0]}). To ask them again:",
+            markup=False,
+        )
+        err().print(f"  {_command()}", markup=False)

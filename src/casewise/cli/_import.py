@@ -1,0 +1,138 @@
+"""``casewise cases import``."""
+
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.cases import (
+    EXAMPLE,
+    MAPPINGS,
+    Case,
+    Imported,
+    dataset_hash,
+    example_mapping,
+    import_cases,
+    load_mapping,
+    write_cases,
+)
+from casewise.cli._cases import MOST_PROBLEMS
+from casewise.cli._console import err, note, working, write_out
+from casewise.errors import InputError, UsageError
+
+SHOWN = 5
+"""Cases that a dry run shows."""
+
+
+class Example(StrEnum):
+    """The mappings that ship."""
+
+    EVERY_KEY = EXAMPLE
+    SORRY_BENCH = "sorry-bench"
+    XSTEST = "xstest"
+
+
+def import_(
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="FILE|FOLDER", help="A table, or a folder of a data set."),
+    ] = None,
+    map: Annotated[
+        str | None,
+        typer.Option(metavar="MAPPING", help=f"A mapping file, or {', '.join(MAPPINGS)}."),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="What to write: .jsonl, .yaml or .csv."),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split of a data set. Default: the mapping's, else all.")
+    ] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Leave bad rows out, and say how many.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the first cases and all counts; write nothing.")
+    ] = False,
+    example: Annotated[
+        Example | None, typer.Option(help="Print a mapping to start your own from.")
+    ] = None,
+) -> None:
+    """Import cases from a table: a mapping file says which column is which field.
+
+    Reads CSV, TSV, JSON, JSON Lines, Parquet and Arrow, and folders that Hugging
+    Face's datasets saved. Every row is accounted for: cases, rows left out, and
+    why. Without contexts, the cases are queries for casewise contexts generate.
+    A file of the name of --out is overwritten.
+
+    [bold]Examples[/]
+
+    casewise cases import prompts.csv --map xstest --out xstest.jsonl
+
+    casewise cases import --example every-key > mapping.yaml
+
+    casewise cases import saved/ --map mapping.yaml --split test --dry-run
+    """
+    if example is not None:
+        write_out(example_mapping(example))
+        return
+    if source is None or map is None:
+        lacking = "what to import: give FILE or FOLDER" if source is None else "--map MAPPING"
+        raise UsageError(f"{lacking} (a mapping to start from: --example {EXAMPLE})")
+    if to is None and not dry_run:
+        raise UsageError("where to? give --out FILE, or --dry-run")
+    mapping = load_mapping(map)
+    with working("reading the rows"):
+        found = import_cases(source, mapping, split=split)
+    if to is not None and any(to.exists() and to.samefile(file) for file in found.files):
+        raise UsageError(f"{to}: would overwrite the file that is imported")
+    _say_problems(found)
+    if found.problems and not skip_bad and not dry_run:
+        err().print("Nothing was written; --skip-bad leaves bad rows out.", markup=False)
+        raise typer.Exit(2)
+    _say_counts(found)
+    if not found.cases:
+        raise InputError("no row became a case", file=source)
+    if dry_run:
+        write_out("".join(f"{_line(case)}\n" for case in islice(found.cases, SHOWN)))
+        note("nothing was written")
+    elif to is not None:
+        write_cases(found.cases, to)
+        note(f"{to}: {len(found.cases)} cases (version {dataset_hash(found.cases)})")
+
+
+def _say_problems(found: Imported) -> None:
+    for problem in found.problems[:MOST_PROBLEMS]:
+        err().print(f"bad row: {problem}", markup=False)
+    if len(found.problems) > MOST_PROBLEMS:
+        err().print(f"... and {len(found.problems) - MOST_PROBLEMS} more")
+
+
+def _say_counts(found: Imported) -> None:
+    for line in found.notes:
+        note(f"note: {line}")
+    queries = len({case.query_id for case in found.cases})
+    bare = sum(case.context is None for case in found.cases)
+    note(
+        f"{found.rows} rows: {len(found.cases)} cases of {queries} queries, {bare} without context"
+    )
+    counts = [
+        ("left out by the mapping's 'where'", found.filtered),
+        ("without a query", found.without_query),
+        ("that repeat a case and count once", found.repeated),
+        ("joined with a case there already", found.joined),
+        ("bad and left out", len(found.problems)),
+    ]
+    for what, count in counts:
+        if count:
+            note(f"rows {what}: {count}")
+    if found.untaken:
+        names = ", ".join(f"{name} {count}" for name, count in found.untaken.items())
+        note(f"columns not taken, with their filled cells: {names}")
+
+
+def _line(case: Case) -> str:
+    parts = (case.intended or "none", case.language or "-", case.category or "-", *case.tags)
+    return f"{case.id}  {'  '.join(parts)}  ({len(case.query)} characters)"

@@ -1,0 +1,186 @@
+"""``casewise contexts revise``: read, edit, accept or reject pairs on a local page."""
+
+import getpass
+import json
+import subprocess
+import threading
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from casewise.annotation import (
+    Desk,
+    Revision,
+    accepted_cases,
+    journal_path,
+    progress,
+    read_history,
+)
+from casewise.cases import dataset_hash, write_cases
+from casewise.cli._console import note, out, write_out
+from casewise.errors import UsageError
+
+
+class HistoryFormat(StrEnum):
+    """How the history is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def revise(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Cases as JSON Lines (.jsonl).")],
+    author: Annotated[
+        str | None, typer.Option(help="Whose revisions these are. Default: git's user.name.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Of 127.0.0.1. Default: always the same for a file."),
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Open the page in your browser.")] = True,
+    record_outside: Annotated[
+        bool,
+        typer.Option("--record-outside", help="Take over what other means did to the file."),
+    ] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Print who revised what, when and why, and end.")
+    ] = False,
+    format: Annotated[HistoryFormat, typer.Option(help="How --history is printed.")] = (
+        HistoryFormat.TABLE
+    ),
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the cases of the accepted pairs, and end."),
+    ] = None,
+) -> None:
+    """Read, edit, accept or reject each pair on a page of this computer.
+
+    Each revision goes to cases.revisions.jsonl beside the file, with author,
+    time and reason, and then into the file. What people voted on stays as it
+    is: a change needs a new version of the case, which has no votes. One
+    process at a time revises a file; several browsers may have its page open.
+
+    Content warning: queries and contexts may be distressing.
+
+    [bold]Examples[/]
+
+    casewise cases convert starter cases.jsonl
+
+    casewise contexts revise cases.jsonl --author "Ada Example"
+
+    casewise contexts revise cases.jsonl --history
+
+    casewise contexts revise cases.jsonl --export accepted.jsonl
+    """
+    if history and export:
+        raise UsageError("--history and --export: one at a time")
+    if history:
+        _print_history(read_history(file), format)
+    elif export:
+        _export(file, export)
+    else:
+        _serve(file, author, port, browser=browser, record_outside=record_outside)
+
+
+def _serve(
+    file: Path, given: str | None, port: int | None, *, browser: bool, record_outside: bool
+) -> None:
+    # The web framework takes a while to load, and no other command needs it.
+    from casewise.annotation.app_revision import listen, serve
+
+    author = _author(given, file)
+    with Desk(file, author=author, record_outside=record_outside) as desk:
+        for line in desk.notes:
+            note(f"note: {line}")
+        listening = listen(desk, port)
+        pairs = desk.pairs()
+        decided, total = progress(pairs)
+
+        def ready(address: str) -> None:
+            note(f"{file}: {total} pairs, {decided} decided. Ctrl-C stops.")
+            note("Content warning: queries and contexts may be distressing.")
+            write_out(f"{address}\n")
+            if browser:
+                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+        serve(desk, listening, author=author, ready=ready)
+        decided, total = progress(desk.pairs())
+        journal = journal_path(desk.path)
+        kept = f"; the history is in {journal}" if desk.entries else ""
+        note(f"stopped: {decided} of {total} pairs decided{kept}")
+
+
+def _author(given: str | None, file: Path) -> str:
+    if given is not None:
+        if not given.strip():
+            raise UsageError("--author: a name, please")
+        return given.strip()
+    folder = file.parent if file.parent.is_dir() else Path()
+    try:
+        asked = subprocess.run(
+            ["git", "config", "user.name"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+        name = asked.stdout.strip()
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        name = ""
+    if name:
+        return name
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"
+
+
+def _export(file: Path, target: Path) -> None:
+    if target.exists() and (
+        target.samefile(file) or target.resolve() == journal_path(file.resolve())
+    ):
+        raise UsageError(f"{target}: would overwrite what is being revised")
+    found = accepted_cases(file)
+    write_cases(found.cases, target)
+    note(
+        f"{target}: {len(found.cases)} cases of {found.pairs} accepted pairs "
+        f"(version {dataset_hash(found.cases)}); left out: {found.rejected} rejected, "
+        f"{found.undecided} undecided"
+    )
+
+
+def _print_history(revisions: Sequence[Revision], format: HistoryFormat) -> None:
+    if format is HistoryFormat.JSON:
+        write_out(json.dumps([asdict(one) for one in revisions], indent=2, ensure_ascii=False))
+        write_out("\n")
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", justify="right", no_wrap=True)
+    for name in ("when (UTC)", "who", "what", "query id", "changed", "why"):
+        table.add_column(name, overflow="fold")
+    for one in revisions:
+        cells = (
+            str(one.number),
+            one.time[:16].replace("T", " "),
+            one.author,
+            one.action,
+            one.query_id or "all",
+            ", ".join(name for name in one.changed if name not in ("id", "query_id")),
+            one.reason,
+        )
+        table.add_row(*map(_plain, cells))
+    out().print(table)
+
+
+def _plain(text: str) -> str:
+    """Text of others, without what would steer a terminal or read as markup."""
+    printable = "".join(one if one.isprintable() else " " for one in text)
+    return printable.replace("[", "\\[")

@@ -1,0 +1,267 @@
+"""Texts that say nearly the same, and contexts that belong to another query.
+
+Both look at words alone: a paraphrase shares few words with its original, and is not found here.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.cases import Context
+from casewise.contexts._prose import NOTHING, facts
+from casewise.contexts._words import is_unspaced, words_of
+
+SHINGLE = 3
+"""Words in a row that make a shingle; characters, where a script has no spaces."""
+
+PERMUTATIONS = 128
+"""Of a MinHash."""
+
+MISSED = 1e-6
+"""At most so likely is a pair at the threshold to share no band, and so to be missed."""
+
+STEM = 6
+"""Letters of a word that stand for all its forms: ``manipu`` for manipulate, manipulation."""
+
+LEAST_LETTERS = 3
+"""Shorter words tell nothing about a topic."""
+
+FAR_BETTER = 0.22
+"""By so much must the cosine with another query exceed that with a context's own."""
+
+FAR_BETTER_COPY = 0.1
+"""The same for a context whose very text another query has too."""
+
+AHEAD = 1.6
+"""So many times the cosine with the query that fits next best must the best one's be."""
+
+LEAST_SHARED = 2
+"""So many telling words must a context share with the other query."""
+
+TELLING = 0.02
+"""A word of at most so many queries, or of three, is telling."""
+
+Shingles = frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NearCopy:
+    """Two texts that say nearly the same, by their places."""
+
+    first: int
+    second: int
+    """After ``first``."""
+    likeness: float
+    """Jaccard index of their shingles, 0..1."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Misfit:
+    """A context that fits another query than its own, by the places of all three."""
+
+    context: int
+    own: int
+    other: int
+    own_likeness: float
+    """Cosine of the context's telling words with those of its own query, 0..1."""
+    other_likeness: float
+
+
+def context_text(context: Context | None) -> str:
+    """The values of a context, a line each, without the names of parameters; "" of none."""
+    return "\n".join(fact.text for fact in facts(context) if fact.text != NOTHING)
+
+
+def near_copies(
+    texts: Sequence[str], *, threshold: float = 0.8, seed: int = 0
+) -> tuple[NearCopy, ...]:
+    """Pairs of texts whose likeness reaches a threshold, in the order of the texts.
+
+    The likeness is the Jaccard index of their sets of shingles: runs of three words, or of three
+    characters in a script without spaces; capitals, spaces and punctuation don't count. Shorter
+    texts are one shingle. Texts without a letter or digit are compared as they stand, and blank
+    texts are copies of nothing.
+
+    MinHash with locality-sensitive hashing names the candidates, and the index itself decides,
+    so that no pair is there wrongly; one at the threshold is missed once in a million, for
+    thresholds from .15 (Broder 1997, doi:10.1109/SEQUEN.1997.666900). Equal texts are always found.
+
+    Args:
+        texts: Any number of texts.
+        threshold: Above 0 and up to 1.
+        seed: Of the hashing.
+
+    Raises:
+        ValueError: The threshold is outside of its range.
+    """
+    if not 0 < threshold <= 1:
+        raise ValueError(f"threshold {threshold}: above 0 and up to 1")
+    places: dict[Shingles, list[int]] = defaultdict(list)
+    for place, text in enumerate(texts):
+        if found := _shingles(text):
+            places[found].append(place)
+    sets = list(places)
+    copies = [
+        NearCopy(first, second, 1.0)
+        for alike in places.values()
+        for at, first in enumerate(alike)
+        for second in alike[at + 1 :]
+    ]
+    for one, other in _candidates(sets, threshold, seed):
+        likeness = len(sets[one] & sets[other]) / len(sets[one] | sets[other])
+        if likeness >= threshold:
+            copies += [
+                NearCopy(min(first, second), max(first, second), likeness)
+                for first in places[sets[one]]
+                for second in places[sets[other]]
+            ]
+    return tuple(sorted(copies))
+
+
+def misfits(
+    contexts: Sequence[str], queries: Sequence[str], own: Sequence[int]
+) -> tuple[Misfit, ...]:
+    """Contexts that fit another query of the set far better than their own.
+
+    The measure is the cosine of word stems, weighted by how rare they are among contexts and
+    among queries, so that what every context or every query says does not count. A context is
+    named only if all of this holds:
+
+    - one other query fits it better by ``FAR_BETTER`` or more, or by ``FAR_BETTER_COPY`` where
+      that query has the very same context;
+    - no third query fits nearly as well (``AHEAD``);
+    - it shares several telling words with that query (``LEAST_SHARED``);
+    - that query's own contexts aside, no other fits it better.
+
+    Contexts are often general, or off their query's topic on purpose, and queries are short. So
+    the margins are wide: what is named is worth reading, and much that is misplaced is not named.
+    Texts that share no words with the other's language are never named.
+
+    Args:
+        contexts: Plain texts, as of ``context_text``; blank ones fit nothing.
+        queries: The distinct queries.
+        own: For each context, the place of its query. As long as ``contexts``.
+
+    Raises:
+        ValueError: ``own`` is of another length, or names a place that is not there.
+    """
+    if len(own) != len(contexts):
+        raise ValueError(f"{len(contexts)} contexts, but queries of {len(own)}")
+    if own and not 0 <= min(own) <= max(own) < len(queries):
+        raise ValueError("a context's query is not among the queries")
+    # Shared texts are weighed once, or they would make their own words common.
+    distinct = list(dict.fromkeys(contexts))
+    number = {text: place for place, text in enumerate(distinct)}
+    if len(queries) < 2 or not any(_stems(text) for text in (*distinct, *queries)):
+        return ()
+    likeness, shared = _topics(distinct, queries)
+    owners: dict[int, set[int]] = defaultdict(set)
+    for text, query in zip(contexts, own, strict=True):
+        owners[number[text]].add(query)
+    guests = likeness.copy()
+    for text, query in zip(contexts, own, strict=True):
+        guests[number[text], query] = 0
+    best_guest = guests.max(axis=0)
+    found = []
+    for place, (text, query) in enumerate(zip(contexts, own, strict=True)):
+        row = likeness[number[text]]
+        others = row.copy()
+        others[query] = -1
+        other = int(others.argmax())
+        third = float(np.delete(others, [query, other]).max(initial=0))
+        needed = FAR_BETTER_COPY if other in owners[number[text]] else FAR_BETTER
+        if (
+            row[other] - row[query] >= needed
+            and row[other] >= AHEAD * third
+            and shared[number[text], other] >= LEAST_SHARED
+            and row[other] >= best_guest[other]
+        ):
+            found.append(Misfit(place, query, other, float(row[query]), float(row[other])))
+    return tuple(found)
+
+
+def _shingles(text: str) -> Shingles:
+    words = words_of(text) or text.split()
+    if not words:
+        return frozenset()
+    if len(words) < SHINGLE:
+        return frozenset([tuple(words)])
+    return frozenset(zip(*(words[start:] for start in range(SHINGLE)), strict=False))
+
+
+def _stems(text: str) -> list[str]:
+    """Beginnings of words; pairs of neighbouring characters of scripts without spaces."""
+    words = words_of(text)
+    unspaced = [is_unspaced(ord(word[0])) for word in words]
+    pairs = [
+        words[at] + words[after]
+        for at, after in pairwise(range(len(words)))
+        if unspaced[at] and unspaced[after]
+    ]
+    letters = [
+        word[:STEM]
+        for word, one in zip(words, unspaced, strict=True)
+        if not one and len(word) >= LEAST_LETTERS and not word.isdigit()
+    ]
+    return letters + pairs
+
+
+def _candidates(sets: Sequence[Shingles], threshold: float, seed: int) -> Iterator[tuple[int, int]]:
+    """Pairs of sets that share a band of their MinHashes."""
+    if len(sets) < 2:
+        return
+    # Loaded late, as is scikit-learn below: it takes longer than most commands take to run.
+    from datasketch import MinHash, MinHashLSH
+
+    rows = _rows(threshold)
+    index: Any = MinHashLSH(num_perm=PERMUTATIONS, params=(PERMUTATIONS // rows, rows))
+    hashes = MinHash.generator(
+        ([" ".join(shingle).encode() for shingle in one] for one in sets),
+        num_perm=PERMUTATIONS,
+        seed=seed,
+    )
+    for place, one in enumerate(hashes):
+        for other in sorted(index.query(one)):
+            yield other, place
+        index.insert(place, one, check_duplication=False)
+
+
+def _rows(threshold: float) -> int:
+    """The most rows of a band that still find a pair at the threshold: fewest false candidates."""
+    for rows in range(PERMUTATIONS // 4, 1, -1):
+        if (1 - threshold**rows) ** (PERMUTATIONS // rows) <= MISSED:
+            return rows
+    return 1
+
+
+def _topics(
+    contexts: Sequence[str], queries: Sequence[str]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosines, and numbers of telling words shared. Shapes ``(contexts, queries)``."""
+    from scipy.sparse import diags
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+
+    counter = CountVectorizer(analyzer=_stems).fit([*contexts, *queries])
+    # Half the memory: the tables of many thousand texts are large.
+    tables = [counter.transform(texts).astype(np.float32) for texts in (contexts, queries)]
+    spread = [np.bincount(table.indices, minlength=table.shape[1]) for table in tables]
+    rarity = [
+        np.log((1 + table.shape[0]) / (1 + found))
+        for table, found in zip(tables, spread, strict=True)
+    ]
+    weights = diags(np.sqrt(rarity[0] * rarity[1]).astype(np.float32))
+    telling = (spread[1] <= max(3, TELLING * len(queries))).astype(np.float32)
+    there = [(table > 0).astype(np.float32) for table in tables]
+    for table in tables:
+        table.data = 1 + np.log(table.data)
+    context, query = (normalize(table @ weights) for table in tables)
+    return (
+        (context @ query.T).toarray(),
+        (there[0] @ diags(telling) @ there[1].T).toarray(),
+    )

@@ -1,0 +1,65 @@
+"""The making of contexts: what a model is asked, how its answer is read, what is wrong with it.
+
+Pure: no model is called here.
+"""
+
+from casewise.contexts.making._faults import NOT_MENDED, Fault, FaultKind
+from casewise.contexts.making._parameters import (
+    PARAMETERS,
+    Values,
+    make_context,
+    parse_matched,
+)
+from casewise.contexts.making._prompts import (
+    CRITIC_VERSION,
+    MAKE_VERSION,
+    Piece,
+    render_making,
+    render_repair,
+    render_review,
+    review_nonce,
+)
+from casewise.contexts.making._read import CONTEXT, PAIR, Written, read_answer
+from casewise.contexts.making._review import Review, read_review
+from casewise.contexts.making._rules import check_context, check_twins
+from casewise.contexts.making._schema import context_schema, pair_schema
+from casewise.contexts.making._set_rules import Member, check_set
+from casewise.contexts.making._words import (
+    ADDRESSING_WORDS,
+    PLEADING_WORDS,
+    VERDICT_WORDS,
+    found_words,
+)
+
+__all__ = [
+    "ADDRESSING_WORDS",
+    "CONTEXT",
+    "CRITIC_VERSION",
+    "Fault",
+    "FaultKind",
+    "MAKE_VERSION",
+    "Member",
+    "NOT_MENDED",
+    "PAIR",
+    "PARAMETERS",
+    "PLEADING_WORDS",
+    "Piece",
+    "Review",
+    "VERDICT_WORDS",
+    "Values",
+    "Written",
+    "check_context",
+    "check_set",
+    "check_twins",
+    "context_schema",
+    "found_words",
+    "make_context",
+    "pair_schema",
+    "parse_matched",
+    "read_answer",
+    "read_review",
+    "render_making",
+    "render_repair",
+    "render_review",
+    "review_nonce",
+]

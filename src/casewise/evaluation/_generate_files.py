@@ -1,0 +1,113 @@
+"""The files that making contexts leaves, and which of them are its own to replace."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from casewise.cases import write_atomically
+from casewise.errors import UsageError
+from casewise.evaluation._generate_journal import ANSWERS
+
+STATE = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where everything stands: beside the cases, under their name."""
+
+    cases: Path
+    aside: Path
+    record: Path
+    folder: Path
+    """What is needed to go on."""
+
+
+def files_beside(out: Path) -> Files:
+    """The files that belong to a file of cases."""
+    return Files(
+        out,
+        out.with_suffix(".aside.jsonl"),
+        out.with_suffix(".record.jsonl"),
+        out.with_suffix(".making"),
+    )
+
+
+def check_files(files: Files, settings: Mapping[str, Any]) -> None:
+    """Refuse what would overwrite another's work.
+
+    Raises:
+        UsageError: The folder is of other settings; or a file is there that these settings did
+            not make, or that was changed since.
+    """
+    state = _state(files)
+    before = state.get("settings", {}) if _has_answers(files) else {}
+    for name in settings:
+        if before and before.get(name) != settings[name]:
+            raise UsageError(
+                f"{files.folder} holds what was made with other settings "
+                f"({name}: {_shown(before.get(name))} then, {_shown(settings[name])} now): "
+                f"give another --out, or delete that folder and {files.cases.name}"
+            )
+    for path in (files.cases, files.aside, files.record):
+        if path.exists() and _hash(path.read_bytes()) not in state.get("written", ()):
+            raise UsageError(
+                f"{path} exists and was not made by this command with these settings, or was "
+                "changed since: give another --out, or move it away"
+            )
+
+
+def _has_answers(files: Files) -> bool:
+    """Whether there is anything to lose: a start that found no model leaves a bare folder."""
+    path = files.folder / ANSWERS
+    return path.exists() and path.stat().st_size > 0
+
+
+def begin(files: Files, settings: Mapping[str, Any]) -> None:
+    """Leave the settings in the folder."""
+    state = _state(files)
+    if state.get("settings") != dict(settings):
+        _write_state(files, {"settings": dict(settings), "written": []})
+
+
+def write_files(files: Files, texts: Mapping[Path, str]) -> None:
+    """Write the results, each beside and renamed; one without text is taken away."""
+    state = _state(files)
+    hashes = {_hash(text.encode()) for text in texts.values()}
+    # Noted first: a kill between the two must not make strangers of our own files.
+    written = sorted({*state.get("written", ()), *hashes})
+    _write_state(files, {**state, "written": written})
+    for path, text in texts.items():
+        if text:
+            write_atomically(path, text.encode())
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _state(files: Files) -> dict[str, Any]:
+    path = files.folder / STATE
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise UsageError(
+            f"{path} can't be read: give another --out, or delete {files.folder}"
+        ) from None
+    return found if isinstance(found, dict) else {}
+
+
+def _write_state(files: Files, state: Mapping[str, Any]) -> None:
+    text = json.dumps(state, ensure_ascii=False, indent=1)
+    write_atomically(files.folder / STATE, f"{text}\n".encode())
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text[:60] or "none"

@@ -1,0 +1,292 @@
+"""One language's verdict words, compiled: what the readers look for beside English."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from casewise.protocols._types import Verdict
+from casewise.protocols._verdict_table import (
+    LanguageTable,
+    Openings,
+    base_language,
+    own_tables,
+    own_version,
+    shipped_tables,
+    shipped_version,
+)
+
+_GAP: Final = "…"
+_NEVER: Final = r"(?!)"
+_PLACE_WORDS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The verdict words and the small grammar of one language, as patterns.
+
+    All are matched on what ``Lexicon.plain`` returns. A group ``word`` is the verdict's word;
+    ``negated`` and ``denied`` are set where it is negated.
+    """
+
+    language: str
+    version: str
+    """The table that it is from, and of a person's own table name and hash, too."""
+    words: Mapping[str, Verdict]
+    first_tokens: Openings | None
+    mention: re.Pattern[str]
+    """Any word that is a verdict."""
+    other: re.Pattern[str]
+    """A phrase in which such a word means something else."""
+    bare: re.Pattern[str]
+    """A line that is a verdict and nothing else."""
+    also_sure: re.Pattern[str]
+    """Such a line that may only say "sure"."""
+    sure_start: re.Pattern[str]
+    """A value that opens with such a word and a comma."""
+    leading: re.Pattern[str]
+    """A value that opens with a verdict."""
+    reasoned: re.Pattern[str]
+    """A sentence that opens with a verdict and goes on with its reason."""
+    said: tuple[re.Pattern[str], ...]
+    """A sentence that says it of the query."""
+    opener: re.Pattern[str]
+    """What may stand right before that."""
+    tail: re.Pattern[str]
+    """What may follow it."""
+    reason: re.Pattern[str]
+    takes_back: re.Pattern[str]
+    undecided: re.Pattern[str]
+    refusal: re.Pattern[str]
+    label: re.Pattern[str]
+    """A label at the start of a line or sentence, before its colon."""
+    own_label: re.Pattern[str]
+    """The same inside a value."""
+    explained: re.Pattern[str]
+    """A labelled explanation; group ``text``."""
+    keys: Mapping[str, str]
+    """From keys of JSON objects to the English ones."""
+    score_is: re.Pattern[str]
+    other_quantity: re.Pattern[str]
+    numbers: tuple[tuple[re.Pattern[str], str], ...]
+    """What is put in place of the words around a number."""
+
+    def plain(self, text: str) -> str:
+        """A sentence or value for matching: lower case, single spaces, no quotes, composed."""
+        text = _QUOTES.sub("", unicodedata.normalize("NFC", text).lower())
+        return self.other.sub(_MASK, " ".join(text.replace("。", ".").split()))
+
+
+_MASK: Final = "¤"
+_QUOTES: Final = re.compile(r"[\"\u300c-\u300f\u300a\u300b\u2039\u203a*_`]|(?<!\w)'|'(?!\w)")
+
+
+def find_lexicon(language: str | None, own: str | Path | None = None) -> Lexicon | None:
+    """The lexicon of a language tag, None for English and where there is none.
+
+    Args:
+        language: BCP 47; its region plays no role.
+        own: A person's own table, beside the one that ships.
+
+    Raises:
+        InputError: The table can't be used.
+    """
+    if own is None:
+        return _shipped(base_language(language))
+    return own_lexicons(Path(own)).get(base_language(language))
+
+
+def own_lexicons(path: Path) -> Mapping[str, Lexicon]:
+    """The lexicons of a person's own table and of the one that ships, by language.
+
+    Raises:
+        InputError: The table can't be used.
+    """
+    # The version holds the file's hash: a changed table is compiled anew.
+    return _own(path.resolve(), own_version(path))
+
+
+@cache
+def _shipped(language: str) -> Lexicon | None:
+    table = shipped_tables().get(language)
+    return compile_lexicon(language, table, shipped_version()) if table else None
+
+
+@cache
+def _own(path: Path, version: str) -> Mapping[str, Lexicon]:
+    tables = own_tables(path)
+    versions = f"{shipped_version()} + {version}"
+    return {name: compile_lexicon(name, table, versions) for name, table in tables.items()}
+
+
+# --- compiling ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
+    """How phrases become patterns where words are parted by spaces, and where not."""
+
+    spaces: bool
+
+    @property
+    def space(self) -> str:
+        return r"\s" if self.spaces else r"\s?"
+
+    def phrase(self, text: str) -> str:
+        gap = r"(?:\s[\w'-]+){0,4}?\s" if self.spaces else r"[^.,;:!?\n]{0,8}?"
+        parts = [r"\s".join(map(re.escape, part.lower().split())) for part in text.split(_GAP)]
+        return gap.join(parts)
+
+    def any_of(self, texts: Iterable[str]) -> str:
+        """Any of the phrases as whole words, the longest first; never a match for none."""
+        found = sorted({text for text in texts if text}, key=len, reverse=True)
+        if not found:
+            return _NEVER
+        joined = "|".join(self.bounded(self.phrase(text), text) for text in found)
+        return rf"(?:{joined})"
+
+    def bounded(self, pattern: str, text: str) -> str:
+        before = r"(?<![\w-])" if self.spaces else ""
+        # "l'" and "c'" go on without a space.
+        after = r"(?![\w-])" if self.spaces and text[-1].isalnum() else ""
+        return f"{before}{pattern}{after}"
+
+    def then(self, texts: Iterable[str]) -> str:
+        """Any of the phrases and the space behind it."""
+        listed = [text for text in texts if text]
+        elided = [text for text in listed if text.endswith("'")]
+        whole = [text for text in listed if text not in elided]
+        return rf"(?:{self.any_of(whole)}{self.space}|{self.any_of(elided)})"
+
+
+def compile_lexicon(language: str, table: LanguageTable, version: str) -> Lexicon:
+    """Compile a table's lists into patterns."""
+    script = _Script(table.spaces)
+    words = {word.lower(): Verdict.SAFE for word in table.safe}
+    words |= {word.lower(): Verdict.UNSAFE for word in table.unsafe}
+    word = rf"(?P<word>{script.any_of(words)})(?:{script.any_of(table.particles)})?"
+    adverbs = rf"(?:{script.then(table.adverbs)})*"
+    negation = rf"(?P<negated>{script.then(table.not_)})?"
+    article = rf"(?:{script.then(table.articles)}(?:{script.then(table.nouns)})?)?"
+    before_word = f"{adverbs}{negation}{adverbs}{article}"
+    reason = script.any_of(table.reasons)
+    follows = script.any_of((*table.follows, *(table.nouns if table.articles else ())))
+    takes_back, space = script.any_of(table.takes_back), script.space
+    end = r"[^\w?!]*$"
+    bare = rf"[^\w?]*(?:{script.then(table.adverbs)})?(?:{script.then(table.not_)})?"
+    sure = script.any_of(table.also_sure)
+    return Lexicon(
+        language=language,
+        version=version,
+        words=words,
+        first_tokens=table.first_tokens,
+        mention=re.compile(script.any_of(words)),
+        other=re.compile(script.any_of(table.other_words)),
+        bare=re.compile(rf"(?:\d{{1,2}}[.)])?{bare}{word}[^\w?!]*"),
+        also_sure=re.compile(rf"[^\w]*{sure}[^\w]*"),
+        sure_start=re.compile(rf"[^\w]*{sure}\s?,"),
+        leading=re.compile(rf"[^\w?]*{before_word}{word}"),
+        reasoned=re.compile(
+            rf"[^\w?!¡¿]*{before_word}{word}(?=\s?[,;:(\u2013\u2014-]?\s?{reason})"
+        ),
+        said=_said(table, script, before_word, word),
+        opener=re.compile(rf"(?:{script.any_of(table.openers)}|¤)[,:]?\s?$"),
+        tail=re.compile(rf"{end}|\s?[,;:(\u2013\u2014]|\s-\s|{space}(?:{reason}|{follows})"),
+        reason=re.compile(rf"{reason}|(?:[:(\u2013\u2014;]|\s-\s)\s?+(?!{takes_back})"),
+        takes_back=re.compile(takes_back),
+        undecided=re.compile(rf"\W*(?:{script.any_of(table.undecided)})\W*"),
+        refusal=_refusal(table, script),
+        label=_label(table, script),
+        own_label=re.compile(rf"\W*{_label_words(table, script)}\s?[:=]\s?"),
+        explained=_explained(table, script),
+        keys=_keys(table),
+        score_is=re.compile(rf"{script.any_of(table.score_is)}\s?(?:[:=]\s?)?(?=[0-9])", re.I),
+        other_quantity=re.compile(rf"{script.any_of(table.other_quantities)}[^0-9]{{0,20}}$", re.I),
+        numbers=_numbers(table, script),
+    )
+
+
+def _said(
+    table: LanguageTable, script: _Script, before_word: str, word: str
+) -> tuple[re.Pattern[str], ...]:
+    noun = rf"(?:{script.then(table.determiners)}){{1,3}}{script.any_of(table.nouns)}"
+    preposition = script.any_of(table.prepositions)
+    if table.spaces:
+        place = rf"(?P<place>(?:\s{preposition}(?:\s[\w'-]+){{0,{_PLACE_WORDS}}}?)?)"
+    else:
+        place = rf"(?P<place>(?:{preposition}[^\s.,;:!?]{{1,14}}?)?)"
+    space = script.space
+    listed = [text for text in table.is_ if text]
+    copula = rf"(?:(?P<denied>{script.then(table.is_not)})|{script.then(listed)}"
+    copula += "|)" if "" in table.is_ else ")"
+    pronoun = script.then(table.pronouns) + ("|" if "" in table.pronouns else "")
+    subject = rf"(?:{noun}{place}{space}|(?P<pronoun>{pronoun}))"
+    stated = rf"{subject}{copula}{before_word}{word}"
+    as_ = rf"(?:{script.then(table.as_)})?"
+    what = rf"(?:{noun}{place}{space}|{script.then(table.pronouns)})?"
+    held = rf"{script.then(table.opinions)}{what}{as_}{before_word}{word}"
+    return re.compile(stated), re.compile(held)
+
+
+def _label_words(table: LanguageTable, script: _Script) -> str:
+    labels = script.any_of((*table.judgement_labels, *table.verdict_labels))
+    prefix = rf"(?:{script.then(table.label_prefixes)}){{0,3}}"
+    suffix = rf"(?:{script.space}{script.any_of(table.label_suffixes)}){{0,2}}"
+    return f"{prefix}{labels}{suffix}"
+
+
+def _label(table: LanguageTable, script: _Script) -> re.Pattern[str]:
+    copula = rf"(?:\s?{script.any_of(table.label_is)})?"
+    return re.compile(
+        rf"(?P<head>^|[.!?;|]\s|\n)(?P<gap>[^\w\n]{{0,9}})(?:{_label_words(table, script)})"
+        rf"(?:[\"')\]】]{{0,3}}(?:\s?\([^()\n]{{0,40}}\))?{copula}[ \t]{{0,3}}"
+        r"(?=[:=|>\u2192]|-+>|[-\u2013\u2014]+\s|\n|$)|(?P<boxed>[】\]])[ \t]{0,3}(?=\S))",
+        re.I | re.M,
+    )
+
+
+def _explained(table: LanguageTable, script: _Script) -> re.Pattern[str]:
+    labels = script.any_of(table.explanation_labels)
+    return re.compile(rf"^\W{{0,9}}{labels}\W{{0,3}}:\s{{0,9}}(?P<text>[^\n]+)", re.I | re.M)
+
+
+def _keys(table: LanguageTable) -> dict[str, str]:
+    """Keys as models write them: ``juicio``, ``juicio_final``, ``puntuación de seguridad``."""
+    keys: dict[str, str] = {}
+    for english, labels in (
+        ("judgement", table.judgement_labels),
+        ("verdict", table.verdict_labels),
+        ("explanation", table.explanation_labels),
+    ):
+        for label in labels:
+            joined = [label, *(f"{label} {suffix}" for suffix in table.label_suffixes)]
+            glue = " " if table.spaces else ""
+            joined += [f"{prefix}{glue}{label}" for prefix in table.label_prefixes]
+            keys |= {key_of(one): english for one in joined}
+    return keys
+
+
+def key_of(text: str) -> str:
+    """A key for comparison: lower case, spaces as underscores."""
+    return re.sub(r"[\s_-]+", "_", unicodedata.normalize("NFC", text.strip().lower()[:60]))
+
+
+def _refusal(table: LanguageTable, script: _Script) -> re.Pattern[str]:
+    cannot, judging = script.any_of(table.cannot), script.any_of(table.judging)
+    gap = r"(?:\s[\w'-]+){0,5}?\s" if table.spaces else r"[^.,;:!?\n]{0,8}?"
+    return re.compile(rf"{cannot}{gap}{judging}|{script.any_of(table.declines)}", re.I)
+
+
+def _numbers(table: LanguageTable, script: _Script) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Around a number, words become the signs that the reader of scores knows."""
+    digit = r"(?<=[0-9])"
+    changes = [
+        (rf"{digit}\s?{script.any_of(table.points)}", ""),
+        (rf"{digit}\s{script.any_of(table.out_of)}\s(?=10(?![0-9.,]\d|\d))", "/"),
+        (rf"{digit}\s{script.any_of(table.scale)}", " on a scale"),
+        (rf"{digit}\s?(?={script.any_of(table.reasons)})", ", "),
+    ]
+    return tuple((re.compile(pattern, re.I), text) for pattern, text in changes)

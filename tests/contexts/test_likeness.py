@@ -1,0 +1,181 @@
+"""Near copies, and contexts that belong to another query."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from casewise.cases import Context, open_cases
+from casewise.contexts import Misfit, NearCopy, context_text, misfits, near_copies
+
+WORDS = st.sampled_from(list("abcdefgh"))
+TEXTS = st.lists(st.lists(WORDS, max_size=12).map(" ".join), max_size=8)
+
+
+def jaccard(one: str, other: str) -> float:
+    def shingles(text: str) -> set[tuple[str, ...]]:
+        words = text.split()
+        return {tuple(words[at : at + 3]) for at in range(max(1, len(words) - 2))}
+
+    return len(shingles(one) & shingles(other)) / len(shingles(one) | shingles(other))
+
+
+@given(TEXTS, st.sampled_from([0.2, 0.5, 0.8, 1.0]), st.integers(0, 3))
+@settings(max_examples=60, deadline=None)
+def test_near_copies_are_those_of_brute_force(
+    texts: list[str], threshold: float, seed: int
+) -> None:
+    expected = [
+        NearCopy(first, second, likeness)
+        for first in range(len(texts))
+        for second in range(first + 1, len(texts))
+        if texts[first] and texts[second]
+        if (likeness := jaccard(texts[first], texts[second])) >= threshold
+    ]
+    assert near_copies(texts, threshold=threshold, seed=seed) == tuple(expected)
+
+
+def test_likeness_is_the_jaccard_index_of_runs_of_three_words() -> None:
+    # {abc, bcd, cde} and {abc, bcd, cdf}: 2 of 4.
+    assert near_copies(["a b c d e", "a b c d f"], threshold=0.5) == (NearCopy(0, 1, 0.5),)
+    assert near_copies(["a b c d e", "a b c d f"], threshold=0.51) == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The same text here.", "the  SAME\ntext, here"),
+        ("Hi", "hi!"),
+        ("?!", "?!"),
+        ("Straße nach Köln", "STRASSE NACH Ko\u0308ln"),  # an umlaut in two code points
+        ("一位护士在问药的剂量", "一位护士 在问药的剂量"),
+        ("हिन्दी में एक प्रश्न", "हिन्दी में एक प्रश्न"),
+    ],
+)
+def test_texts_alike_but_for_case_space_and_punctuation_are_copies(one: str, other: str) -> None:
+    assert near_copies([one, other]) == (NearCopy(0, 1, 1.0),)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [],
+        ["alone"],
+        ["", ""],
+        ["  ", "\n"],
+        ["Hi", "Ho"],
+        ["?!", "!?"],
+        ["一位护士在问药的剂量", "一个学生在写历史作业"],
+        ["की", "का"],  # marks alone tell these two apart
+    ],
+)
+def test_what_is_no_copy(texts: list[str]) -> None:
+    assert near_copies(texts) == ()
+
+
+def test_one_changed_character_in_a_chinese_text_leaves_it_near() -> None:
+    # 20 characters, 18 runs of three; the last character stands in one: 17 of 19.
+    one = "一位护士在夜班时向医院的助手询问药的剂量"
+    assert near_copies([one, one[:-1] + "表"]) == (NearCopy(0, 1, 17 / 19),)
+
+
+def test_many_copies_all_pair_up() -> None:
+    assert len(near_copies(["the same text again"] * 5)) == 10
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 1.1, float("nan")])
+def test_thresholds_have_a_range(threshold: float) -> None:
+    with pytest.raises(ValueError, match="threshold"):
+        near_copies(["a"], threshold=threshold)
+
+
+def test_context_text_holds_values_and_no_names() -> None:
+    context = Context(
+        {
+            "sender": {"platform_type": "A help desk", "tags": ["one", "two"]},
+            "recipient": {"background": {"age": 44, "member": True}, "note": None},
+            "transmission_principle": {"urgency": " "},
+            "empty": {},
+        }
+    )
+    assert context_text(context) == "A help desk\none; two\n44\nyes"
+    assert context_text(None) == context_text(Context({})) == ""
+
+
+# Twelve subjects with nothing in common.
+SUBJECTS = (
+    "warfarin tablets dentist extraction",
+    "landlord tenant sublet apartment",
+    "telescope mirror nebula exposure",
+    "sourdough starter flour proofing",
+    "violin bow rosin strings",
+    "tractor diesel harvest barley",
+    "submarine sonar ballast periscope",
+    "beehive queen nectar swarm",
+    "glacier crevasse rope icefall",
+    "passport visa embassy border",
+    "chess rook endgame gambit",
+    "kiln glaze porcelain firing",
+)
+QUERIES = [f"Tell me about {subject}" for subject in SUBJECTS]
+CONTEXTS = [
+    f"A {kind} service where the user, an adult, asks about {subject}."
+    for subject in SUBJECTS
+    for kind in ("public", "closed")
+]
+OWN = [place // 2 for place in range(len(CONTEXTS))]
+
+
+def test_a_misplaced_context_is_named_and_nothing_else() -> None:
+    contexts = list(CONTEXTS)
+    contexts[7] = f"A closed help desk for people who handle {SUBJECTS[8]} every day."
+    (found,) = misfits(contexts, QUERIES, OWN)
+    assert (found.context, found.own, found.other) == (7, 3, 8)
+    assert found.own_likeness == 0
+    assert found.other_likeness > 0.4
+
+
+def test_two_swapped_contexts_are_both_named() -> None:
+    contexts = list(CONTEXTS)
+    contexts[2], contexts[20] = contexts[20], contexts[2]
+    assert [(one.context, one.own, one.other) for one in misfits(contexts, QUERIES, OWN)] == [
+        (2, 1, 10),
+        (20, 10, 1),
+    ]
+
+
+def test_contexts_at_home_general_or_blank_are_not_named() -> None:
+    assert misfits(CONTEXTS, QUERIES, OWN) == ()
+    general = ["A public chatbot for everybody, without any subject of its own."] * len(CONTEXTS)
+    assert misfits(general, QUERIES, OWN) == ()
+    assert misfits([""] * len(CONTEXTS), QUERIES, OWN) == ()
+
+
+def test_degenerate_sets_have_no_misfits() -> None:
+    assert misfits([], [], []) == ()
+    assert misfits(["about warfarin"], ["about violins"], [0]) == ()
+    assert misfits(["?!"], ["!", "?"], [0]) == ()
+    with pytest.raises(ValueError, match="queries of 1"):
+        misfits([], ["a"], [0])
+    with pytest.raises(ValueError, match="not among"):
+        misfits(["a"], ["a"], [1])
+
+
+def test_a_chinese_context_of_another_query_is_named() -> None:
+    queries = ["如何保养小提琴的琴弓", "如何修理拖拉机的柴油发动机", "如何在冰川上安全地使用绳索"]
+    queries += ["怎样烤制酸面包", "怎样饲养蜜蜂", "潜水艇的声纳如何工作", "怎样申请签证"]
+    contexts = [f"一位成年人在课堂上问{query}" for query in queries]
+    contexts[0] = "一位农民在车间里修理拖拉机的柴油发动机"
+    assert [one.context for one in misfits(contexts, queries, range(7))] == [0]
+
+
+def test_the_starter_set_has_no_misfit_and_no_copy() -> None:
+    cases = open_cases("starter").cases
+    queries = list(dict.fromkeys(case.query for case in cases))
+    texts = [context_text(case.context) for case in cases]
+    assert misfits(texts, queries, [queries.index(case.query) for case in cases]) == ()
+    assert near_copies(texts) == near_copies(queries) == ()
+
+
+def test_misfits_are_ordered_and_hashable() -> None:
+    assert Misfit(0, 1, 2, 0.0, 0.5) < Misfit(1, 0, 2, 0.0, 0.5)
+    assert len({NearCopy(0, 1, 1.0), NearCopy(0, 1, 1.0)}) == 1

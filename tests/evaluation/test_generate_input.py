@@ -1,0 +1,141 @@
+"""What ``casewise contexts generate`` refuses, and what it foresees."""
+
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from support.fake_openai import FakeServer
+from support.written import Writer, write_queries
+
+from casewise.cases import load_cases
+
+# Of a library that Inspect uses.
+pytestmark = pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+
+MODEL = ("-m", "openai-api/fake/input")
+
+
+def refused(cli: Cli, *arguments: str | Path, queries: str = "q.txt") -> str:
+    done = cli("contexts", "generate", queries, *MODEL, *arguments)
+    assert done.returncode == 2, done.stdout
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "parts"),
+    [
+        ("q.txt", "", ["q.txt", "the file is empty"]),
+        ("q.txt", "one\n\ntwo\n", ["line 2", "blank"]),
+        ("q.txt", "How so?\nwhy\nhow  SO?\n", ["line 3", "twice", "line 1"]),
+        ("q.csv", "query,topic\na,b\n", ["line 1", "'topic'", "unknown column", "category"]),
+        ("q.csv", "category\nb\n", ["no column 'query'"]),
+        ("q.csv", "query,category\na,b\n ,b\n", ["record 2", "blank"]),
+        ("q.csv", "query,category\na\n", ["record 1", "wrong number of cells"]),
+        ("q.csv", "query\n", ["holds no query"]),
+        ("q.jsonl", '{"query": "a", "context": {}}', ["line 1", "'context'", "unknown field"]),
+        ("q.jsonl", '{"query": "a"}\n{"query": 3}', ["line 2", "'query'", "text"]),
+        ("q.jsonl", '{"query": "a"', ["line 1", "truncated"]),
+        ("q.jsonl", "[1]", ["line 1", "not a query"]),
+        ("q.yaml", "- query: a", ["not a list of queries", ".csv"]),
+    ],
+)
+def test_lists(cli_inside: Cli, tmp_path: Path, name: str, text: str, parts: list[str]) -> None:
+    (tmp_path / name).write_text(text, "utf-8")
+    said = refused(cli_inside, "--out", "c.jsonl", queries=name)
+    assert all(part in said for part in parts), said
+    assert not (tmp_path / "c.making").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--matched", "haste"], "no parameter 'haste'; choose from platform_type"),
+        (["--matched", "urgency,urgency"], "transmission_principle.urgency stands twice"),
+        (["--matched", "recipient,recipient.type"], "recipient.type stands twice"),
+        (["--matched", "sender,recipient,transmission_principle"], "share nothing"),
+        (["--matched", ""], "no parameter ''"),
+        (["--candidates", "0"], "--candidates 0: give at least 1"),
+        (["--repairs", "-1"], "--repairs -1: give at least 0"),
+        (["--structured", "maybe"], "maybe"),
+        (["--temperature", "nan"], "--temperature nan"),
+        (["--price-in", "-1"], "--price-in"),
+        (["--out", "c.yaml"], "casewise cases convert"),
+        (["-M", "x"], "write KEY=VALUE"),
+    ],
+)
+def test_options(cli_inside: Cli, tmp_path: Path, options: list[str], part: str) -> None:
+    write_queries(tmp_path / "q.txt", 1)
+    assert part in refused(cli_inside, "--out", "c.jsonl", *options)
+
+
+def test_no_model_like_that(cli_inside: Cli, tmp_path: Path) -> None:
+    write_queries(tmp_path / "q.txt", 1)
+    for name in ("nowhere/m", "nowhere/other"):
+        # The first leaves nothing that the second would have to be told of.
+        assert name in refused(cli_inside, "--out", "c.jsonl", "-m", name)
+
+
+def test_fields_of_the_list(cli_inside: Cli, tmp_path: Path) -> None:
+    """What the list says goes before what the options say."""
+    queries = write_queries(tmp_path / "q.txt", 2).read_text("utf-8").splitlines()
+    text = f"query,category,language\n{queries[0]},craft,\n{queries[1]},,de\n"
+    (tmp_path / "q.csv").write_text(text, "utf-8")
+    with FakeServer(Writer()) as server:
+        done = cli_inside(
+            *("contexts", "generate", "q.csv", "-o", "c.jsonl", "-m", "openai-api/fake/fields"),
+            *("--language", "en", "--licence", "CC0-1.0", "--price-in", "1", "--price-out", "10"),
+            env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+        )
+        assert done.returncode == 0, done.stderr
+        assert any('BCP 47 tag "de"' in prompt for prompt in server.prompts)
+    found = [
+        (one.category, one.language, one.licence)
+        for one in load_cases(tmp_path / "c.jsonl").cases[::2]
+    ]
+    assert found == [("craft", "en", "CC0-1.0"), (None, "de", "CC0-1.0")]
+    # 8 answers of 100 tokens in and 5 out: (800 x 1 + 40 x 10) / a million dollars.
+    assert "~800 tokens in, ~40 out, $0.00" in done.stderr
+    assert '"cost_usd": 0.0006' in (tmp_path / "c.record.jsonl").read_text("utf-8")
+
+
+def test_a_dry_run(cli_inside: Cli, tmp_path: Path) -> None:
+    write_queries(tmp_path / "q.txt", 10)
+    done = cli_inside(
+        *("contexts", "generate", "q.txt", "-o", "c.jsonl", *MODEL, "--dry-run"),
+        *("--candidates", "2", "--price-in", "1", "--price-out", "2"),
+        env={"COLUMNS": "80"},
+    )
+    assert done.returncode == 0, done.stderr
+    # 10 queries x 2 sides x 2 candidates, and a review a side. At most: twice 2 repairs a side,
+    # and two reviews of each of the 2 + 4 contexts of a side, less the one that is counted.
+    assert "60 requests, and 300 more at most; nothing was sent." in done.stdout
+    assert "at most." in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert not list(tmp_path.glob("c.*"))
+
+
+def test_what_is_there_stays(cli_inside: Cli, tmp_path: Path) -> None:
+    write_queries(tmp_path / "q.txt", 1)
+    out = tmp_path / "c.jsonl"
+    out.write_text("mine", "utf-8")
+    said = refused(cli_inside, "--out", "c.jsonl")
+    assert "exists and was not made by this command" in said
+    assert "another --out" in said
+    assert out.read_text("utf-8") == "mine"
+    out.unlink()
+    with FakeServer(Writer()) as server:
+        env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+        command = ("contexts", "generate", "q.txt", "--out", "c.jsonl", *MODEL)
+        assert cli_inside(*command, env=env).returncode == 0
+        # Its own result, with the same settings: gone through again.
+        assert cli_inside(*command, env=env).returncode == 0
+        done = cli_inside(*command, "--candidates", "2", env=env)
+        assert done.returncode == 2
+        assert "(candidates: 1 then, 2 now)" in " ".join(done.stderr.split())
+        out.write_text(out.read_text("utf-8") + "\n", "utf-8")
+        done = cli_inside(*command, env=env)
+        assert done.returncode == 2
+        assert "changed since" in " ".join(done.stderr.split())
+        assert len(server.requests) == 4

@@ -1,0 +1,80 @@
+"""Small sets of cases, clean or with a planted fault."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from casewise.analysis import Audit, audit_cases
+from casewise.cases import Case, CaseSet, Context, Form
+
+SUBJECTS = (
+    "warfarin tablets", "landlord rules", "telescope mirrors", "sourdough starters",
+    "violin bows", "tractor engines", "submarine sonars", "beehive swarms",
+    "glacier ropes", "passport visas", "chess endgames", "kiln glazes",
+)  # fmt: skip
+QUESTIONS = (
+    "How do people come to like {}?",
+    "Which museum near the coast shows {}?",
+    "What does a beginner pay for {}?",
+    "Why did my grandmother write poems about {}?",
+    "When should a teacher speak of {}?",
+)
+PLACES = ("library", "harbour", "school", "garden", "station", "museum", "bakery", "theatre")
+
+
+def pair(number: int, **fields: Any) -> list[Case]:
+    """Twins of equal length in random words, so that nothing but the intention differs."""
+    draw = random.Random(number)
+    subject = SUBJECTS[number % len(SUBJECTS)]
+    found = []
+    for side in ("safe", "unsafe"):
+        one, other, third = draw.sample(PLACES, 3)
+        ward = draw.choice("pqrst") * 2
+        context = {
+            "sender": {"platform_type": f"Help desk number {number} of a {one} in ward {ward}"},
+            "recipient": {"background": f"Someone who knows the {other} and the {third} well."},
+        }
+        found.append(case(QUESTIONS[number // 12].format(subject), context, side, **fields))
+    return found
+
+
+def case(query: str, context: Any, side: str | None, **fields: Any) -> Case:
+    usual = {"category": "hobbies", "source": "ours", "licence": "CC0-1.0", "language": "en"}
+    return Case(
+        query=query,
+        context=None if context is None else Context(context),
+        intended=side,
+        **{"votes": {"safe": 3, "unsafe": 2}, **usual, **fields},
+    )
+
+
+def clean(pairs: int = 15) -> list[Case]:
+    return [one for number in range(pairs) for one in pair(number)]
+
+
+def run(cases: Sequence[Case], seed: int = 0) -> Audit:
+    return audit_cases(CaseSet(tuple(cases), "mine", Form.JSONL), seed=seed)
+
+
+def codes(audit: Audit) -> set[str]:
+    return {found.code for found in audit.findings}
+
+
+def found(audit: Audit, code: str) -> Any:
+    (one,) = [finding for finding in audit.findings if finding.code == code]
+    return one
+
+
+def changed(one: Case, **fields: Any) -> Case:
+    return Case(**{**one.model_dump(exclude={"id", "query_id"}), **fields})
+
+
+def with_value(one: Case, text: str, group: str = "recipient", name: str = "background") -> Case:
+    assert one.context is not None
+    root = {key: dict(value) for key, value in one.context.root.items()}  # type: ignore[arg-type]
+    root.setdefault(group, {})[name] = text
+    return changed(one, context=root)
+
+
+QUIET = {"unused-parameter", "always-differs"}
+"""What is worth a note in the clean set too."""
