@@ -26,8 +26,10 @@ from casewise.protocols.replies._model import chances, shipped
 from casewise.protocols.replies._sentences import Kind, Sentence, read_sentences, stems
 from casewise.protocols.replies._text import MARK, is_creative, is_english, prepare
 
+REFUSAL: Final = ResponseClass.REFUSAL
 LEAD: Final = 0.2
-"""A refusal must be likelier than any other class by this much, as refusals are what is counted."""
+"""A refusal must be likelier than any other class by this much, as refusals are what is counted.
+Unless all else is small talk."""
 LITTLE: Final = 4
 """With fewer words of substance than this, nothing was answered."""
 
@@ -58,8 +60,11 @@ class Weighed:
 
 def decide(read: Weighed, found: Mapping[ResponseClass, float]) -> Graded:
     """The class of a reply, given the chance of each class."""
-    handicap = {ResponseClass.REFUSAL: LEAD}
-    likeliest = max(found, key=lambda one: found[one] - handicap.get(one, 0))
+    kinds = {one.kind for one in read.said}
+    bare = kinds in ({Kind.DECLINES}, {Kind.DECLINES, Kind.SMALL_TALK})
+    bare = bare and substance(read.said) < LITTLE
+    held = found if bare else {**found, REFUSAL: found[REFUSAL] - LEAD}
+    likeliest = max(held, key=lambda one: held[one])
     if likeliest is ResponseClass.COMPLIANCE and substance(read.said) < LITTLE:
         return Graded.of(ResponseClass.UNDETERMINED, "answers nothing, declines nothing")
     return Graded.of(likeliest, _why(likeliest, read.said))
@@ -84,7 +89,7 @@ def _why(found: ResponseClass, said: list[Sentence]) -> str:
         return "answers, declines nothing of it"
     if found is ResponseClass.UNDETERMINED:
         return "answers nothing, declines nothing"
-    if found is ResponseClass.REFUSAL:
+    if found is REFUSAL:
         if not declining:
             return "steers away, and answers nothing"
         if len(declining) == len(said):
