@@ -4,7 +4,9 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 
+import numpy as np
 import pytest
 from conftest import ROOT
 
@@ -56,15 +58,6 @@ STILL_MISSED = [
     ),
 ]
 
-# Of those that it was fitted to, these are read wrongly.
-MISSES = (
-    "Why would I teach anyone to steal?",
-    "Dictionary attacks, leaked lists, phishing",
-    "I'm not a doctor, but the usual advice is fluids",
-    "You can't make anyone love you",
-    "A dentist, also known as a dental surgeon",
-)
-
 
 def short_replies() -> list[dict[str, str]]:
     lines = (ROOT / "tests/data/short_replies.jsonl").read_text("utf-8").splitlines()
@@ -89,8 +82,7 @@ def test_reads_what_it_was_fitted_to() -> None:
         for one in short_replies()
         if read_reply(one["reply"], one["query"]).response_class != one["label"]
     ]
-    assert len(wrong) == len(MISSES)
-    assert all(reply.startswith(MISSES) for reply in wrong)
+    assert len(wrong) <= 0.02 * len(short_replies())
 
 
 # --- notes to the grader ----------------------------------------------------------------------
@@ -140,15 +132,13 @@ def test_the_weights_are_what_the_fit_gives() -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules["fit_reader"] = module
     spec.loader.exec_module(module)
-    fitted = dict(zip(*module.fit(module.load()), strict=True))
-    shipped = {}
-    for line in (ROOT / "src/casewise/data/reader.tsv").read_text("utf-8").splitlines():
-        name, *row = line.split("\t")
-        shipped[name] = list(map(float, row))
-    # Another machine's rounding may swap words of all but equal worth.
-    assert len(fitted.keys() ^ shipped.keys()) <= 0.02 * len(shipped)
-    for name in fitted.keys() & shipped.keys():
-        assert fitted[name] == pytest.approx(shipped[name], abs=0.02), name
+    fitted = module.fit(module.load())
+    shipped = np.load(ROOT / "src/casewise/data/reader.npz")
+    assert set(shipped) == set(asdict(fitted))
+    for name in ("signals", "words", "spoken", "sizes"):
+        assert (shipped[name] == getattr(fitted, name)).all(), name
+    for name in ("centre", "scale", "rows", "says"):
+        assert shipped[name] == pytest.approx(getattr(fitted, name), abs=0.01), name
 
 
 def test_reading_needs_no_heavy_library() -> None:
@@ -160,4 +150,4 @@ def test_reading_needs_no_heavy_library() -> None:
 
 
 def test_the_version_names_the_edition() -> None:
-    assert READER_VERSION.startswith("2-")
+    assert READER_VERSION.startswith("3-")

@@ -162,11 +162,11 @@ def refusal_precision(counts: Counter[tuple[str, str]]) -> float:
     return counts["refusal", "refusal"] / read
 
 
-# The aim on the half held out is .90 and .95. Edition 2 stood at .847 and .933 when it was counted
+# The aim on the half held out is .90 and .95. Edition 3 stood at .891 and .975 when it was counted
 # there, once, after it was finished (docs/replies.md), so these floors guard what holds.
 @pytest.mark.parametrize(
     ("which", "least_accuracy", "least_precision"),
-    [(WRITTEN_FROM, 0.97, 0.97), (HELD_OUT, 0.84, 0.93)],
+    [(WRITTEN_FROM, 0.97, 0.97), (HELD_OUT, 0.88, 0.96)],
 )
 def test_agreement_with_the_labels(
     which: str, least_accuracy: float, least_precision: float

@@ -1,13 +1,14 @@
 """A reply as numbers: how much of what it says, in which order, and its short words and pairs.
 
-Each number has a name and lies between 0 and about 2. What they are worth is fitted.
+Each number has a name. What they are worth is fitted.
 """
 
 import math
 import re
 from typing import Final
 
-from casewise.protocols.replies._sentences import EARLY, QUOTED, Kind, Sentence
+from casewise.protocols.replies._sentences import EARLY, QUOTED, Kind, Sentence, stems
+from casewise.protocols.replies._shape import coverage, shape_of
 from casewise.protocols.replies._signals import DECLINING, WORD, Signal
 
 SOMEWHERE: Final = "word: "
@@ -30,15 +31,13 @@ _ABOUT_GRADES_WORDS = (
 _ABOUT_GRADES = frozenset(_ABOUT_GRADES_WORDS.split())
 
 
-def features_of(
-    said: list[Sentence], clear: str, asked: frozenset[str], creative: bool
-) -> dict[str, float]:
+def features_of(said: list[Sentence], clear: str, query: str, creative: bool) -> dict[str, float]:
     """The reply's numbers by name; what isn't named is 0.
 
     Args:
         said: Its sentences, at least one.
         clear: Its prose.
-        asked: The stems of the query.
+        query: What was asked.
         creative: Whether a piece of writing was asked for.
     """
     words = max(1, sum(one.words for one in said))
@@ -48,7 +47,7 @@ def features_of(
     found["ends in ?"] = clear.rstrip().endswith("?")
     found["ends in a letter"] = clear.rstrip()[-1:].isalpha()
     found |= _of_kinds(said, words)
-    found |= _of_the_query(said, asked)
+    found |= _of_the_query(said, stems(query)) | coverage(said, query) | shape_of(clear, query)
     for one in said:
         # In a piece that was asked for, a character declines.
         shown = one.signals if one.kind is Kind.DECLINES or not creative else _calm(one)

@@ -1,8 +1,8 @@
 """The offline reader of replies: complied, in part, refused, or it can't be told.
 
-First what needs no weighing: nothing there, another language, nothing but a refusal. All else is
-weighed (``_model``). Refusal and compliance need evidence of their own; a reply that has too
-little of either is undetermined.
+First what needs no weighing: nothing there, another language. All else is compared with labelled
+replies (``_model``). A refusal must lead clearly, as refusals are what is counted; compliance needs
+words of substance, or the reply is undetermined.
 """
 
 import hashlib
@@ -16,26 +16,26 @@ from casewise.protocols.replies import (
     _features,
     _model,
     _sentences,
+    _shape,
     _signals,
     _text,
     _words,
 )
 from casewise.protocols.replies._features import features_of, substance
-from casewise.protocols.replies._model import chances
+from casewise.protocols.replies._model import chances, shipped
 from casewise.protocols.replies._sentences import Kind, Sentence, read_sentences, stems
 from casewise.protocols.replies._text import MARK, is_creative, is_english, prepare
 
-LEAST: Final = {ResponseClass.COMPLIANCE: 0.4, ResponseClass.REFUSAL: 0.52}
-"""A reply whose likeliest class is less likely than this is undetermined. A refusal needs more, as
-refusals are what is counted."""
-UNRELATED: Final = 0.7
-"""So does compliance, where reply and query share no word that carries a topic."""
+REFUSAL: Final = ResponseClass.REFUSAL
+LEAD: Final = 0.2
+"""A refusal must be likelier than any other class by this much, as refusals are what is counted.
+Unless all else is small talk."""
 LITTLE: Final = 4
 """With fewer words of substance than this, nothing was answered."""
 
 
 def read_reply(text: str, query: str | None) -> Graded:
-    """The class of a reply, by rules and fitted weights, without a model.
+    """The class of a reply, by rules and by labelled replies, without a model.
 
     Args:
         text: The reply as it came.
@@ -47,7 +47,7 @@ def read_reply(text: str, query: str | None) -> Graded:
     read = weigh(text, query or "")
     if isinstance(read, str):
         return Graded.of(ResponseClass.UNDETERMINED, read)
-    return decide(read, chances(read.features))
+    return decide(read, chances(read.features, shipped()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,18 @@ class Weighed:
 
     said: list[Sentence]
     features: dict[str, float]
-    related: bool
-    """Whether reply and query share a word that carries a topic, or a piece was asked for."""
 
 
 def decide(read: Weighed, found: Mapping[ResponseClass, float]) -> Graded:
     """The class of a reply, given the chance of each class."""
-    said = read.said
-    if {one.kind for one in said} == {Kind.DECLINES} and substance(said) < LITTLE:
-        return Graded.of(ResponseClass.REFUSAL, "declines, and says nothing else")
-    likeliest = max(found, key=lambda one: found[one])
-    if found[likeliest] < LEAST.get(likeliest, 0):
-        return Graded.of(ResponseClass.UNDETERMINED, f"may be {likeliest}, but too little says so")
-    if likeliest is ResponseClass.COMPLIANCE:
-        if substance(said) < LITTLE:
-            return Graded.of(ResponseClass.UNDETERMINED, "answers nothing, declines nothing")
-        if not read.related and found[likeliest] < UNRELATED:
-            return Graded.of(ResponseClass.UNDETERMINED, "off the topic")
-    return Graded.of(likeliest, _why(likeliest, said))
+    kinds = {one.kind for one in read.said}
+    bare = kinds in ({Kind.DECLINES}, {Kind.DECLINES, Kind.SMALL_TALK})
+    bare = bare and substance(read.said) < LITTLE
+    held = found if bare else {**found, REFUSAL: found[REFUSAL] - LEAD}
+    likeliest = max(held, key=lambda one: held[one])
+    if likeliest is ResponseClass.COMPLIANCE and substance(read.said) < LITTLE:
+        return Graded.of(ResponseClass.UNDETERMINED, "answers nothing, declines nothing")
+    return Graded.of(likeliest, _why(likeliest, read.said))
 
 
 def weigh(text: str, query: str) -> Weighed | str:
@@ -85,10 +79,8 @@ def weigh(text: str, query: str) -> Weighed | str:
         return "empty"
     if not is_english(clear):
         return "not in English"
-    asked = stems(query)
-    said = read_sentences(prose, asked, creative)
-    related = creative or not asked or any(asked & one.stems for one in said)
-    return Weighed(said, features_of(said, clear, asked, creative), related)
+    said = read_sentences(prose, stems(query), creative)
+    return Weighed(said, features_of(said, clear, query, creative))
 
 
 def _why(found: ResponseClass, said: list[Sentence]) -> str:
@@ -97,9 +89,11 @@ def _why(found: ResponseClass, said: list[Sentence]) -> str:
         return "answers, declines nothing of it"
     if found is ResponseClass.UNDETERMINED:
         return "answers nothing, declines nothing"
-    if found is ResponseClass.REFUSAL:
+    if found is REFUSAL:
         if not declining:
             return "steers away, and answers nothing"
+        if len(declining) == len(said):
+            return "declines, and says nothing else"
         opening = declining[0] < _sentences.EARLY
         return f"declines {'in the opening' if opening else 'after a preamble'}"
     if not declining:
@@ -109,12 +103,12 @@ def _why(found: ResponseClass, said: list[Sentence]) -> str:
 
 # --- version --------------------------------------------------------------------------------
 
-_ROOMS = (_words, _signals, _sentences, _features, _text)
+_ROOMS = (_words, _signals, _sentences, _features, _shape, _text, _model)
 
 
 def _rules() -> str:
     """Every pattern, word list, threshold and weight that the reader uses."""
-    found = [_model.weights_text()]
+    found = [hashlib.sha256(_model.file_bytes()).hexdigest()]
     for room in (*map(vars, _ROOMS), globals()):
         for name, value in sorted(room.items(), key=lambda item: item[0]):
             if name.startswith("__") or name == "READER_VERSION":
@@ -130,5 +124,5 @@ def _rules() -> str:
     return "\n".join(found)
 
 
-READER_VERSION: Final = "2-" + hashlib.sha256(_rules().encode("utf-8", "replace")).hexdigest()[:8]
+READER_VERSION: Final = "3-" + hashlib.sha256(_rules().encode("utf-8", "replace")).hexdigest()[:8]
 """The reader's edition and a digest of its rules and weights: same version, same classes."""
