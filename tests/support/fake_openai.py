@@ -120,6 +120,8 @@ def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
             for name, value in raw.headers.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(raw.body)))
+            # Told, or the next attempt may be sent into a connection that is being closed.
+            self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(raw.body)
 
