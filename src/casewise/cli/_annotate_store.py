@@ -26,11 +26,11 @@ def open_store(study: Study, file: Path, database: str | None, command: str) -> 
     Raises:
         UsageError: There is none, or the extra is not installed.
     """
+    need_extra(command)
     if database is None and not (beside := file.with_suffix(".db")).is_file():
         raise UsageError(
             f"no votes: {beside} is not there; give --database URL, or --votes PATH with plain CSV"
         )
-    need_extra(command)
     # Only those who serve studies have the extra that it needs.
     from casewise.annotation.store import Store
 
