@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from browser.conftest import Open
 from playwright.sync_api import Browser, Page
 from support.reported import (
@@ -21,6 +20,7 @@ from support.reported import (
     two_models,
     with_answers,
 )
+from support.seen import grave
 from support.tables import judgement, random_table, table
 
 from casewise.analysis import Overview
@@ -42,16 +42,6 @@ def overflowing(page: Page) -> list[str]:
     )
     wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
     return [*found, *(["the page"] if wide else [])]
-
-
-def grave(page: Page) -> list[str]:
-    """What axe-core calls serious or critical."""
-    violations = Axe().run(page).response["violations"]
-    return [
-        f"{one['id']}: {[node['html'][:120] for node in one['nodes'][:3]]}"
-        for one in violations
-        if one["impact"] in ("serious", "critical")
-    ]
 
 
 def test_it_opens_from_disk_and_draws(open_page: Open) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 from support.pairs import HOSTILE, a_case, a_pair, every_kind, write
 from support.revising import Revising
+from support.seen import grave, overflowing
 
 from casewise.annotation import read_history
 from casewise.cases import Case, load_cases, to_line
@@ -117,26 +117,6 @@ def said(page: Page, text: str) -> None:
 
 def stored(path: Path, query: str) -> list[Case]:
     return [case for case in load_cases(path).cases if case.query == query]
-
-
-def grave(page: Page) -> list[str]:
-    violations = Axe().run(page).response["violations"]
-    return [
-        f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
-        for one in violations
-        if one["impact"] in ("serious", "critical")
-    ]
-
-
-def overflowing(page: Page) -> list[str]:
-    found: list[str] = page.evaluate(
-        """() => [...document.querySelectorAll("body *")]
-        .filter((one) => !one.closest(".skip, dialog:not([open])") && one.checkVisibility()
-          && one.getBoundingClientRect().right > innerWidth + 0.5)
-        .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`)"""
-    )
-    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    return [*found, *(["the page"] if wide else [])]
 
 
 def test_two_browsers_at_one_pair_lose_nothing(visit: Visit, path: Path) -> None:
@@ -384,6 +364,6 @@ def test_axe_finds_nothing_serious_and_nothing_sticks_out(
         at = f"/pairs/{rows[PAIRS.index(where)]['key']}" if where in PAIRS else where
         page.goto(f"{server.origin}{at}")
         ready(page)
-        assert overflowing(page) == [], where
+        assert overflowing(page, but=".skip, dialog:not([open])") == [], where
         if where != HOSTILE:
             assert grave(page) == [], where

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 from support.pairs import HOSTILE
+from support.seen import grave, overflowing
 from support.serving import Serving
 from support.studies import KEYS, write_study
 
@@ -75,26 +75,6 @@ def may_send(page: Page) -> None:
     """The time for reading is over."""
     button = page.get_by_role("button", name="Next")
     expect(button).not_to_have_attribute("aria-disabled", "true")
-
-
-def grave(page: Page) -> list[str]:
-    violations = Axe().run(page).response["violations"]
-    return [
-        f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
-        for one in violations
-        if one["impact"] in ("serious", "critical")
-    ]
-
-
-def overflowing(page: Page) -> list[str]:
-    found: list[str] = page.evaluate(
-        """() => [...document.querySelectorAll("body *")]
-        .filter((one) => !one.closest(".skip, .quiet, .wide") && one.checkVisibility()
-          && one.getBoundingClientRect().right > innerWidth + 0.5)
-        .map((one) => `${one.tagName} ${one.className} ${one.textContent.slice(0, 40)}`)"""
-    )
-    wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    return [*found, *(["the page"] if wide else [])]
 
 
 def test_by_mouse(visit: Visit, server: Serving) -> None:
@@ -225,7 +205,7 @@ def test_axe_finds_nothing_serious_and_nothing_sticks_out(
     page = visit(width=width, dark=dark)
 
     def look() -> None:
-        assert overflowing(page) == [], page.url
+        assert overflowing(page, but=".skip, .quiet, .wide") == [], page.url
         assert grave(page) == [], page.url
 
     look()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
+from support.refusals import refused
 
 from casewise.cases import load_cases
 
@@ -16,15 +17,6 @@ def write(path: Path, *cases: dict[str, Any]) -> Path:
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(case) + "\n" for case in cases), "utf-8")
     return path
-
-
-def refused(done: Any, *parts: str) -> None:
-    assert done.returncode == 2, (done.stdout, done.stderr)
-    said = " ".join(done.stderr.split())
-    assert "Traceback" not in said
-    for part in parts:
-        assert part in said
-    assert done.stdout == ""
 
 
 def test_split_and_merge_again(cli_inside: Cli, tmp_path: Path) -> None:

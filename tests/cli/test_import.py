@@ -2,10 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import Cli
+from support.refusals import refused
 
 from casewise.cases import load_cases
 
@@ -25,15 +25,6 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "prompts.csv").write_text(XSTEST)
     (tmp_path / "question.jsonl").write_text("".join(json.dumps(one) + "\n" for one in SORRY))
     return tmp_path
-
-
-def refused(done: Any, *parts: str) -> None:
-    assert done.returncode == 2, (done.stdout, done.stderr)
-    said = " ".join(done.stderr.split())
-    assert "Traceback" not in said
-    for part in parts:
-        assert part in said
-    assert done.stdout == ""
 
 
 def test_xstest(cli_inside: Cli, files: Path) -> None:

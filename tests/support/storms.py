@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from casewise.annotation.rehearsal import (
     Scene,
     VisitLog,
     known_pages,
+    read_back,
     send_people,
     sum_up,
     true_rates,
@@ -186,14 +187,5 @@ def rehearse(
         thread.join()
     assert not weather.plan, "the study was complete before every storm had come"
     with Store(study, cases, database, KEYS) as store:
-        collected = store.collected()
-        raters = _raters(store, study.recruitment.platform, logs)
+        collected, raters = read_back(store, logs)
     return sum_up(study, cases, rates, logs, collected, raters, seconds=seconds)
-
-
-def _raters(store: Store, platform: str, logs: Sequence[VisitLog]) -> Mapping[str, str]:
-    found = {
-        log.platform_id: store.person_of_platform(KEYS.platform_key(platform, log.platform_id))
-        for log in logs
-    }
-    return {account: one.rater for account, one in found.items() if one is not None}

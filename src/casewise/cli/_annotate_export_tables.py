@@ -1,15 +1,14 @@
 """What ``casewise annotate export`` prints: tables that fit 80 columns."""
 
 import math
-from collections.abc import Sequence
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from casewise.annotation.study import Arm
 from casewise.annotation.votes import Results
+from casewise.reporting import plain_table
 from casewise.statistics import Estimate, TwoWay
 
 _UNDEFINED = "–"
@@ -45,7 +44,7 @@ def _opening(results: Results) -> list[str]:
 
 
 def _arms(results: Results) -> Table:
-    table = _table(
+    table = plain_table(
         "What people said (95 %)",
         ["", "cells", "safe", "unsafe", "ties", "mean share safe", "alpha", "AC1"],
     )
@@ -66,7 +65,7 @@ def _arms(results: Results) -> Table:
 def _contrasts(results: Results) -> RenderableType:
     if not results.contrasts:
         return Text("No query was judged under two arms.")
-    table = _table(
+    table = plain_table(
         "What the context does to votes (95 %)",
         ["", "queries", "difference", "p", "h", "odds\nratio", "flips"],
     )
@@ -90,7 +89,7 @@ def _sensitivity(results: Results) -> Table:
     if first is not None:
         heads.append(f"{_name(first.first)} less\n{_name(first.second)}")
     title = "Mean share safe without those whom screening flags"
-    table = _table(title, [*heads, "alpha", "flips"])
+    table = plain_table(title, [*heads, "alpha", "flips"])
     for row in results.sensitivity:
         cells = [row.name, str(row.people)]
         cells += [_number(row.share_safe[arm].value) for arm in arms]
@@ -118,21 +117,6 @@ def _remarks(results: Results) -> list[str]:
     if not results.classes.converged:
         lines.append("Dawid and Skene's model did not settle: don't use its probabilities")
     return lines
-
-
-def _table(heading: str, heads: Sequence[str]) -> Table:
-    table = Table(
-        title=heading,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column(heads[0])
-    for head in heads[1:]:
-        table.add_column(head, justify="right", no_wrap=True)
-    return table
 
 
 def _name(arm: Arm) -> str:

@@ -65,8 +65,7 @@ def serve(
     # The web framework takes a while to load, and few commands need it.
     from casewise.annotation.app_study import Settings, listen
     from casewise.annotation.app_study import serve as serve_study
-    from casewise.annotation.rehearsal import fast_clock
-    from casewise.annotation.store import Store, utc_now
+    from casewise.annotation.store import Clock, Store, utc_now
 
     study = load_study(file)
     problems = check_ready(study)
@@ -75,7 +74,12 @@ def serve(
     cases = study_cases(study)
     origin = _origin(public_url) if public_url else None
     keys = study_keys(file)
-    clock = utc_now if speed == 1 else fast_clock(speed)
+    clock: Clock = utc_now
+    if speed != 1:
+        # It brings the simulated browsers along, which a real study has no use for.
+        from casewise.annotation.rehearsal import fast_clock
+
+        clock = fast_clock(speed)
     address = database_address(file, database)
     with Store(study, cases, address, keys, clock=clock) as store:
         listening = listen(host, port)

@@ -103,6 +103,7 @@ def _rehearse(
         Mishaps,
         Scene,
         known_pages,
+        read_back,
         send_people,
         served,
         sum_up,
@@ -136,14 +137,6 @@ def _rehearse(
             logs = asyncio.run(coming)
             seconds = time.monotonic() - start
         keys = Secrets(server.secret, server.admin)
-        platform = study.recruitment.platform
         with Store(study, cases, server.database, keys) as store:
-            collected = store.collected()
-            people = {
-                log.platform_id: store.person_of_platform(
-                    keys.platform_key(platform, log.platform_id)
-                )
-                for log in logs
-            }
-    raters = {account: one.rater for account, one in people.items() if one is not None}
+            collected, raters = read_back(store, logs)
     return sum_up(study, cases, rates, logs, collected, raters, seconds=seconds)

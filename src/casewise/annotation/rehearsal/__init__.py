@@ -11,6 +11,7 @@ from casewise.annotation.rehearsal._people import (
     marginal_rate,
     true_rates,
 )
+from casewise.annotation.rehearsal._read_back import read_back
 from casewise.annotation.rehearsal._rehearse import send_people
 from casewise.annotation.rehearsal._result import (
     Flagged,
@@ -43,6 +44,7 @@ __all__ = [
     "known_pages",
     "make_person",
     "marginal_rate",
+    "read_back",
     "recover",
     "send_people",
     "served",
