@@ -118,7 +118,7 @@ def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> 
 
 def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     page = open_page(html(two_models()))
-    focused = "() => document.activeElement.dataset.case ?? document.activeElement.id"
+    focused = "() => document.activeElement?.dataset?.case ?? document.activeElement?.id"
     page.locator("#rows li:nth-child(3) button").focus()
     page.keyboard.press("Enter")
     assert page.inner_text("#pair-title") == "Case q00001-safe"
@@ -132,7 +132,7 @@ def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     page.keyboard.press("Escape")
     assert not page.is_visible("#pair")
     # The browser tells of a closed dialog a moment later.
-    page.wait_for_function("document.activeElement.dataset.case === 'q00001-unsafe'")
+    page.wait_for_function("document.activeElement?.dataset?.case === 'q00001-unsafe'")
     assert "#" not in page.url
 
 
