@@ -62,7 +62,7 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
     [
         (
             "[]",
-            ["no rules of a gate", "found []", "confidence, labels, skip_other_protocols, rules"],
+            ["not a gate", "found []", "confidence, labels, skip_other_protocols, rules"],
         ),
         ("rules: []", ["field 'rules'", "at least one entry"]),
         ("rule: []", ["field 'rule'", "unknown field", "one of confidence, labels, skip"]),

@@ -135,7 +135,7 @@ def swapped(old: str, new: str) -> Callable[[str], str]:
          r"design\.cells, record 1: the cell none \w+ is in 2 blocks \(expected 3, one for each"),
         (swapped(r"^votes: .*", "votes: many"), r"field 'votes': wrong value \(found 'many'"),
         (swapped(r"^  - unsafe\n", ""), r"record 3: not an arm of the study \(found 'unsafe'"),
-        (swapped(r"^  - unsafe\n", "  - both\n"), r"arms, record 3: wrong value \(found 'both'"),
+        (swapped(r"^  - unsafe\n", "  - both\n"), r"field 'arms\[2\]': wrong value \(found 'both'"),
         (swapped(r"^  - unsafe\n", "  - safe\n"), "arms, record 3: the arm stands twice"),
         (swapped(r"^    - safe ", "    - sane "),
          r"design\.cells, record 2: not a cell \(found 'sane .*an arm \(none, safe, unsafe\)"),

@@ -48,6 +48,7 @@ from casewise.cases._text import read_text
 from casewise.cases._twins import find_twins
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
 from casewise.cases._write import dataset_hash, to_fields, to_line, write_atomically, write_cases
+from casewise.cases._written_model import fault, read_model
 
 __all__ = [
     "By",
@@ -99,6 +100,7 @@ __all__ = [
     "diff_sets",
     "digest",
     "example_mapping",
+    "fault",
     "fetch_casebench",
     "find_problems",
     "find_twins",
@@ -114,6 +116,7 @@ __all__ = [
     "make_labels",
     "merge_sets",
     "open_cases",
+    "read_model",
     "read_plain_yaml",
     "read_text",
     "releases_path",

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -13,9 +13,9 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from casewise.cases._case import TURNS, Case, Context, Side, Turn, takes_turns
+from casewise.cases._written_model import fault
 
 CardRule = Literal["allowed", "disallowed", "partly"]
 """Where a line lets an answer through: wholly, not at all, or as far as its ``how`` says."""
@@ -28,24 +28,19 @@ _HEADINGS: dict[CardRule, str] = {
 }
 
 
-def _fault(problem: str, **context: Any) -> PydanticCustomError:
-    """An error that the loader can place: by ``loc``, ``field``, ``found`` and ``expected``."""
-    return PydanticCustomError("card", "{problem}", {"problem": problem, **context})
-
-
 def _checked_text(value: str) -> str:
     if not value.strip():
-        raise _fault("the text is blank")
+        raise fault("the text is blank")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise _fault("half of a character") from None
+        raise fault("half of a character") from None
     return value
 
 
 def _checked_name(value: str) -> str:
     if not re.fullmatch(r"[\w.-]+", value):
-        raise _fault("wrong value", found=value, expected="letters, digits, '.', '_' and '-' only")
+        raise fault("wrong value", found=value, expected="letters, digits, '.', '_' and '-' only")
     return value
 
 
@@ -74,7 +69,7 @@ class CardLine(_Part):
         if (self.how is not None) != (self.rule == "partly"):
             problem = "the field is missing" if self.how is None else "doesn't go with this rule"
             expected = f"'how' where the rule is 'partly', and only there; it is {self.rule!r}"
-            raise _fault(problem, field="how", expected=expected)
+            raise fault(problem, "how", expected=expected)
         return self
 
 
@@ -95,7 +90,7 @@ class CardCase(_Part):
     def _takes_turns(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
         if not takes_turns(value):
             roles = [turn.role for turn in value]
-            raise _fault("wrong order of roles", found=roles, expected=TURNS)
+            raise fault("wrong order of roles", found=roles, expected=TURNS)
         for turn in value:
             _checked_text(turn.content)
         return value
@@ -136,15 +131,15 @@ class Card(_Part):
             for index, one in enumerate(ids):
                 if (first := ids.index(one)) < index:
                     expected = f"an id of its own; record {first + 1} has this one"
-                    raise _fault(
-                        "duplicate id", loc=(name, index, "id"), found=one, expected=expected
-                    )
+                    raise fault("duplicate id", name, index, "id", found=one, expected=expected)
         lines = [line.id for line in self.lines]
         for index, case in enumerate(self.cases):
             if case.line not in lines:
-                raise _fault(
+                raise fault(
                     "no such line",
-                    loc=("cases", index, "line"),
+                    "cases",
+                    index,
+                    "line",
                     found=case.line,
                     expected=f"one of {', '.join(lines)}",
                 )

@@ -4,10 +4,9 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from casewise.cases import read_plain_yaml
+from casewise.cases import read_model
 from casewise.errors import InputError
 from casewise.evaluation._sampling import Sampling
 from casewise.protocols import Delivery, Protocol
@@ -148,14 +147,7 @@ def load_sweep(path: Path) -> SweepFile:
     Raises:
         InputError: What is wrong, with the file, the entry and the field.
     """
-    data = read_plain_yaml(path, "sweep")
-    if not isinstance(data, dict):
-        expected = f"a mapping of {', '.join(SweepFile.model_fields)}"
-        raise InputError("not a sweep", file=path, found=data, expected=expected)
-    try:
-        sweep = SweepFile.model_validate(data)
-    except ValidationError as error:
-        raise _explain(error.errors(), path) from None
+    sweep = read_model(path, SweepFile, "sweep")
     _check_models(sweep, path)
     if sweep.name is not None and not re.fullmatch(r"[\w.-]+", sweep.name):
         expected = "letters, digits, '.', '_' and '-' only: it names a folder"
@@ -211,54 +203,3 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
                     found=name,
                     expected=f"one of {', '.join(seen)}",
                 )
-
-
-_PARTS: dict[str, type[BaseModel]] = {
-    "models": ModelEntry,
-    "grid": GridLine,
-    "grader": GraderEntry,
-}
-_EXPECTED = {
-    "string_type": "text (quote numbers, dates, yes and no)",
-    "string_too_short": "text",
-    "list_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "too_short": "at least one entry",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "finite_number": "a finite number",
-}
-"""Plain words for pydantic's."""
-
-
-def _explain(details: list[ErrorDetails], path: Path) -> InputError:
-    """Name file, entry and field of one error; a misspelt name before what is missing for it."""
-    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
-    loc = detail["loc"]
-    record: str | None = None
-    part: type[BaseModel] = SweepFile
-    if loc and str(loc[0]) in ("models", "grid", "only", "exclude") and len(loc) > 1:
-        record, part = f"{loc[0]}, record {int(loc[1]) + 1}", _PARTS.get(str(loc[0]), SweepFile)
-        loc = loc[2:]
-    problem, found = "wrong value", detail["input"]
-    expected: str | None = _EXPECTED.get(detail["type"]) or detail["msg"].removeprefix(
-        "Input should be "
-    )
-    if detail["type"] == "missing":
-        problem, found, expected = "the field is missing", ..., None
-    elif detail["type"] == "extra_forbidden":
-        part = _PARTS.get(str(loc[-2]), part) if len(loc) > 1 else part
-        problem, found = "unknown field", ...
-        expected = f"one of {', '.join(part.model_fields)}"
-    name = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in loc)
-    return InputError(
-        problem,
-        file=path,
-        record=record,
-        field=name.removeprefix(".") or None,
-        found=found,
-        expected=expected,
-    )

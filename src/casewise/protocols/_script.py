@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from casewise.cases import read_plain_yaml
+from casewise.cases import read_model
 from casewise.errors import InputError
 
 Expectation = Literal["answer", "refuse", "either"]
@@ -52,42 +52,9 @@ def load_script(path: Path) -> Script:
     Raises:
         InputError: The file can't be used; the message names turn and field.
     """
-    data = read_plain_yaml(path, "script")
-    if not isinstance(data, dict):
-        expected = f"a mapping of {', '.join(Script.model_fields)}"
-        raise InputError("not a script", file=path, found=data, expected=expected)
-    try:
-        script = Script.model_validate(data)
-    except ValidationError as error:
-        raise _explain(error, path) from None
+    script = read_model(path, Script, "script", nouns={"turns": "turn"})
     if script.system is not None and script.deployment is not None:
         raise InputError(
             "has a system message and a deployment", file=path, field="system", expected="one"
         )
     return script
-
-
-def _explain(error: ValidationError, path: Path) -> InputError:
-    """Name turn and field; a misspelt name before what is missing for it."""
-    details = error.errors()
-    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
-    place = [str(part) for part in detail["loc"]]
-    record = None
-    if len(place) > 1:
-        record, place = f"turn {int(detail['loc'][1]) + 1}", place[2:]
-    model: type[BaseModel] = Script if record is None else ScriptTurn
-    field = ".".join(place) or None
-    if detail["type"] == "missing":
-        return InputError("the field is missing", file=path, record=record, field=field)
-    if detail["type"] == "extra_forbidden":
-        expected = f"one of {', '.join(model.model_fields)}"
-        return InputError("unknown field", file=path, record=record, field=field, expected=expected)
-    expected = detail["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
-    return InputError(
-        "wrong value",
-        file=path,
-        record=record,
-        field=field,
-        found=detail["input"],
-        expected=expected,
-    )

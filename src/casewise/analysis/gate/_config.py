@@ -7,8 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field
 
 from casewise.analysis.gate._measures import GATE_MEASURES, Better, Kind, Measure
 from casewise.analysis.gate._rules import (
@@ -22,7 +21,7 @@ from casewise.analysis.gate._rules import (
     is_reachable,
     limit_ends,
 )
-from casewise.cases import LabelRule, read_plain_yaml
+from casewise.cases import LabelRule, read_model
 from casewise.errors import InputError
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -57,14 +56,7 @@ def load_gate(path: Path) -> GateConfig:
     Raises:
         InputError: What is wrong, with the file, the rule's number and the field.
     """
-    data = read_plain_yaml(path, "gate")
-    if not isinstance(data, dict):
-        expected = f"a mapping of {', '.join(_ConfigFields.model_fields)}"
-        raise InputError("no rules of a gate", file=path, found=data, expected=expected)
-    try:
-        fields = _ConfigFields.model_validate(data)
-    except ValidationError as error:
-        raise _explain(error.errors(), path) from None
+    fields = read_model(path, _ConfigFields, "gate", nouns={"rules": "rule"}, expected=_EXPECTED)
     return GateConfig(
         tuple(_rule(number, one, fields, path) for number, one in enumerate(fields.rules, start=1)),
         path,
@@ -168,42 +160,7 @@ def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
 
 
 _EXPECTED = {
-    "float_type": "a number, such as 0.05 or -0.2",
-    "string_type": "text (quote numbers, dates, yes and no)",
-    "list_type": "a list",
-    "dict_type": "a mapping",
-    "too_short": "at least one entry",
-    "model_type": "a mapping",
-    "bool_type": "true or false",
-    "finite_number": "a finite number",
-}
-"""Plain words for pydantic's."""
-
-_BY_FIELD = {
     "confidence": "above .5 and below 1, such as .95, or none",
     "where": "a name, a list of names, or nothing",
     "labels": ", ".join(LabelRule),
 }
-
-
-def _explain(details: list[ErrorDetails], path: Path) -> InputError:
-    """Name file, rule and field of one error; a misspelt name before what is missing for it."""
-    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
-    loc = detail["loc"]
-    record = None
-    if len(loc) > 1 and loc[0] == "rules":
-        record, loc = f"rule {int(loc[1]) + 1}", loc[2:]
-    field = str(loc[0]) if loc else None
-    problem, found = "wrong value", detail["input"]
-    expected = _BY_FIELD.get(field or "") or _EXPECTED.get(detail["type"])
-    if detail["type"] == "missing":
-        problem, found, expected = "the field is missing", ..., None
-    elif detail["type"] == "extra_forbidden":
-        part = _RuleFields if record else _ConfigFields
-        problem, found = "unknown field", ...
-        expected = f"one of {', '.join(part.model_fields)}"
-    if field == "where" and len(loc) > 1:
-        field = f"where.{loc[1]}"
-    return InputError(
-        problem, file=path, record=record, field=field, found=found, expected=expected
-    )

@@ -22,8 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.annotation.study._faults import fault
-from casewise.cases import Context, Side
+from casewise.cases import Context, Side, fault
 
 
 class Arm(StrEnum):

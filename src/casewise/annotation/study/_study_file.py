@@ -3,12 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from casewise.annotation.study._design import query_codes
-from casewise.annotation.study._faults import explain
 from casewise.annotation.study._study import Arm, Study
-from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, open_cases, read_plain_yaml
+from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, open_cases, read_model
 from casewise.errors import InputError
 
 MOST_BYTES = 32_000_000
@@ -21,14 +18,7 @@ def load_study(path: Path) -> Study:
     Raises:
         InputError: There is no such file, or it can't be used.
     """
-    data = read_plain_yaml(path, "study", most_bytes=MOST_BYTES)
-    if not isinstance(data, dict):
-        expected = f"a mapping of {', '.join(Study.model_fields)}"
-        raise InputError("not a study", file=path, found=data, expected=expected)
-    try:
-        study = Study.model_validate(data)
-    except ValidationError as error:
-        raise explain(error.errors(include_url=False), Study, path) from None
+    study = read_model(path, Study, "study", most_bytes=MOST_BYTES)
     study._path = path
     return study
 
