@@ -24,19 +24,11 @@ from casewise.errors import UsageError
 
 MOST_PROBLEMS = 20
 
-cases_app = typer.Typer(
-    help="Files of cases: validate, show, convert, import, audit, split, sample, merge, diff, "
-    "release; fetch CASE-Bench.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-
 File = Annotated[
     str, typer.Argument(metavar="FILE", help="A file of cases, or starter, or casebench.")
 ]
 
 
-@cases_app.command()
 def validate(file: File) -> None:
     """Check every record of a file, and say what it holds.
 
@@ -76,7 +68,6 @@ def _summarise(loaded: CaseSet) -> None:
     )
 
 
-@cases_app.command()
 def show(
     file: File,
     id: Annotated[
@@ -133,7 +124,6 @@ def _page(case: Case) -> str:
     return "\n".join([*lines, "", case.query, "", render_text(case.context), ""])
 
 
-@cases_app.command()
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="A file of cases, or starter.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help=".jsonl, .yaml or .csv")],
@@ -157,7 +147,6 @@ class DataSet(StrEnum):
     CASEBENCH = "casebench"
 
 
-@cases_app.command()
 def fetch(
     name: Annotated[DataSet, typer.Argument(help="The data set.")],  # noqa: ARG001 - the only one
     origin: Annotated[

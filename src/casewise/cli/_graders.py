@@ -16,12 +16,6 @@ from casewise.statistics import Resampling
 RULES = "rules"
 """The grader that needs no model."""
 
-graders_app = typer.Typer(
-    help="Graders of replies: check one against hand labels.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-)
-
 
 class GraderFormat(StrEnum):
     """How the check is printed."""
@@ -31,7 +25,6 @@ class GraderFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
-@graders_app.command()
 def check(
     file: Annotated[
         Path,

@@ -7,37 +7,65 @@ from typing import Annotated
 import typer
 
 import casewise
-from casewise.cli._annotate import annotate_app
-from casewise.cli._annotate_exchange import collect, tasks
-from casewise.cli._annotate_export import export as annotate_export
-from casewise.cli._annotate_plan import plan
-from casewise.cli._annotate_purge import purge
-from casewise.cli._annotate_serve import serve
-from casewise.cli._annotate_simulate import simulate
-from casewise.cli._audit import audit
-from casewise.cli._case_sets import diff, merge, sample, split
-from casewise.cli._cases import cases_app
-from casewise.cli._compare import compare
 from casewise.cli._console import err
-from casewise.cli._contexts import contexts_app
-from casewise.cli._describe import describe
-from casewise.cli._export import export
-from casewise.cli._gate import gate
-from casewise.cli._generate import generate
-from casewise.cli._graders import graders_app
-from casewise.cli._import import import_
-from casewise.cli._power import power
-from casewise.cli._release import release
-from casewise.cli._report import report
-from casewise.cli._revise import revise
-from casewise.cli._run import run
-from casewise.cli._score import score
+from casewise.cli._lazy import lazy_group
 from casewise.errors import CasewiseError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 
+COMMANDS = {
+    "run": "_run:run",
+    "score": "_score:score",
+    "compare": "_compare:compare",
+    "report": "_report:report",
+    "describe": "_describe:describe",
+    "export": "_export:export",
+    "gate": "_gate:gate",
+    "power": "_power:power",
+}
+"""Where each command stands: the file in this folder, and its function."""
+
+GROUPS = {
+    "cases": (
+        "Files of cases: validate, show, convert, import, audit, split, sample, merge, diff, "
+        "release; fetch CASE-Bench.",
+        {
+            "validate": "_cases:validate",
+            "show": "_cases:show",
+            "convert": "_cases:convert",
+            "fetch": "_cases:fetch",
+            "audit": "_audit:audit",
+            "split": "_case_sets:split",
+            "sample": "_case_sets:sample",
+            "merge": "_case_sets:merge",
+            "diff": "_case_sets:diff",
+            "release": "_release:release",
+            "import": "_import:import_",
+        },
+    ),
+    "contexts": (
+        "Contexts for queries: have a model write them, and revise them pair by pair.",
+        {"generate": "_generate:generate", "revise": "_revise:revise"},
+    ),
+    "annotate": (
+        "People's votes: plan a study, run it, screen it, and give the votes to the cases.",
+        {
+            "plan": "_annotate_plan:plan",
+            "simulate": "_annotate_simulate:simulate",
+            "serve": "_annotate_serve:serve",
+            "purge": "_annotate_purge:purge",
+            "export": "_annotate_export:export",
+            "tasks": "_annotate_exchange:tasks",
+            "collect": "_annotate_exchange:collect",
+        },
+    ),
+    "graders": ("Graders of replies: check one against hand labels.", {"check": "_graders:check"}),
+}
+"""Of each group: its help, and its commands."""
+
 app = typer.Typer(
+    cls=lazy_group(COMMANDS),
     name="casewise",
     help="Does a language model's safety judgement follow the context? "
     "Run models over cases, and score them against what people judged.",
@@ -47,30 +75,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command()(run)
-app.command()(score)
-app.command()(compare)
-app.command()(report)
-app.command()(describe)
-app.command()(export)
-app.command()(gate)
-app.command()(power)
-for command in (audit, split, sample, merge, diff, release):
-    cases_app.command()(command)
-cases_app.command("import")(import_)
-annotate_app.command()(tasks)
-annotate_app.command()(collect)
-contexts_app.command()(generate)
-contexts_app.command()(revise)
-annotate_app.command()(plan)
-annotate_app.command()(serve)
-annotate_app.command()(simulate)
-annotate_app.command()(purge)
-annotate_app.command("export")(annotate_export)
-app.add_typer(cases_app, name="cases")
-app.add_typer(contexts_app, name="contexts")
-app.add_typer(annotate_app, name="annotate")
-app.add_typer(graders_app, name="graders")
+for name, (about, commands) in GROUPS.items():
+    group = typer.Typer(
+        cls=lazy_group(commands), help=about, no_args_is_help=True, rich_markup_mode="rich"
+    )
+    app.add_typer(group, name=name)
 
 
 def _version(wanted: bool) -> None:

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from casewise.analysis import read_paths
 from casewise.cli._console import err, note
 from casewise.cli._progress import RunProgress
-from casewise.cli._score import print_scores
 from casewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,6 +71,10 @@ def print_result(result: "RunResult", log_dir: Path) -> None:
 
 def print_judged(result: "RunResult", log_dir: Path) -> None:
     """Print the scores of what a run's logs hold."""
+    # Only now: the first request need not wait for the statistics to load.
+    from casewise.analysis import read_paths
+    from casewise.cli._score import print_scores
+
     try:
         print_scores(read_paths([Path(path) for path in result.logs] or [log_dir]).table)
     except InputError:

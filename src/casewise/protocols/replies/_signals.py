@@ -7,6 +7,7 @@ None decides by itself: what a signal is worth is fitted (benchmarks/fit_reader.
 
 import re
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 from casewise.protocols.replies._words import (
@@ -222,7 +223,13 @@ _PATTERNS: Final = {
     Signal.YOU: (r"\byou(?:r|rs)?\b"),
     Signal.ITSELF: (r"\b(?:i|we|my|our|me|us)\b"),
 }
-_COMPILED: Final = {signal: re.compile(pattern) for signal, pattern in _PATTERNS.items()}
+
+
+@cache
+def _compiled() -> dict[Signal, re.Pattern[str]]:
+    """Made when the first reply is read: it takes longer than all else that is imported here."""
+    return {signal: re.compile(pattern) for signal, pattern in _PATTERNS.items()}
+
 
 DECLINING: Final = frozenset(
     {
@@ -310,7 +317,7 @@ WORD: Final = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 def signals_of(text: str) -> frozenset[Signal]:
     """What a sentence, spelt out, shows."""
     text = _DENIED.sub("", text)
-    return frozenset(signal for signal, pattern in _COMPILED.items() if pattern.search(text))
+    return frozenset(signal for signal, pattern in _compiled().items() if pattern.search(text))
 
 
 def moral_words(text: str) -> int:
