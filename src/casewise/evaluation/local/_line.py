@@ -80,7 +80,7 @@ class Line(Generic[Item]):
 
     def _after(self, last: Key) -> int:
         def place_of(key: Key) -> int:
-            return bisect_left(self._waiting, key, key=itemgetter(0))  # type: ignore[call-overload,no-any-return]
+            return bisect_left(self._waiting, key, key=itemgetter(0))
 
         # The nearest in order share most: one of the two beside the last key's place.
         here = place_of(last)

@@ -20,7 +20,10 @@ class Prefix:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._lean = takes_places(model)
-        self._clear()
+        self._cache: Any = None
+        self._tokens: tuple[int, ...] = ()
+        self._logits: torch.Tensor | None = None
+        self.clear()
 
     def logits(self, tokens: tuple[int, ...]) -> tuple[torch.Tensor, int]:
         """The next token's logits, of shape (vocabulary,), and how many tokens were reused."""
@@ -33,7 +36,7 @@ class Prefix:
             found = self._model(input_ids=rest, past_key_values=self._cache, use_cache=True, **lean)
         except BaseException:
             # Some layers may hold the new tokens, and others not.
-            self._clear()
+            self.clear()
             raise
         self._cache = found.past_key_values
         self._tokens, self._logits = tokens, found.logits[0, -1]
@@ -46,7 +49,7 @@ class Prefix:
             if self._can_be_cut(self._cache):
                 self._cache.crop(shared - len(self._tokens))
             else:
-                self._clear()
+                self.clear()
                 shared = 0
         self._tokens, self._logits = tokens[:shared], None
         return shared
@@ -62,12 +65,8 @@ class Prefix:
 
     def clear(self) -> None:
         """Forget everything."""
-        self._clear()
-
-    def _clear(self) -> None:
-        self._cache: Any = DynamicCache(config=self._model.config)
-        self._tokens: tuple[int, ...] = ()
-        self._logits: torch.Tensor | None = None
+        self._cache = DynamicCache(config=self._model.config)
+        self._tokens, self._logits = (), None
 
     @staticmethod
     def _can_be_cut(cache: Any) -> bool:

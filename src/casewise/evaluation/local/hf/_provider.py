@@ -33,7 +33,7 @@ TOP_LOGPROBS = 200
 """Candidates kept of each place, besides the tokens of verdicts: a small model leaves much of its
 mass on other words."""
 
-_KNOWN = {"dtype": str, "device": str, "batch_size": int, "revision": str}
+_KNOWN: dict[str, type] = {"dtype": str, "device": str, "batch_size": int, "revision": str}
 """The arguments of ``-M``, and their types."""
 
 
@@ -146,7 +146,8 @@ def _options(name: str, given: Mapping[str, Any]) -> Options:
         if key not in _KNOWN:
             known = ", ".join(_KNOWN)
             raise ModelError(f"{PROVIDER}/{name}: unknown argument {key!r}: choose from {known}")
-        if not isinstance(value, _KNOWN[key]) or (key == "batch_size" and value < 1):
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not (is_number and value > 0 if _KNOWN[key] is int else isinstance(value, str)):
             raise ModelError(f"{PROVIDER}/{name}: {key}={value!r} can't be used")
     return Options(**given)
 
