@@ -215,27 +215,27 @@ def make_rows(measured: dict[str, Any]) -> Iterator[Row]:
     quick = named(Setting(0.1, 50))
     for setting, bound, must in ((narrow, 1.2, True), (wide, 1.5, False), (quick, 2.0, False)):
         ratios = _ratios(measured[setting], "casewise", "bare")
-        yield _row("casewise / bare", setting, ratios, bound, must=must)
+        yield table_row("casewise / bare", setting, ratios, bound, must=must)
         others = (("inspect", "bare"), ("aiohttp", "bare"))
         for one, other in others:
-            yield _row(f"{one} / {other}", setting, _ratios(measured[setting], one, other))
+            yield table_row(f"{one} / {other}", setting, _ratios(measured[setting], one, other))
     speedups = _ratios(measured[wide], "sequential", "casewise")
-    yield _row("sequential / casewise", wide, speedups, 45.0, must=True, at_least=True)
+    yield table_row("sequential / casewise", wide, speedups, 45.0, must=True, at_least=True)
     for name, bound in (("casewise", 8.0), ("inspect", None), ("bare", None)):
         values = [one[name]["cpu_ms"] for one in measured[narrow]]
-        yield _row(f"CPU a case: {name}", narrow, values, bound, unit=" ms")
+        yield table_row(f"CPU a case: {name}", narrow, values, bound, unit=" ms")
     for other in ("inspect", "bare"):
         values = [one["casewise"]["cpu_ms"] / one[other]["cpu_ms"] for one in measured[narrow]]
-        yield _row(f"CPU: casewise / {other}", narrow, values)
+        yield table_row(f"CPU: casewise / {other}", narrow, values)
     starts = [one["casewise run"]["on_top_s"] for one in measured["start"]]
-    yield _row("start-up beyond Inspect", "0.1 s, CLI", starts, 2.0, unit=" s")
+    yield table_row("start-up beyond Inspect", "0.1 s, CLI", starts, 2.0, unit=" s")
 
 
 def _ratios(turns: Results, one: str, other: str) -> list[float]:
     return [found[one]["seconds"] / found[other]["seconds"] for found in turns]
 
 
-def _row(
+def table_row(
     what: str,
     setting: str,
     values: list[float],
