@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,12 +12,17 @@ from typing import Any
 
 import pytest
 from conftest import clean_env
-from inspect_ai.log import EvalSample, read_eval_log
+from inspect_ai import Task
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalSample, read_eval_log, write_eval_log
+from inspect_ai.model import get_model
 from support.flows import Flows, in_one_process
 from support.scores import model_rows
 
 from casewise.cases import STARTER
+from casewise.errors import UsageError
 from casewise.evaluation._condition import make_condition
+from casewise.evaluation._side_by_side import check_same_numbers
 from casewise.evaluation.local.hf._types import Asked, Options, Replied
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
@@ -81,6 +87,7 @@ def flows(folder: Path, tiny: Path) -> Flows:
     commands = {
         "sweep": ["run", "sweep.yaml", "--log-dir", "sweep"],
         "again": ["run", "sweep.yaml", "--log-dir", "sweep"],
+        "card": ["report", "sweep", "--out", "card.md"],
         "write": [*run, "--protocol", "binary,score,respond", "--samples", "2", "--log-dir", "w"],
         "score": ["score", "w", "--format", "json"],
         "window": [*run[:3], "--cases", "c.jsonl", "--log-dir", "window"],
@@ -238,6 +245,24 @@ def test_a_run_with_ablations(
         assert score.value["p_safe"] == pytest.approx(expected.p_safe, abs=EXACT)  # type: ignore[index]
         assert score.value["mass"] == pytest.approx(expected.mass, abs=EXACT)  # type: ignore[index]
     assert "going on: 18 of 18 were judged before" in flows["again"].stderr
+    card = (folder / "card.md").read_text("utf-8")
+    assert f"float32 on cpu ({platform.machine()}), torch {torch.__version__}" in card
+
+
+def test_a_folder_is_not_completed_in_other_numbers(
+    flows: Flows, folder: Path, tiny: Path, tmp_path: Path
+) -> None:
+    """Logs of a machine with a GPU, taken to one without."""
+    log = read_eval_log(str(next((folder / "sweep").glob("*.eval"))))
+    assert flows["sweep"].returncode == 0
+    assert log.eval.metadata is not None
+    model = get_model(f"casewise-hf/{tiny}", memoize=False)
+    task = Task(dataset=[Sample("a")], model=model)
+    check_same_numbers([task], folder / "sweep")
+    log.eval.metadata["made_with"]["dtype"] = "bfloat16"
+    write_eval_log(log, str(tmp_path / "other.eval"))
+    with pytest.raises(UsageError, match=r"judged here in bfloat16 on cpu .* go on in float32"):
+        check_same_numbers([task], tmp_path)
 
 
 @pytest.mark.parametrize("protocol", ["binary", "score", "respond"])

@@ -30,7 +30,13 @@ from casewise.evaluation._models import (
 )
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
-from casewise.evaluation._side_by_side import SIDE_BY_SIDE, expect_requests, join_line
+from casewise.evaluation._side_by_side import (
+    SIDE_BY_SIDE,
+    check_same_numbers,
+    expect_requests,
+    join_line,
+    shares_beginnings,
+)
 from casewise.evaluation.local import is_in_process
 
 LOG_BUFFER = 100
@@ -85,6 +91,7 @@ def run_cells(
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same."""
     tasks = _tasks(cells)
+    check_same_numbers(tasks, log_dir)
     expect_requests(tasks)
     log_dir.mkdir(parents=True, exist_ok=True)
     observing = observed_by(observer or (lambda _: None))
@@ -159,13 +166,13 @@ def _at_once(cells: Sequence[Cell]) -> int:
     """Tasks that run together: for each model so many that its connections are never idle.
 
     Not more: neighbours that run one after the other share the beginnings of their prompts, and a
-    crash loses what stands in the buffers of the tasks that run. Models of this process have one
-    line for the prompts of all conditions, where neighbours share them also side by side.
+    crash loses what stands in the buffers of the tasks that run. Models that share
+    beginnings over all conditions have them run side by side.
     """
     total = 0
     for model in {cell.model for cell in cells}:
         own = [cell for cell in cells if cell.model == model]
-        if is_in_process(model):
+        if shares_beginnings(model):
             total += min(len(own), SIDE_BY_SIDE)
             continue
         connections = max(cell.request.max_connections or CONNECTIONS for cell in own)
