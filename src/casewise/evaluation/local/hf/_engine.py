@@ -98,12 +98,10 @@ class Engine:
         """The distribution at one place: the most probable tokens, and those of verdicts."""
         logprobs = logits.float().log_softmax(-1).cpu()
         top = logprobs.topk(min(candidates, len(logprobs))).indices.tolist()
-        listed = dict.fromkeys([*top, *self._openings])
-        return Place(
-            self.tokens.text(token),
-            float(logprobs[token]),
-            tuple((self.tokens.text(one), float(logprobs[one])) for one in listed),
-        )
+        listed = list(dict.fromkeys([token, *top, *self._openings]))
+        values = logprobs[listed].tolist()
+        texts = [self.tokens.text(one) for one in listed]
+        return Place(texts[0], values[0], tuple(zip(texts, values, strict=True)))
 
     def _write(self, ticket: Waiting, started: float) -> Replied:
         """An answer of several tokens, from the same cache."""

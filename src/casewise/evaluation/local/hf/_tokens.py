@@ -53,14 +53,14 @@ class Tokens:
 
         A space that is a piece of its own is none: what follows it begins an answer, too.
         """
-        place, is_whole = self._first(text)
-        return self.text(place), is_whole
+        pieces = self._pieces(text)
+        return (self.text(pieces[0]) if pieces else ""), len(pieces) == 1
 
     def openings(self) -> tuple[int, ...]:
         """The first tokens of all spellings of a verdict, in the languages that ship."""
         lexicons = [find_lexicon(language) for language in (None, *TRANSLATED)]
         forms = dict.fromkeys(form for one in lexicons for form in surface_forms(one))
-        return tuple(dict.fromkeys(self._first(form)[0] for form in forms))
+        return tuple(dict.fromkeys(one for form in forms for one in self._pieces(form)[:1]))
 
     def text(self, token: int) -> str:
         """One token as text, its leading space kept."""
@@ -86,15 +86,12 @@ class Tokens:
         end = self._tokenizer.eos_token_id
         return frozenset() if end is None else frozenset({end})
 
-    def _first(self, text: str) -> tuple[int, bool]:
+    def _pieces(self, text: str) -> tuple[int, ...]:
         with self._lock:
             pieces = self._encode(text, special=False)
-        texts = [self.text(piece) for piece in pieces]
-        while len(texts) > 1 and not texts[0].strip():
-            texts, pieces = texts[1:], pieces[1:]
-        if not pieces:
-            raise ModelError(f"the tokenizer has no token for {text!r}")
-        return pieces[0], len(pieces) == 1
+        while len(pieces) > 1 and not self.text(pieces[0]).strip():
+            pieces = pieces[1:]
+        return pieces
 
     def _encode(self, text: str, *, special: bool) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=special))
