@@ -240,10 +240,11 @@ def test_a_run_with_ablations(
         tokens = engine.tokens.prompt([{"role": "user", "content": sample.input[0].text}])  # type: ignore[union-attr]
         plain = plain_pass(engine, tokens)
         listed = {engine.tokens.text(one): float(plain[one]) for one in range(len(plain))}
-        (score,) = (sample.scores or {}).values()
+        (score,) = (one.value for one in (sample.scores or {}).values())
+        assert isinstance(score, dict)
         expected = read_probability(listed, pieces)
-        assert score.value["p_safe"] == pytest.approx(expected.p_safe, abs=EXACT)  # type: ignore[index]
-        assert score.value["mass"] == pytest.approx(expected.mass, abs=EXACT)  # type: ignore[index]
+        assert score["p_safe"] == pytest.approx(expected.p_safe, abs=EXACT)
+        assert score["mass"] == pytest.approx(expected.mass, abs=EXACT)
     assert "going on: 18 of 18 were judged before" in flows["again"].stderr
     card = (folder / "card.md").read_text("utf-8")
     assert f"float32 on cpu ({platform.machine()}), torch {torch.__version__}" in card

@@ -24,7 +24,8 @@ def tree_size(texts: Sequence[Tokens]) -> int:
 
 def computed(order: Sequence[Tokens]) -> int:
     """What an engine computes that keeps one path; a prompt's last token must go through it."""
-    total, last = 0, ()
+    total = 0
+    last: Tokens = ()
     for tokens in order:
         if tokens != last:
             total += len(tokens) - min(common_prefix(tokens, last), len(tokens) - 1)
@@ -62,7 +63,8 @@ def test_where_all_wait_each_beginning_is_computed_once(texts: list[Tokens]) -> 
 def test_any_order_of_arrival(texts: list[Tokens], data: st.DataObject) -> None:
     """Late ones are answered, too: each once, and never for less than the tree."""
     line: Line[int] = Line()
-    coming, taken = list(enumerate(texts)), []
+    coming = list(enumerate(texts))
+    taken: list[int] = []
     while coming or len(line):
         if coming and (not len(line) or data.draw(st.booleans())):
             number, text = coming.pop(data.draw(st.integers(0, len(coming) - 1)))
