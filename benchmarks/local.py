@@ -1,15 +1,16 @@
 """How fast casewise judges with a model in its own process, beside the limit and the usual way.
 
     python benchmarks/local.py                  # about a quarter of an hour; writes local.json
-    python benchmarks/local.py --pairs 8        # a first look
+    python benchmarks/local.py --pairs 9        # a first look
 
 The weights of the embedded model (SmolLM2, 135 million parameters) are loaded in PyTorch, in fp32
 on a CPU, and judge pairs of cases under ``probability``; then the same pairs with the whole context
 and with seven ablations of it: every choice of the groups sender, recipient and transmission
 principle. ``casewise`` is the function that ``casewise run`` calls, from its plan to its logs,
 loading left out. ``reference`` is the published scripts' way: ``generate(max_new_tokens=8)``,
-prompt by prompt in the order of the file, on the same weights; of its prompts every n-th is asked,
-before and after casewise, and stands for the others.
+prompt by prompt in the order of the file, on the same weights. The pairs are judged in turns; in
+each, every n-th prompt is asked in that way, before and after casewise, and stands for the others.
+Other work on the machine may slow either side: bounds are judged by the median turn.
 
 The limit is the trie of all prompts: a token that several prompts share from their beginnings on
 needs computing once. What was computed is what the logs say that was used. Results are held against
@@ -75,7 +76,8 @@ class Timed:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=60)
-    parser.add_argument("--reference", type=int, default=24, help="prompts, each time it is timed")
+    parser.add_argument("--turns", type=int, default=3, help="parts in which the pairs are judged")
+    parser.add_argument("--reference", type=int, default=8, help="prompts, each time it is timed")
     parser.add_argument("--embedded", type=int, default=8, help="pairs, by the embedded engine")
     parser.add_argument("--cases", type=Path, help="a file of cases; default: CASE-Bench's")
     parser.add_argument("--json", type=Path, default=HERE / "local.json")
@@ -89,68 +91,85 @@ def main() -> None:
     print(f"{told}; {torch.get_num_threads()} threads of torch {torch.__version__}", flush=True)
     weights = str(fetch_weights())
     engine = open_engine(weights, Options(device="cpu"))
-    measured = measure(engine, weights, cases, limit, options)
+    with tempfile.TemporaryDirectory() as folder:
+        parts = write_parts(cases, limit, options.turns, Path(folder))
+        measured = measure(engine, weights, parts, options)
     rows = list(make_rows(measured))
-    print_rows(rows)
-    options.protocol, options.repeats = "probability", 1
+    print_rows(rows, "prompts")
+    if "gpu" not in measured:
+        print("\non a GPU: skipped, there is no CUDA device")
+    options.protocol, options.repeats = "probability", options.turns
     found = record(told, options, rows, measured) | {
         "made_with": engine.made_with,
         "threads": torch.get_num_threads(),
     }
-    if not torch.cuda.is_available():
-        print("\non a GPU: skipped, there is no CUDA device")
-    options.json.write_text(json.dumps(found, indent=1, default=str) + "\n")
+    options.json.write_text(json.dumps(found, indent=1) + "\n")
     print(f"\nwritten to {options.json}")
 
 
+def write_parts(cases: str, limit: int, turns: int, folder: Path) -> list[str]:
+    """Files of pairs, one a turn; twins stay together."""
+    found = open_cases(cases).cases[:limit]
+    pairs = [found[at : at + 2] for at in range(0, len(found), 2)]
+    paths = []
+    for turn in range(min(turns, len(pairs))):
+        path = folder / f"part-{turn}.jsonl"
+        lines = [one.model_dump_json() for pair in pairs[turn::turns] for one in pair]
+        path.write_text("\n".join(lines), "utf-8")
+        paths.append(str(path))
+    return paths
+
+
 def measure(
-    engine: Engine, weights: str, cases: str, limit: int, options: argparse.Namespace
+    engine: Engine, weights: str, parts: Sequence[str], options: argparse.Namespace
 ) -> dict[str, Any]:
     model = f"casewise-hf/{weights}"
-    alone = [prompt for _, prompt in prompts_of(engine, cases, limit, ABLATIONS[:1])]
-    named = prompts_of(engine, cases, limit, ABLATIONS)
-    every = [prompt for _, prompt in named]
-    with torch.inference_mode():
-        engine._model(input_ids=torch.tensor([alone[0]]))
-    args = {"device": "cpu"}
-    before = reference(engine, alone, options.reference)
-    pairs = judge(model, cases, limit, ABLATIONS[:1], args)
-    between = [reference(engine, chosen, options.reference) for chosen in (alone, every)]
-    sweep = judge(model, cases, limit, ABLATIONS, args)
-    after = reference(engine, every, options.reference)
-    found: dict[str, Any] = {
-        "pairs": versus([before, between[0]], pairs, alone),
-        "sweep": versus([between[1], after], sweep, every),
-        "results": differences(engine, dict(named), sweep),
-    }
-    some = 2 * options.embedded
-    if some:
-        part = prompts_of(engine, cases, some, ABLATIONS)
-        embedded = judge(SMOLLM2, cases, some, ABLATIONS, {})
-        found["embedded"] = {
-            "computed": embedded.computed,
-            "told": embedded.told,
-            "trie": tree_size([prompt for _, prompt in part]),
-            "seconds": embedded.seconds,
-            # Its own numbers are 4 bits wide; PyTorch computes with the same, widened.
-            "p_safe_apart": max(
-                abs(p - sweep.answers[text][0])
-                for text, (p, _) in embedded.answers.items()
-                if text in sweep.answers
-            ),
-        }
-    if torch.cuda.is_available():
-        found["gpu"] = on_a_gpu(weights, cases, limit, every, options, sweep)
+    found: dict[str, Any] = {"pairs": [], "sweep": [], "results": []}
+    for part in parts:
+        named = prompts_of(engine, part, ABLATIONS)
+        with torch.inference_mode():
+            engine._model(input_ids=torch.tensor([named[0][1]]))
+        for name, ablations in (("pairs", ABLATIONS[:1]), ("sweep", ABLATIONS)):
+            prompts = [prompt for _, prompt in prompts_of(engine, part, ablations)]
+            before = reference(engine, prompts, options.reference)
+            engine._prefix.clear()
+            judged = judge(model, part, ablations, {"device": "cpu"})
+            after = reference(engine, prompts, options.reference)
+            found[name].append(versus([before, after], judged, prompts))
+        # The sweep's answers, which hold those of the pairs.
+        found["results"].append(differences(engine, dict(named), judged, OTHERS // len(parts)))
+        if torch.cuda.is_available():
+            gpu = on_a_gpu(weights, part, [prompt for _, prompt in named], options, judged)
+            found.setdefault("gpu", []).append(gpu)
+    if options.embedded:
+        with tempfile.TemporaryDirectory() as folder:
+            lines = Path(parts[0]).read_text("utf-8").splitlines()[: 2 * options.embedded]
+            some = Path(folder) / "some.jsonl"
+            some.write_text("\n".join(lines), "utf-8")
+            found["embedded"] = embedded(engine, model, str(some))
     return found
 
 
+def embedded(engine: Engine, model: str, cases: str) -> dict[str, Any]:
+    """The other engine on the same weights: 4 bits wide there, widened in PyTorch."""
+    own = judge(SMOLLM2, cases, ABLATIONS, {})
+    wide = judge(model, cases, ABLATIONS, {"device": "cpu"})
+    return {
+        "computed": own.computed,
+        "told": own.told,
+        "trie": tree_size([prompt for _, prompt in prompts_of(engine, cases, ABLATIONS)]),
+        "seconds": own.seconds,
+        "p_safe_apart": max(abs(p - wide.answers[text][0]) for text, (p, _) in own.answers.items()),
+    }
+
+
 def prompts_of(
-    engine: Engine, cases: str, limit: int, ablations: Sequence[str | None]
+    engine: Engine, cases: str, ablations: Sequence[str | None]
 ) -> list[tuple[str, Prompt]]:
     """Every prompt, as text and in tokens, condition by condition in the order of the file."""
     found = []
     for one in ablations:
-        condition = make_condition(cases, protocol=Protocol.PROBABILITY, ablate=one, limit=limit)
+        condition = make_condition(cases, protocol=Protocol.PROBABILITY, ablate=one)
         places = {case.id: place for place, case in enumerate(condition.data.cases)}
         for case in sorted(condition.cases, key=lambda case: places[case.id]):
             text = condition.prompts.render(case)
@@ -193,13 +212,9 @@ def reference(engine: Engine, prompts: Sequence[Prompt], most: int) -> Timed:
     return told
 
 
-def judge(
-    model: str, cases: str, limit: int, ablations: Sequence[str | None], args: dict[str, Any]
-) -> Judged:
+def judge(model: str, cases: str, ablations: Sequence[str | None], args: dict[str, Any]) -> Judged:
     """A run as of the command line, and what its logs hold."""
-    request = RunRequest(
-        models=(model,), cases=cases, ablations=tuple(ablations), limit=limit, model_args=args
-    )
+    request = RunRequest(models=(model,), cases=cases, ablations=tuple(ablations), model_args=args)
     plan = make_plan(request)
     with tempfile.TemporaryDirectory() as folder:
         started, used = time.perf_counter(), time.process_time()
@@ -218,7 +233,7 @@ def judge(
                 listed = {one.token: one.logprob for one in first.top_logprobs or []}
                 answers[sample.input[0].text] = (score.value["p_safe"], listed)  # type: ignore[index,union-attr]
     name = model if model == SMOLLM2 else "casewise"
-    count = limit * len(ablations)
+    count = plan.judgements
     print(f"  {name}: {seconds / count:.2f} s a prompt, {count} prompts", flush=True)
     return Judged(seconds, cpu, computed, told, answers)
 
@@ -234,15 +249,17 @@ def versus(times: Sequence[Timed], judged: Judged, prompts: Sequence[Prompt]) ->
         "trie": tree_size(prompts),
         "casewise_s": judged.seconds / count,
         "reference_s": [one.seconds for one in times],
-        "ratios": [one.seconds * count / judged.seconds for one in times],
-        "cpu_ratios": [one.cpu_seconds * count / judged.cpu_seconds for one in times],
+        "ratio": statistics.mean(one.seconds for one in times) * count / judged.seconds,
+        "cpu_ratio": statistics.mean(one.cpu_seconds for one in times) * count / judged.cpu_seconds,
     }
 
 
-def differences(engine: Engine, prompts: dict[str, Prompt], judged: Judged) -> dict[str, float]:
+def differences(
+    engine: Engine, prompts: dict[str, Prompt], judged: Judged, most: int
+) -> dict[str, float]:
     """The largest differences from plain forward passes without a cache."""
     sets = derive_token_sets(engine.tokens.first_piece)
-    step = max(1, len(prompts) // OTHERS)
+    step = max(1, len(prompts) // max(1, most))
     apart = {"p_safe": 0.0, "logprob": 0.0, "prompts": 0}
     for text, tokens in list(prompts.items())[::step]:
         with torch.inference_mode():
@@ -264,50 +281,47 @@ def differences(engine: Engine, prompts: dict[str, Prompt], judged: Judged) -> d
 
 
 def on_a_gpu(
-    weights: str,
-    cases: str,
-    limit: int,
-    prompts: Sequence[Prompt],
-    options: argparse.Namespace,
-    exact: Judged,
+    weights: str, cases: str, prompts: Sequence[Prompt], options: argparse.Namespace, exact: Judged
 ) -> dict[str, Any]:
     """bf16 in batches, beside the reference's way in bf16 on the same device."""
     engine = open_engine(weights, Options(device="cuda"))
-    time_one = reference(engine, prompts, options.reference)
-    judged = judge(f"casewise-hf/{weights}", cases, limit, ABLATIONS, {"device": "cuda"})
+    before = reference(engine, prompts, options.reference)
+    judged = judge(f"casewise-hf/{weights}", cases, ABLATIONS, {"device": "cuda"})
+    after = reference(engine, prompts, options.reference)
     apart = [abs(p - exact.answers[text][0]) for text, (p, _) in judged.answers.items()]
-    return {
+    return versus([before, after], judged, prompts) | {
         "made_with": engine.made_with,
-        "ratios": [time_one.seconds * len(prompts) / judged.seconds],
         "p_safe_apart": max(apart),
         "p_safe_apart_median": statistics.median(apart),
     }
 
 
 def make_rows(found: dict[str, Any]) -> Iterator[Row]:
-    pairs, sweep = found["pairs"], found["sweep"]
-    for name, part in (("alone", pairs), ("and 7 ablations", sweep)):
-        setting = f"{part['prompts']} prompts {name}"
-        ratio = part["computed"] / part["trie"]
-        yield table_row("tokens / trie", setting, [ratio], 1.05, must=True)
-    alone, seven = (f"{part['prompts']} prompts" for part in (pairs, sweep))
-    told = "reference / casewise"
-    yield table_row(told, alone, pairs["ratios"], 1.8, at_least=True)
-    yield table_row(told, f"{seven}, sweep", sweep["ratios"], 3.0, must=True, at_least=True)
-    yield table_row(f"CPU: {told}", alone, pairs["cpu_ratios"], at_least=True)
-    yield table_row(f"CPU: {told}", f"{seven}, sweep", sweep["cpu_ratios"], at_least=True)
-    yield table_row("shared by the trie", alone, [pairs["tokens"] / pairs["trie"]])
-    yield table_row("shared by the trie", f"{seven}, sweep", [sweep["tokens"] / sweep["trie"]])
-    results = found["results"]
+    for name, told, bound, must in (
+        ("pairs", "alone", 1.8, False),
+        ("sweep", "7 ablations too", 3.0, True),
+    ):
+        turns = found[name]
+        setting = f"{sum(one['prompts'] for one in turns)}, {told}"
+        computed = [one["computed"] / one["trie"] for one in turns]
+        yield table_row("tokens / trie", setting, computed, 1.05, must=True, by_median=True)
+        ratios = [one["ratio"] for one in turns]
+        options: dict[str, Any] = {"at_least": True, "by_median": True}
+        yield table_row("reference / casewise", setting, ratios, bound, must=must, **options)
+        yield table_row("the same in CPU time", setting, [one["cpu_ratio"] for one in turns])
+        limits = [one["tokens"] / one["trie"] for one in turns]
+        yield table_row("all tokens / trie", setting, limits)
+    setting = f"{sum(one['prompts'] for one in found['results'])} of them"
     for name in ("p_safe", "logprob"):
-        scaled = [1e4 * results[name]]
-        setting = f"{results['prompts']:g} prompts"
-        yield table_row(f"{name} off plain pass", setting, scaled, 1.0, must=True, unit="e-4")
-    if embedded := found.get("embedded"):
-        ratio = embedded["computed"] / embedded["trie"]
-        yield table_row("tokens / trie", "embedded, sweep", [ratio], 1.05, must=True)
+        apart = [1e4 * max(one[name] for one in found["results"])]
+        yield table_row(f"{name} off plain pass", setting, apart, 1.0, must=True, unit="e-4")
+    if own := found.get("embedded"):
+        ratio = own["computed"] / own["trie"]
+        yield table_row("tokens / trie", "embedded engine", [ratio], 1.05, must=True)
+        yield table_row("p_safe off PyTorch", "embedded engine", [own["p_safe_apart"]], unit="")
     if gpu := found.get("gpu"):
-        yield table_row(told, "GPU, bf16, sweep", gpu["ratios"], at_least=True)
+        ratios = [one["ratio"] for one in gpu]
+        yield table_row("reference / casewise", "GPU, bf16, ablations", ratios)
 
 
 if __name__ == "__main__":
