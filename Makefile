@@ -4,6 +4,7 @@
 #   make test    set up, check style and types, run every test
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
+#   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
 #   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
@@ -14,8 +15,9 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+HF := $(VENV)/.hf
 
-.PHONY: demo test check bench rehearse figures images lock clean
+.PHONY: demo test check hf bench rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -33,9 +35,21 @@ rehearse: $(READY)
 	$(BIN)/python benchmarks/rehearse.py
 
 # Ratios within one run; no test depends on them. Tables are printed, measurements in benchmarks/*.json.
-bench: $(READY)
+bench: $(READY) $(HF)
 	$(BIN)/python benchmarks/remote.py
+	$(BIN)/python benchmarks/local.py
 	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
+
+hf: $(HF)
+
+# PyTorch has builds for processors and for several GPUs, so it is no part of the lock. An exact version
+# takes the build that the package index offers first; of a range, pip would compare them all. What is
+# locked stays as it is.
+$(HF): $(READY)
+	sed -e '/--hash=/d' -e 's/ *\\$$//' requirements.lock > $(VENV)/locked.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint $(VENV)/locked.txt \
+		"torch==2.13.0" "transformers==5.23.0" "accelerate==1.15.0" "gguf==0.19.0"
+	@touch $(HF)
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

@@ -34,6 +34,8 @@ ROOMS = {
 WALLED = {
     "inspect_ai": lambda path: path.startswith(("evaluation/", "analysis/logs/")),
     "xllamacpp": lambda path: path == "evaluation/_smollm2.py",
+    "torch": lambda path: path.startswith("evaluation/local/hf/"),
+    "transformers": lambda path: path.startswith("evaluation/local/hf/"),
     "ray": lambda path: path.startswith("evaluation/"),
     "fastapi": lambda path: path.startswith("annotation/app"),
     "sqlalchemy": lambda path: path.startswith("annotation/store/"),

@@ -34,7 +34,7 @@ def run(
             "--model",
             "-m",
             help="A model as Inspect names it (openai/gpt-4o, vllm/NAME, "
-            "openai-api/SERVICE/NAME...). Repeat for several.",
+            "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
         ),
     ] = ["casewise/smollm2"],  # noqa: B006 - typer copies it
     cases: Annotated[
@@ -166,6 +166,8 @@ def run(
     casewise run --model openai/gpt-4o --cases casebench --protocol binary --dry-run
 
     casewise run -m vllm/Qwen/Qwen3-8B --cases mine.yaml --ablate recipient --ablate urgency
+
+    casewise run -m casewise-hf/./my-checkpoint -M dtype=bfloat16
 
     casewise run -m openai/gpt-4o --protocol respond --delivery system,claimed,none
 

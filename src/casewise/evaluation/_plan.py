@@ -8,6 +8,7 @@ from casewise.errors import UsageError
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._sampling import Draw
 from casewise.evaluation._smollm2 import CONTEXT_TOKENS, SMOLLM2
+from casewise.evaluation.local import is_in_process
 from casewise.protocols import Opening, Protocol
 
 BYTES_PER_TOKEN = 4.0
@@ -112,8 +113,8 @@ def _asked(opening: Opening, answer_tokens: int) -> int:
 
 
 def known_prices(model: str, given: Prices) -> Prices:
-    """Prices given by a person, else those that Inspect knows; the embedded model is free."""
-    if model.startswith("casewise/"):
+    """Prices given by a person, else those that Inspect knows; models of this process are free."""
+    if is_in_process(model):
         return Prices(0.0, 0.0)
     info = get_model_info(model)
     cost: ModelCost | None = info.cost if info else None

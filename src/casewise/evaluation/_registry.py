@@ -1,4 +1,4 @@
-"""What Inspect finds by entry point: the tasks and the embedded model."""
+"""What Inspect finds by entry point: the tasks and the models that run in this process."""
 
 from inspect_ai.model import ModelAPI, modelapi
 
@@ -14,4 +14,12 @@ def casewise() -> type[ModelAPI]:
     return SmolLM2
 
 
-__all__ = ["casewise", "judge", "respond"]
+@modelapi(name="casewise-hf")
+def casewise_hf() -> type[ModelAPI]:
+    """The provider of ``casewise-hf/PATH``: Hugging Face models."""
+    from casewise.evaluation.local.hf import HuggingFace
+
+    return HuggingFace
+
+
+__all__ = ["casewise", "casewise_hf", "judge", "respond"]

@@ -30,6 +30,14 @@ from casewise.evaluation._models import (
 )
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
+from casewise.evaluation._side_by_side import (
+    SIDE_BY_SIDE,
+    check_same_numbers,
+    expect_requests,
+    join_line,
+    shares_beginnings,
+)
+from casewise.evaluation.local import is_in_process
 
 LOG_BUFFER = 100
 """Judgements held before a log is written: what a crash can lose."""
@@ -83,6 +91,8 @@ def run_cells(
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same."""
     tasks = _tasks(cells)
+    check_same_numbers(tasks, log_dir)
+    expect_requests(tasks)
     log_dir.mkdir(parents=True, exist_ok=True)
     observing = observed_by(observer or (lambda _: None))
     with frugally(), observing as given_up, within(budget), looked_up_once():
@@ -100,8 +110,8 @@ def run_cells(
         # Inspect takes Ctrl-C for itself, writes its logs and returns.
         raise KeyboardInterrupt
     if given_up and not any(log.status == "success" for log in logs):
-        raise ModelError("\n".join(given_up))
-    failures = given_up or [
+        raise ModelError("\n".join(dict.fromkeys(given_up)))
+    failures = list(dict.fromkeys(given_up)) or [
         f"{log.eval.model}: {log.error.message if log.error else log.status}"
         for log in logs
         if log.status != "success"
@@ -123,6 +133,7 @@ def _tasks(cells: Sequence[Cell]) -> list[Task]:
             base_url=request.model_base_url,
             model_args=request.model_args,
             prices=request.prices,
+            memoize=not is_in_process(cell.model),
             client=Client(request.client),
         )
         key = repr((cell.acts, sorted(cell.arguments.items())))
@@ -141,11 +152,13 @@ def _for_model(task: Task, model: Model, cell: Cell) -> Task:
     task.config = task.config.merge(
         GenerateConfig(
             max_connections=request.max_connections,
+            attempt_timeout=ATTEMPT_TIMEOUT_S,
             # Of several answers to one prompt, all but the first would come from the cache.
             cache=(request.cache and cell.draw.samples == 1) or None,
             seed=cell.sent_seed,
         )
     )
+    join_line(task)
     return task
 
 
@@ -153,11 +166,15 @@ def _at_once(cells: Sequence[Cell]) -> int:
     """Tasks that run together: for each model so many that its connections are never idle.
 
     Not more: neighbours that run one after the other share the beginnings of their prompts, and a
-    crash loses what stands in the buffers of the tasks that run.
+    crash loses what stands in the buffers of the tasks that run. Models that share
+    beginnings over all conditions have them run side by side.
     """
     total = 0
     for model in {cell.model for cell in cells}:
         own = [cell for cell in cells if cell.model == model]
+        if shares_beginnings(model):
+            total += min(len(own), SIDE_BY_SIDE)
+            continue
         connections = max(cell.request.max_connections or CONNECTIONS for cell in own)
         smallest = min(cell.judgements for cell in own)
         total += min(len(own), max(2, math.ceil(2 * connections / max(1, smallest))))
@@ -188,7 +205,6 @@ def _eval_set(
         ctl_server=False,
         fail_on_error=FAIL_ON_ERROR,
         retry_on_error=RETRY_ON_ERROR,
-        attempt_timeout=ATTEMPT_TIMEOUT_S,
         max_retries=MAX_RETRIES,
         max_connections=shared,
         # More cases than requests: while some are read and logged, others wait to be sent.

@@ -25,7 +25,9 @@ EMBEDDED_REPLY_TOKENS = 48
 GUARD_TOKENS = 64
 """Longest answer of a moderation model: a word, and codes."""
 
-LOCAL_PROVIDERS = frozenset({"casewise", "hf", "vllm", "sglang", "ollama", "llama-cpp-python"})
+LOCAL_PROVIDERS = frozenset(
+    {"casewise", "casewise-hf", "hf", "vllm", "sglang", "ollama", "llama-cpp-python"}
+)
 """Providers that serve open models; the published runs sample those in another way."""
 
 NO_LOGPROBS = frozenset({"anthropic", "bedrock"})

@@ -25,7 +25,7 @@ from casewise.contexts import leaf_parameters
 from casewise.evaluation._answers import all_outputs, first_token, provider_refused
 from casewise.evaluation._progress import observe
 from casewise.evaluation._samples import CONTEXT, LANGUAGE, QUERY
-from casewise.evaluation._smollm2 import SmolLM2
+from casewise.evaluation.local import InProcess
 from casewise.protocols import (
     Lexicon,
     Protocol,
@@ -162,7 +162,7 @@ def _unread(output: ModelOutput) -> Reading:
 async def _token_sets(lexicon: Lexicon | None) -> TokenSets | None:
     """The token sets of a model whose tokenizer is at hand, else None."""
     api = get_model().api
-    if not isinstance(api, SmolLM2):
+    if not isinstance(api, InProcess):
         return None
     pieces = {form: await api.first_piece(form) for form in surface_forms(lexicon)}
     return derive_token_sets(pieces.__getitem__, lexicon)

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,7 +19,6 @@ from inspect_ai.model import (
     GenerateConfig,
     Logprob,
     Logprobs,
-    ModelAPI,
     ModelOutput,
     ModelUsage,
     StopReason,
@@ -29,6 +28,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import ModelError
 from casewise.evaluation._assets import fetch_weights
+from casewise.evaluation.local import InProcess, TextOrder, Ticket
 
 SMOLLM2 = "casewise/smollm2"
 """The embedded model's name, as models are named in Inspect."""
@@ -89,7 +89,7 @@ def prepare() -> None:
         _server()
 
 
-class SmolLM2(ModelAPI):
+class SmolLM2(InProcess):
     """Inspect's provider ``casewise``; its only model is ``smollm2``."""
 
     def __init__(
@@ -100,15 +100,16 @@ class SmolLM2(ModelAPI):
         config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
         **model_args: Any,
     ) -> None:
-        super().__init__(model_name, base_url, api_key, [], config)
+        super().__init__(model_name, config)
         if model_name != SMOLLM2.split("/")[1]:
             raise ModelError(f"casewise/{model_name}: the only embedded model is {SMOLLM2}")
         if model_args:
             raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
 
-    def max_connections(self) -> int:
-        """One: neighbours share the cached prefix only when they come one after the other."""
-        return 1
+    @property
+    def line(self) -> TextOrder[dict[str, Any], ModelOutput]:
+        """Where requests wait: neighbours share what the one slot has computed."""
+        return _line
 
     async def generate(
         self,
@@ -118,8 +119,8 @@ class SmolLM2(ModelAPI):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Answer, off the event loop: other models' requests go on meanwhile."""
-        request = _request(input, config)
-        return await anyio.to_thread.run_sync(_answer, request)
+        text = "\n".join(f"{one.role}: {one.text}" for one in input)
+        return await _line.ask(text, _request(input, config), self.asker)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
         """The first piece of a text under the model's tokenizer, and whether it is the only one."""
@@ -171,7 +172,8 @@ def _rule(schema: Mapping[str, Any]) -> str:
 
 def _answer(request: dict[str, Any]) -> ModelOutput:
     with _lock:
-        response = _server().handle_chat_completions(request)
+        server = _server()
+    response = server.handle_chat_completions(request)
     error = response.get("error")
     if error and error.get("type") == "exceed_context_size_error":
         message = (
@@ -189,6 +191,15 @@ def _answer(request: dict[str, Any]) -> ModelOutput:
     if error:
         raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
     return _output(response)
+
+
+def _answer_all(
+    tickets: Sequence[Ticket[dict[str, Any], ModelOutput]],
+) -> list[ModelOutput]:
+    return [_answer(ticket.request) for ticket in tickets]
+
+
+_line: TextOrder[dict[str, Any], ModelOutput] = TextOrder("casewise-smollm2", _answer_all)
 
 
 def _output(response: dict[str, Any]) -> ModelOutput:

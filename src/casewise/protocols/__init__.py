@@ -14,6 +14,7 @@ from casewise.protocols._lexicon import Lexicon, find_lexicon
 from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import (
     OURS,
+    TRANSLATED,
     UPSTREAM,
     Prompts,
     Template,
@@ -91,6 +92,7 @@ __all__ = [
     "Script",
     "ScriptTurn",
     "Status",
+    "TRANSLATED",
     "Template",
     "TokenSets",
     "UPSTREAM",

@@ -23,6 +23,8 @@ class RunRecord:
     """Whether the model was reached at an address that the run was given."""
     casewise: str | None = None
     inspect: str | None = None
+    made_with: Mapping[str, str] = field(default_factory=dict)
+    """Of a model in this process: ``dtype``, ``device``, ``torch``, ``transformers``."""
     task: str | None = None
     """Name and version of the task."""
     data: str | None = None

@@ -8,6 +8,7 @@ from casewise.analysis.card._record import RunRecord
 from casewise.analysis.logs._read import LogHeader
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
+_MADE_WITH = ("dtype", "device", "torch", "transformers")
 _FILES = ("cases", "prompt", "deployment", "verdict_words")
 _NAMES = ("protocol", "delivery", "ablate", "swap", "variation", "sampling", "grader")
 _NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
@@ -30,6 +31,7 @@ def run_record(header: LogHeader) -> RunRecord:
         own_address=spec.model_base_url is not None,
         casewise=_text(said.get("casewise")),
         inspect=_text(spec.packages.get("inspect_ai")),
+        made_with=_made_with(said.get("made_with")),
         task=f"{spec.task} {spec.task_version}",
         data=_text(said.get("dataset")),
         data_hash=_text(said.get("dataset_hash")),
@@ -47,6 +49,11 @@ def run_record(header: LogHeader) -> RunRecord:
         done=results.completed_samples if results else None,
         total=results.total_samples if results else spec.dataset.samples,
     )
+
+
+def _made_with(said: object) -> dict[str, str]:
+    given = said if isinstance(said, Mapping) else {}
+    return {name: value for name in _MADE_WITH if (value := _text(given.get(name))) is not None}
 
 
 def _asked(given: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, str | int]:

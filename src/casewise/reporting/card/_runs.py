@@ -57,6 +57,7 @@ def _lines(run: RunFacts) -> dict[str, str]:
     lines = {
         "Model": run.model,
         "Model's arguments": said(_arguments),
+        **({"Computed in": text} if (text := said(_made_with)) != NOT_RECORDED else {}),
         "Protocol": str(condition["protocol"] or NOT_RECORDED),
         "Delivery": str(condition["delivery"] or NOT_RECORDED),
         "Context": _context(run),
@@ -112,6 +113,16 @@ def _arguments(record: RunRecord) -> str | None:
     parts = [*record.model_args, *(f"{name} (value withheld)" for name in record.hidden_args)]
     parts += ["an address of its own (withheld)"] if record.own_address else []
     return ", ".join(parts) or NONE
+
+
+def _made_with(record: RunRecord) -> str | None:
+    """What the numbers of a model in one's own process depend on; None of others."""
+    found = record.made_with
+    if not found:
+        return None
+    versions = [f"{name} {found[name]}" for name in ("torch", "transformers") if name in found]
+    where = f"{found.get('dtype', '?')} on {found.get('device', '?')}"
+    return ", ".join([where, *versions])
 
 
 def _context(run: RunFacts) -> str:
