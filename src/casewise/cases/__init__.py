@@ -5,6 +5,7 @@
 True
 """
 
+from casewise.cases._address import address_of, is_elsewhere, place_of
 from casewise.cases._cache import cache_dir, check_sha256
 from casewise.cases._card import Card, CardCase, CardLine, CardRule, card_cases, system_text
 from casewise.cases._card_file import CARDS, load_card
@@ -89,6 +90,7 @@ __all__ = [
     "Vote",
     "VoteCounts",
     "add_release",
+    "address_of",
     "cache_dir",
     "card_cases",
     "casebench_data",
@@ -104,6 +106,7 @@ __all__ = [
     "find_twins",
     "flags_query",
     "import_cases",
+    "is_elsewhere",
     "is_output",
     "load_card",
     "load_cases",
@@ -114,6 +117,7 @@ __all__ = [
     "make_labels",
     "merge_sets",
     "open_cases",
+    "place_of",
     "read_plain_yaml",
     "read_text",
     "releases_path",
