@@ -62,7 +62,10 @@ def run_on_ray(
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
         queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
-        queue.run()
+        try:
+            queue.run()
+        finally:
+            pool.close()
     judged = queue.judged + sum(one.judged for one in states)
     if queue.given_up and not judged:
         raise ModelError("\n".join(queue.given_up))
@@ -127,12 +130,22 @@ def _check_reachable(address: str) -> None:
     if not host or not port.isdigit():
         raise UsageError(f"--address {address}: write HOST:PORT, ray://HOST:PORT or auto")
     try:
-        socket.create_connection((host, int(port)), timeout=REACH_S).close()
+        with socket.create_connection((host, int(port)), timeout=REACH_S) as found:
+            found.sendall(_HELLO)
+            if found.recv(4)[3:] != _SETTINGS:
+                raise OSError("something else answers there")
     except (OSError, OverflowError) as error:
         raise UsageError(
             f"--address {address}: no Ray cluster can be reached there ({error}); start one with "
             "ray start --head, or leave out --address for one on this machine"
         ) from None
+
+
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""How a conversation of gRPC begins, which Ray speaks: HTTP/2's preface, and no settings."""
+
+_SETTINGS = b"\x04"
+"""The kind of the frame that it is answered with."""
 
 
 def _cut(
@@ -252,8 +265,14 @@ class _RayPool:
     def keep(self, models: Set[str]) -> None:
         """Let go of actors whose model has nothing left to ask."""
         for model in self._idle.keys() - models:
-            # An actor ends with the last that knows of it.
-            del self._idle[model]
+            for actor in self._idle.pop(model):
+                self._ray.kill(actor)
+
+    def close(self) -> None:
+        """End every actor: a loaded model may keep its process alive for ever."""
+        for actor in [actor for _, actor in self._actors.values()]:
+            self._ray.kill(actor)
+        self.keep(set())
 
     def counts(self) -> Counts:
         """What the running shards tell."""
