@@ -104,7 +104,7 @@ def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
             "_node_ip_address": "127.0.0.1",
         }
     else:
-        _check_reachable(cluster.address)
+        _check_reachable(ray, cluster.address)
         options = {"address": cluster.address}
     try:
         ray.init(**options, **quiet)
@@ -118,7 +118,7 @@ def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
         ray.shutdown()
 
 
-def _check_reachable(address: str) -> None:
+def _check_reachable(ray: Any, address: str) -> None:
     """Find out at once what Ray would try for minutes.
 
     Raises:
@@ -129,6 +129,9 @@ def _check_reachable(address: str) -> None:
         return
     if not host or not port.isdigit():
         raise UsageError(f"--address {address}: write HOST:PORT, ray://HOST:PORT or auto")
+    if host in ("localhost", "127.0.0.1") and not address.startswith("ray://"):
+        # What Ray makes of it; a head that listens on the loopback alone it never finds.
+        host = ray.util.get_node_ip_address()
     try:
         with socket.create_connection((host, int(port)), timeout=REACH_S) as found:
             found.sendall(_HELLO)
@@ -136,7 +139,7 @@ def _check_reachable(address: str) -> None:
                 raise OSError("something else answers there")
     except (OSError, OverflowError) as error:
         raise UsageError(
-            f"--address {address}: no Ray cluster can be reached there ({error}); start one with "
+            f"--address {address}: no Ray cluster can be reached at {host} ({error}); start one with "
             "ray start --head, or leave out --address for one on this machine"
         ) from None
 
