@@ -5,6 +5,7 @@
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
+#   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -15,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench rehearse figures images lock clean
+.PHONY: demo test check bench scale rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -36,6 +37,10 @@ rehearse: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/remote.py
 	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
+	$(BIN)/python benchmarks/scale.py --runs 1000 4000 --alone 1000 4000 --copies 5 --no-docs
+
+scale: $(READY)
+	$(BIN)/python benchmarks/scale.py
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py
@@ -54,7 +59,7 @@ images: $(READY)
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra local --extra annotate --extra dev --universal --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra local --extra annotate --extra cluster --extra dev --universal --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --upgrade --quiet --output-file requirements.lock
 
 clean:
