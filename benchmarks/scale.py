@@ -1,6 +1,6 @@
 """How time, memory and logs grow with the number of judgements; writes the table of docs/scale.md.
 
-    python benchmarks/scale.py                      # to 1e5 run and 1e6 read: about an hour of a core
+    python benchmarks/scale.py                      # to 1e5 run and 1e6 read: an hour of a core
     python benchmarks/scale.py --runs 1000 10000 --copies 2 --no-docs
 
 Each size is run by ``casewise run --engine ray`` in a process of its own, on a cluster of this
@@ -28,10 +28,14 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import psutil
+
+# Teaches zipfile the compression that Inspect's logs have.
+from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from remote import environment, repeated_starter, serving
 
 HERE = Path(__file__).parent
@@ -190,7 +194,10 @@ def copy_logs(source: Path, target: Path, model: str) -> None:
     for path in sorted(source.rglob("*.eval")):
         copy = target / model.replace("/", "-") / path.relative_to(source)
         copy.parent.mkdir(parents=True)
-        with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w", zipfile.ZIP_DEFLATED) as new:
+        with (
+            zipfile.ZipFile(path) as old,
+            zipfile.ZipFile(copy, "w", **zipfile_compress_kwargs) as new,
+        ):
             for name in KEPT:
                 text = old.read(name)
                 new.writestr(name, text.replace(MODEL.encode(), model.encode()))
@@ -221,7 +228,7 @@ def exponent(one: Ran | Scored, other: Ran | Scored, name: str) -> float:
 
 def steps(found: Sequence[Ran | Scored], name: str) -> list[str]:
     """The exponent of each step; none of the first size."""
-    slopes = [f"{exponent(one, other, name):.2f}" for one, other in zip(found, found[1:])]
+    slopes = [f"{exponent(one, other, name):.2f}" for one, other in pairwise(found)]
     return ["–", *slopes]
 
 
@@ -268,7 +275,7 @@ def verdicts(ran: Sequence[Ran], scored: Sequence[Scored]) -> list[str]:
 
 
 def _worse(found: Sequence[Ran | Scored], told: str, name: str) -> list[str]:
-    slopes = [exponent(one, other, name) for one, other in zip(found, found[1:])]
+    slopes = [exponent(one, other, name) for one, other in pairwise(found)]
     return [f"MISSED: {told} grew with exponent {one:.2f}" for one in slopes if one > LINEAR]
 
 

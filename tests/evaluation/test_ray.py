@@ -16,6 +16,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.ray_cluster import RayCluster, ray_cluster
+from support.s3 import s3_server
 
 from casewise.analysis import read_paths
 
@@ -167,7 +168,7 @@ def test_a_stopped_run_goes_on_in_one_process(
         process = start(tmp_path, *command, *on_ray)
         wait_for(server, CASES // 2, process)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=60)
         assert process.returncode == 130, err
         assert "Traceback" not in err
         assert f"--engine ray --address {cluster.address}" in err.split("To go on:")[1]
@@ -207,6 +208,32 @@ def test_a_run_of_one_process_goes_on_in_shards(
     whole = table(tmp_path / "more")
     assert whole["epoch"].to_list() == [1, 2] * CASES
     assert Counter(map(question, server.requests)) == dict.fromkeys(range(CASES), 2)
+
+
+def test_a_folder_that_is_elsewhere(cli: Cli, tmp_path: Path, cases: Path) -> None:
+    """Shards of a cluster of this machine's own, on S3's protocol; gone on by one process."""
+    with FakeServer(answer) as server, s3_server() as s3:
+        env = KEY | s3.env
+        few = [*options(server, cases, "s3://bucket/run"), "--limit", "20"]
+        done = cli(*few, "--engine", "ray", env=env)
+        assert done.returncode == 0, done.stderr
+        assert "casewise score s3://bucket/run" in done.stderr
+        logs = [name for name in s3.objects if name.endswith(".eval")]
+        assert logs
+        assert all(name.startswith("bucket/run/shards/000-1-") for name in logs)
+        del s3.objects[logs[0]]
+        left = len(server.requests)
+        again = cli(*few, env=env)
+        assert again.returncode == 0, again.stderr
+        assert left < len(server.requests) <= 2 * left
+        far = cli("score", "s3://bucket/run", "--format", "json", env=env)
+        alone = cli(*options(server, cases, "alone"), "--limit", "20", env=KEY)
+        assert alone.returncode == 0, alone.stderr
+        near = cli("score", "alone", "--format", "json")
+    scores = [json.loads(one.stdout) for one in (far, near)]
+    for record in scores[0] + scores[1]:
+        record.pop("run_id", None)
+    assert scores[0] == scores[1]
 
 
 def test_a_model_that_can_not_be_used(

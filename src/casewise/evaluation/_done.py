@@ -48,7 +48,7 @@ class CellState:
     log: Path | None
     """The log that holds the judgements; of shards, the latest."""
     settled: Judged = field(default_factory=set)
-    """Samples, each with its epoch, that need not be asked again."""
+    """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
     """The run that further shards would be parts of; None where nothing is begun."""
     in_shards: bool = False
@@ -150,7 +150,7 @@ def _state_of(log: EvalLog, found: Counted, cell: Cell) -> CellState:
         errors,
         found.tokens,
         Path(log.location),
-        found.judged,
+        set() if whole else found.judged,
         log.eval.task_id,
     )
 
@@ -168,10 +168,12 @@ def _state_of_parts(cell: Cell, counted: Sequence[tuple[EvalLog, Counted]]) -> C
     elif latest.status == "error":
         state = State.FAILED
     runs = sorted({part.run for log, _ in counted if (part := shard_of(log)) is not None})
+    # Over millions it would take gigabytes, for nothing.
+    left = set() if state is State.DONE else settled
     tokens = add_tokens(_apart(counted))
     log = Path(latest.location)
     return CellState(
-        state, len(judged), cell.judgements, len(failed), tokens, log, settled, runs[0], True
+        state, len(judged), cell.judgements, len(failed), tokens, log, left, runs[0], True
     )
 
 

@@ -58,6 +58,8 @@ def run_on_ray(
     ray = _import()
     folder = log_dir if is_elsewhere(log_dir) else place_of(log_dir).resolve()
     states = read_done(cells, log_dir).states
+    if all(one.state is State.DONE for one in states):
+        return RunResult(logs_of(cells, log_dir), True, ())
     with _connected(ray, cluster):
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
@@ -139,8 +141,8 @@ def _check_reachable(ray: Any, address: str) -> None:
                 raise OSError("something else answers there")
     except (OSError, OverflowError) as error:
         raise UsageError(
-            f"--address {address}: no Ray cluster can be reached at {host} ({error}); start one with "
-            "ray start --head, or leave out --address for one on this machine"
+            f"--address {address}: no Ray cluster can be reached at {host} ({error}); start one "
+            "with ray start --head, or leave out --address for one on this machine"
         ) from None
 
 
