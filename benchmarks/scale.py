@@ -36,7 +36,7 @@ import psutil
 
 # Teaches zipfile the compression that Inspect's logs have.
 from inspect_ai._util.zipfile import zipfile_compress_kwargs
-from remote import environment, repeated_starter, serving
+from remote import environment, serving
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs/scale.md"
@@ -158,9 +158,24 @@ def run_all(folder: Path, runs: Sequence[int], alone: Sequence[int]) -> Iterator
                 yield found
 
 
+def many_cases(folder: Path, limit: int) -> str:
+    """The starter pairs again and again, every time as queries of their own."""
+    from casewise.cases import STARTER, open_cases
+
+    found = [json.loads(one.model_dump_json()) for one in open_cases(STARTER).cases]
+    path = folder / f"cases-{limit}.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(limit):
+            case = found[number % len(found)]
+            query = f"{case['query']} ({number // len(found)})"
+            new = {"id": f"case-{number}", "query": query, "query_id": None}
+            file.write(json.dumps(case | new) + "\n")
+    return str(path)
+
+
 def run_one(folder: Path, logs: Path, url: str, engine: str, size: int) -> Ran:
     shutil.rmtree(logs, ignore_errors=True)
-    cases = repeated_starter(folder, size)
+    cases = many_cases(folder, size)
     command = [sys.executable, "-m", "casewise", "run", "-m", MODEL, "--cases", cases]
     command += ["--protocol", "binary", "--max-connections", str(CONNECTIONS)]
     command += ["--log-dir", str(logs), "--engine", engine]

@@ -8,13 +8,13 @@ from typing import Any
 from inspect_ai.log import (
     EvalSample,
     EvalSampleSummary,
-    read_eval_log_sample_summaries,
     read_eval_log_samples,
 )
 from inspect_ai.model import ModelUsage
 
 from casewise.analysis._table import OF_CASE, TEXTS
 from casewise.analysis.logs._header import LogHeader
+from casewise.analysis.logs._summaries import read_summaries
 from casewise.cases import address_of
 
 SCORERS = ("read_answers", "grade_reply")
@@ -40,12 +40,11 @@ def read_samples(header: LogHeader, *, texts: bool) -> Iterator[tuple[int, list[
             summaries are read, which is fifteen times cheaper and cuts long answers.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    path = address_of(header.path)
     samples: Iterable[EvalSample | EvalSampleSummary]
     if texts:
-        samples = read_eval_log_samples(path, all_samples_required=False)
+        samples = read_eval_log_samples(address_of(header.path), all_samples_required=False)
     else:
-        samples = read_eval_log_sample_summaries(path)
+        samples = read_summaries(header)
     metadata = header.log.eval.metadata or {}
     run = {name: metadata.get(name) for name in _FROM_TASK} | {
         "run_id": header.run_id,
