@@ -37,7 +37,7 @@ rehearse: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/remote.py
 	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
-	$(BIN)/python benchmarks/scale.py --runs 1000 4000 --alone 1000 4000 --copies 5 --no-docs
+	$(BIN)/python benchmarks/scale.py --runs 1000 4000 --alone 1000 4000 --most 40000 --no-docs
 
 scale: $(READY)
 	$(BIN)/python benchmarks/scale.py

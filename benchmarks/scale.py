@@ -1,13 +1,13 @@
 """How time, memory and logs grow with the number of judgements; writes the table of docs/scale.md.
 
     python benchmarks/scale.py                      # to 1e5 run and 1e6 read: an hour of a core
-    python benchmarks/scale.py --runs 1000 10000 --copies 2 --no-docs
+    python benchmarks/scale.py --runs 1000 4000 --most 40000 --no-docs
 
 Each size is run by ``casewise run --engine ray`` in a process of its own, on a cluster of this
 machine's own, against a server that answers after 50 ms; cases are the starter cases again and
 again, under ids of their own. Then ``casewise score`` reads and scores each folder in a process of
-its own; and a folder in which the logs of the largest run stand once for each of ten models, but
-for their samples' texts, which scoring doesn't read.
+its own; and a folder of a million, in which the logs of a run stand again and again for ten models,
+each time under other cases, but for their samples' texts, which scoring doesn't read.
 
 Times hold start-up. Memory is the most that any one process held at a time, and the most that all
 of a run held together, Ray's own among them; a page that several share counts for each.
@@ -42,6 +42,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs/scale.md"
 BEGIN, END = "<!-- growth: begin -->", "<!-- growth: end -->"
 MODEL = "openai-api/local/fake"
+MODELS = 10
 LATENCY_S = 0.05
 CONNECTIONS = 40
 LIMIT_GB = 2.0
@@ -117,7 +118,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, nargs="+", default=[1000, 10_000, 100_000])
     parser.add_argument("--alone", type=int, nargs="*", default=[1000, 10_000], help="one process")
-    parser.add_argument("--copies", type=int, default=10, help="models that the largest stands for")
+    parser.add_argument("--most", type=int, default=1_000_000, help="judgements that are scored")
+    parser.add_argument("--source", type=int, help="the run that is copied; default: the largest")
     parser.add_argument("--folder", type=Path, help="where logs are kept, and found again")
     parser.add_argument("--no-docs", action="store_true", help="leave docs/scale.md as it is")
     parser.add_argument("--json", type=Path, default=HERE / "scale.json")
@@ -126,7 +128,8 @@ def main() -> None:
         folder = options.folder or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         ran = list(run_all(folder, options.runs, options.alone))
-        scored = list(score_all(folder, options.runs, options.copies))
+        source = options.source or max(options.runs)
+        scored = list(score_all(folder, options.runs, options.most, source))
     record = {
         "measured": date.today().isoformat(),
         "python": platform.python_version(),
@@ -194,28 +197,44 @@ def run_one(folder: Path, logs: Path, url: str, engine: str, size: int) -> Ran:
     return Ran(engine, size, seconds, cpu_ms, watch.largest / 1e9, watch.together / 1e9, size_mb)
 
 
-def score_all(folder: Path, runs: Sequence[int], copies: int) -> Iterator[Scored]:
+def score_all(folder: Path, runs: Sequence[int], most: int, source: int) -> Iterator[Scored]:
     for size in runs:
         yield score_one(folder / f"ray-{size}", size)
-    largest = max(runs)
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        for model in range(copies):
-            copy_logs(folder / f"ray-{largest}", Path(made), f"{MODEL}-{model}")
-        yield score_one(Path(made), copies * largest)
+    logs = folder / f"many-{most}"
+    kept = logs.with_suffix(".json")
+    if not kept.is_file():
+        shutil.rmtree(logs, ignore_errors=True)
+        for model in range(MODELS):
+            for copy in range(most // MODELS // source):
+                copy_logs(folder / f"ray-{source}", logs, model, copy, most // MODELS)
+        kept.write_text(json.dumps(asdict(score_one(logs, most))))
+        shutil.rmtree(logs)
+    yield Scored(**json.loads(kept.read_text()))
 
 
-def copy_logs(source: Path, target: Path, model: str) -> None:
-    """A run's logs as another model's, without its samples: scoring reads what sums them up."""
+def copy_logs(source: Path, target: Path, model: int, copy: int, of: int) -> None:
+    """A run's logs as another model's, on other cases, and without its samples' texts.
+
+    Scoring reads what sums them up.
+    """
     for path in sorted(source.rglob("*.eval")):
-        copy = target / model.replace("/", "-") / path.relative_to(source)
-        copy.parent.mkdir(parents=True)
-        with (
-            zipfile.ZipFile(path) as old,
-            zipfile.ZipFile(copy, "w", **zipfile_compress_kwargs) as new,
-        ):
-            for name in KEPT:
-                text = old.read(name)
-                new.writestr(name, text.replace(MODEL.encode(), model.encode()))
+        made = target / str(model) / str(copy) / path.relative_to(source)
+        made.parent.mkdir(parents=True)
+        with zipfile.ZipFile(path) as old:
+            header, summaries, start = (json.loads(old.read(name)) for name in KEPT)
+        size = header["eval"]["metadata"]["shard"]["of"]
+        header = json.loads(json.dumps(header).replace(MODEL, f"{MODEL}-{model}"))
+        part = header["eval"]["metadata"]["shard"]
+        part["places"] = [copy * size + place for place in part["places"]]
+        part["of"] = of
+        data = header["eval"]["dataset"]
+        data["sample_ids"] = [f"{copy}-{one}" for one in data["sample_ids"]]
+        for one in summaries:
+            one["id"] = f"{copy}-{one['id']}"
+            one["metadata"]["query_id"] = f"{copy}-{one['metadata']['query_id']}"
+        with zipfile.ZipFile(made, "w", **zipfile_compress_kwargs) as new:
+            for name, content in zip(KEPT, (header, summaries, start), strict=True):
+                new.writestr(name, json.dumps(content))
 
 
 def score_one(logs: Path, judgements: int) -> Scored:
