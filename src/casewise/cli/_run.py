@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.cases import GROUPS, address_of, open_cases
+from casewise.cases import GROUPS, address_of, open_cases, place_of
 from casewise.cli._console import err, note
 from casewise.cli._engine import (
     AddressOption,
@@ -196,6 +196,7 @@ def run(
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
+    log_dir = None if log_dir is None else place_of(log_dir)
     if sweep is not None:
         check_alone(context)
         run_sweep(
