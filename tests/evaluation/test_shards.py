@@ -15,8 +15,10 @@ from casewise.evaluation._shard_run import ShardResult
 from casewise.evaluation._shards import (
     Piece,
     cut,
+    piece_of,
     sample_ids,
     shard_size,
+    with_cases,
     without_cases,
 )
 from casewise.protocols import Status
@@ -49,8 +51,11 @@ def test_cases_travel_with_their_shard() -> None:
     light = without_cases(CELL)
     assert light.identity == CELL.identity
     assert light.planned.condition.data.hash == CELL.planned.condition.data.hash
-    told_of = f"mockllm/model: a shard was lost {LOST + 1} times (the node is gone)"
-    assert list(queue.failures)[:1] == [told_of]
+    assert (light.planned.condition.cases, light.planned.condition.data.cases) == ((), ())
+    shard = list(cut(CELL, 0, "run", set(), 20))[1]
+    piece = piece_of(shard, CELL.planned.condition)
+    found = with_cases(light, piece, shard.part.places[3:5]).planned.condition.cases
+    assert found == CELL.planned.condition.cases[23:25]
 
 
 @pytest.mark.parametrize(
@@ -127,10 +132,8 @@ def test_lost_shards_are_asked_again() -> None:
 def test_a_shard_that_is_always_lost_is_told() -> None:
     queue, told = queue_of(MemoryPool(slots=1, lost=1000), 112)
     assert told == []
-    assert (
-        list(queue.failures)[0]
-        == f"mockllm/model: a shard was lost {LOST + 1} times (the node is gone)"
-    )
+    told_of = f"mockllm/model: a shard was lost {LOST + 1} times (the node is gone)"
+    assert list(queue.failures) == [told_of]
 
 
 def test_a_model_is_given_up_once() -> None:
