@@ -6,6 +6,7 @@
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
 #   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
+#   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HF := $(VENV)/.hf
 
-.PHONY: demo test check hf bench rehearse figures images lock clean
+.PHONY: demo test check hf bench scale rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -39,6 +40,10 @@ bench: $(READY) $(HF)
 	$(BIN)/python benchmarks/remote.py
 	$(BIN)/python benchmarks/local.py
 	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
+	$(BIN)/python benchmarks/scale.py --runs 1000 4000 --alone 1000 4000 --most 40000 --no-docs
+
+scale: $(READY)
+	$(BIN)/python benchmarks/scale.py
 
 hf: $(HF)
 
@@ -68,7 +73,7 @@ images: $(READY)
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra local --extra annotate --extra dev --universal --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra local --extra annotate --extra cluster --extra dev --universal --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --upgrade --quiet --output-file requirements.lock
 
 clean:

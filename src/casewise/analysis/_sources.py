@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
-from casewise.analysis._gathered import gather_cases
+from casewise.analysis._gathered import CaseGatherer
 from casewise.analysis._outputs import read_outputs
 from casewise.analysis._table import CONDITION, all_distinct, make_table, read_table
-from casewise.cases import Case, is_output
+from casewise.cases import Case, address_of, is_elsewhere, is_output, place_of
 from casewise.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,16 +56,19 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
     rows = [row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)]
     logs = [path for path, kind in named if kind is _Kind.LOG]
-    log_rows, log_notes = _read_logs(logs, set(paths), texts=texts, alone=not (frames or rows))
+    gatherer = CaseGatherer() if texts else None
+    if gatherer is not None:
+        gatherer.add(rows)
+    found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not (frames or rows))
     frames += [make_table(rows)] if rows else []
-    frames += [make_table(log_rows)] if logs else []
+    frames += found
     if not frames:
-        places = ", ".join(str(path) for path in paths)
+        places = ", ".join(address_of(path) for path in paths)
         raise InputError(
             "nothing to score: no log, judgement table or CASE-Bench output was recognised",
             file=places,
         )
-    cases = gather_cases([*rows, *log_rows]) if texts else {}
+    cases = gatherer.cases if gatherer is not None else {}
     return Judgements(_each_once(pl.concat(frames)), (*notes, *log_notes), cases)
 
 
@@ -76,9 +79,9 @@ def _each_once(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_logs(
-    paths: Sequence[Path], named: set[Path], *, texts: bool, alone: bool
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows of logs; those in a folder that can't be used are passed over with a note.
+    paths: Sequence[Path], named: set[Path], gatherer: CaseGatherer | None, *, alone: bool
+) -> tuple[list[pl.DataFrame], list[str]]:
+    """Tables of logs; those in a folder that can't be used are passed over with a note.
 
     Where there is nothing else, or where a person named the file, that is an error.
     """
@@ -88,8 +91,9 @@ def _read_logs(
     from casewise.analysis.logs import read_judgements
 
     logs, notes = _choose_logs(paths, named, alone=alone)
-    rows = [row for log in logs for row in read_judgements(log, texts=texts)]
-    return rows, notes
+    keep = gatherer.add if gatherer is not None else None
+    # A log at a time: as rows, judgements take ten times the memory that they take in a table.
+    return [read_judgements(log, texts=gatherer is not None, keep=keep) for log in logs], notes
 
 
 def find_logs(paths: Sequence[Path]) -> tuple[list["LogHeader"], list[str]]:
@@ -101,7 +105,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[list["LogHeader"], list[str]]:
     named, notes = _expand(paths)
     logs = [path for path, kind in named if kind is _Kind.LOG]
     if not logs:
-        places = ", ".join(str(path) for path in paths)
+        places = ", ".join(address_of(path) for path in paths)
         raise InputError("no Inspect log here", file=places, expected="a log folder or .eval files")
     others = [path.name for path, kind in named if kind is not _Kind.LOG]
     notes += [f"passed over what is no log: {_some(others)}"] if others else []
@@ -132,6 +136,10 @@ def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]
     named: dict[Path, _Kind] = {}
     notes = []
     for path in paths:
+        if is_elsewhere(path):
+            named |= dict.fromkeys(_logs_elsewhere(path), _Kind.LOG)
+            continue
+        path = place_of(path)
         if not path.exists():
             raise InputError("no such file or folder", file=path)
         inside = _files(path) if path.is_dir() else [path]
@@ -152,6 +160,14 @@ def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]
         if passed_over:
             notes.append(f"{path}: passed over {_some(passed_over)}")
     return list(named.items()), notes
+
+
+def _logs_elsewhere(path: Path) -> list[Path]:
+    if path.suffix == ".eval":
+        return [path]
+    from casewise.analysis.logs import list_logs
+
+    return list_logs(path)
 
 
 def _files(folder: Path) -> list[Path]:

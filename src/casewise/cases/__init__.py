@@ -5,6 +5,7 @@
 True
 """
 
+from casewise.cases._address import address_of, is_elsewhere, place_of
 from casewise.cases._cache import cache_dir, check_sha256
 from casewise.cases._card import Card, CardCase, CardLine, CardRule, card_cases, system_text
 from casewise.cases._card_file import CARDS, load_card
@@ -90,6 +91,7 @@ __all__ = [
     "Vote",
     "VoteCounts",
     "add_release",
+    "address_of",
     "cache_dir",
     "card_cases",
     "casebench_data",
@@ -106,6 +108,7 @@ __all__ = [
     "find_twins",
     "flags_query",
     "import_cases",
+    "is_elsewhere",
     "is_output",
     "load_card",
     "load_cases",
@@ -116,6 +119,7 @@ __all__ = [
     "make_labels",
     "merge_sets",
     "open_cases",
+    "place_of",
     "read_model",
     "read_plain_yaml",
     "read_text",

@@ -6,8 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.cases import GROUPS, open_cases
+from casewise.cases import GROUPS, address_of, open_cases, place_of
 from casewise.cli._console import err, note
+from casewise.cli._engine import (
+    AddressOption,
+    CpusOption,
+    Engine,
+    EngineOption,
+    GpusOption,
+    SizeOption,
+    chosen_cluster,
+)
 from casewise.cli._estimates import print_estimates
 from casewise.cli._options import parse_model_args
 from casewise.cli._running import print_result, run_with_progress
@@ -16,7 +25,7 @@ from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import UsageError
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Plan, RunRequest
+    from casewise.evaluation import Cluster, Plan, RunRequest
 
 
 def run(
@@ -112,10 +121,17 @@ def run(
     limit: Annotated[int | None, typer.Option(help="Only the first N cases of the file.")] = None,
     log_dir: Annotated[
         Path | None,
-        typer.Option(help="Folder for the logs; the same folder again resumes a stopped run."),
+        typer.Option(
+            help="Folder for the logs, or an address such as s3://bucket/folder; the same folder "
+            "again resumes a stopped run."
+        ),
     ] = None,
     max_connections: Annotated[
-        int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
+        int | None,
+        typer.Option(
+            help="Requests at once for each provider, over all shards. Default: Inspect's, for "
+            "each process."
+        ),
     ] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longest answer, in tokens.")] = None,
     epochs: Annotated[int, typer.Option(help="How often each case is asked.")] = 1,
@@ -153,6 +169,11 @@ def run(
     format: Annotated[
         MatrixFormat, typer.Option(help="Of a sweep: how its matrix is printed.")
     ] = MatrixFormat.TABLE,
+    engine: EngineOption = Engine.PROCESS,
+    address: AddressOption = None,
+    shard_size: SizeOption = None,
+    shard_cpus: CpusOption = None,
+    shard_gpus: GpusOption = None,
 ) -> None:
     """Run models over cases in their contexts, and score them against people.
 
@@ -174,7 +195,10 @@ def run(
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
 
     casewise run sweep.yaml --max-cost 20
+
+    casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
+    log_dir = None if log_dir is None else place_of(log_dir)
     if sweep is not None:
         check_alone(context)
         run_sweep(
@@ -184,6 +208,7 @@ def run(
             status=status,
             max_cost=max_cost,
             format=format,
+            engine=(engine, address, shard_size, shard_cpus, shard_gpus),
         )
         return
     if status or format is not MatrixFormat.TABLE:
@@ -222,7 +247,8 @@ def run(
     if dry_run:
         print_estimates(plan.estimates)
         return
-    _run_and_print(plan, log_dir or _new_log_dir(), max_cost)
+    cluster = chosen_cluster(engine, address, shard_size, shard_cpus, shard_gpus)
+    _run_and_print(plan, log_dir or _new_log_dir(), max_cost, cluster)
 
 
 def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
@@ -243,9 +269,11 @@ def _new_log_dir() -> Path:
     return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
-def _run_and_print(plan: "Plan", log_dir: Path, max_cost: float | None) -> None:
+def _run_and_print(
+    plan: "Plan", log_dir: Path, max_cost: float | None, cluster: "Cluster | None"
+) -> None:
     _say_what(plan, log_dir)
-    result = run_with_progress(plan.cells, log_dir, max_cost)
+    result = run_with_progress(plan.cells, log_dir, max_cost, cluster)
     print_result(result, log_dir)
 
 
@@ -257,7 +285,7 @@ def _say_what(plan: "Plan", log_dir: Path) -> None:
     note(
         f"{', '.join(request.models)} on {request.deployment or request.cases}: "
         f"{judged:,} judgements "
-        f"({', '.join(request.protocols)}); logs in {log_dir}"
+        f"({', '.join(request.protocols)}); logs in {address_of(log_dir)}"
     )
     if SMOLLM2 in request.models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")

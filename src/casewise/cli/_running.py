@@ -8,20 +8,30 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from casewise.cases import address_of
 from casewise.cli._console import err, note
 from casewise.cli._progress import RunProgress
 from casewise.errors import InputError
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Cell, Done, RunResult
+    from casewise.evaluation import Cell, Cluster, Done, RunResult
 
 NOT_ALL_DONE = 1
 
 
 def run_with_progress(
-    cells: Sequence["Cell"], log_dir: Path, max_cost: float | None
+    cells: Sequence["Cell"],
+    log_dir: Path,
+    max_cost: float | None,
+    cluster: "Cluster | None" = None,
 ) -> "RunResult":
     """Run what is still open in a folder, under one progress display.
+
+    Args:
+        cells: All that the folder is to hold.
+        log_dir: The folder of logs.
+        max_cost: Dollars, if there is a limit.
+        cluster: Where it is run; None is this process.
 
     Raises:
         UsageError: A cap without the prices that it needs.
@@ -39,7 +49,7 @@ def run_with_progress(
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress:
-            return run_cells(cells, log_dir, progress, budget)
+            return run_cells(cells, log_dir, progress, budget, cluster)
     except KeyboardInterrupt:
         say_how_to_resume("stopped", log_dir)
         raise
@@ -81,7 +91,8 @@ def print_judged(result: "RunResult", log_dir: Path) -> None:
         if not result.capped:
             raise
         note("nothing was judged yet")
-    note(f"logs: {log_dir} (inspect view --log-dir {log_dir}; casewise score {log_dir})")
+    where = address_of(log_dir)
+    note(f"logs: {where} (inspect view --log-dir {where}; casewise score {where})")
 
 
 def end(result: "RunResult", log_dir: Path) -> None:
@@ -103,8 +114,9 @@ def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> 
     arguments = _without("--log-dir", sys.argv[1:])
     if higher_cap:
         arguments = [*_without("--max-cost", arguments), "--max-cost", "MORE"]
-    command = shlex.join(["casewise", *arguments, "--log-dir", str(log_dir)])
-    err().print(f"{what}; what was judged is kept in {log_dir}. To go on:", markup=False)
+    command = shlex.join(["casewise", *arguments, "--log-dir", address_of(log_dir)])
+    where = address_of(log_dir)
+    err().print(f"{what}; what was judged is kept in {where}. To go on:", markup=False)
     err().print(f"  {command}", markup=False)
 
 

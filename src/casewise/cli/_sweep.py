@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from casewise.cases import address_of
 from casewise.cli._console import err, note, out, working, write_out
+from casewise.cli._engine import ENGINE_OPTIONS, EngineChoice, chosen_cluster
 from casewise.cli._estimates import print_estimates
 from casewise.cli._matrix import (
     estimates_markdown,
@@ -21,7 +23,10 @@ from casewise.errors import UsageError
 if TYPE_CHECKING:
     from casewise.evaluation import Done, Sweep
 
-WITH_A_SWEEP = ("sweep", "log_dir", "dry_run", "status", "format", "max_cost")
+WITH_A_SWEEP = (
+    *("sweep", "log_dir", "dry_run", "status", "format", "max_cost"),
+    *ENGINE_OPTIONS,
+)
 """The options that a sweep's file leaves open."""
 
 
@@ -55,6 +60,7 @@ def run_sweep(
     status: bool,
     max_cost: float | None,
     format: MatrixFormat,
+    engine: EngineChoice,
 ) -> None:
     """Run a sweep, or tell what it asks for (``dry_run``), or how far it is (``status``).
 
@@ -77,7 +83,7 @@ def run_sweep(
     elif dry_run:
         _print_plan(sweep, done, format)
     else:
-        result = run_with_progress(sweep.cells, folder, max_cost)
+        result = run_with_progress(sweep.cells, folder, max_cost, chosen_cluster(*engine))
         if format is MatrixFormat.TABLE:
             print_judged(result, folder)
         _print_matrix(sweep, read_done(sweep.cells, folder), format)
@@ -90,7 +96,7 @@ def _say_what(sweep: "Sweep", done: "Done", folder: Path) -> None:
     total = sum(one.total for one in done.states)
     note(
         f"{sweep.name}: {models} models, {conditions} conditions, {len(sweep.entries)} of their "
-        f"combinations, {total:,} judgements; logs in {folder}"
+        f"combinations, {total:,} judgements; logs in {address_of(folder)}"
     )
     for other in done.others:
         note(f"in the folder, and not in the file: {other}")

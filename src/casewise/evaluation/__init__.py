@@ -2,7 +2,9 @@
 
 from casewise.evaluation._assets import SIZE_MB, fetch_weights, weights_path
 from casewise.evaluation._cells import Cell, Plan, RunRequest, make_plan
+from casewise.evaluation._cluster import Cluster
 from casewise.evaluation._done import CellState, Done, State, make_budget, read_done
+from casewise.evaluation._engine import run, run_cells
 from casewise.evaluation._generate import Aside, Generated, check_out, generate_contexts
 from casewise.evaluation._generate_asking import Structured
 from casewise.evaluation._generate_plan import (
@@ -16,7 +18,7 @@ from casewise.evaluation._judge import judge
 from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._progress import Observer
 from casewise.evaluation._respond import respond
-from casewise.evaluation._run import RunResult, run, run_cells
+from casewise.evaluation._run import RunResult
 from casewise.evaluation._sampling import SAMPLES, Sampling
 from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
@@ -25,6 +27,7 @@ __all__ = [
     "Aside",
     "Cell",
     "CellState",
+    "Cluster",
     "Done",
     "Estimate",
     "GeneratePlan",

@@ -6,7 +6,8 @@ was in flight.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import anyio
@@ -68,6 +69,22 @@ class Budget:
         # Inspect adds up a sample's usage here, its grader's too; a second attempt has its own.
         self._live[sample] = sample_model_usage()
         sample.add_done_callback(self._end_sample)
+
+    def settle(self, used: Mapping[str, tuple[int, int]], judgements: int) -> None:
+        """Count what a shard took, asked elsewhere: tokens in and out, by model."""
+        self._settled += sum(cost_of(self._price_of(name), *one) for name, one in used.items())
+        self._count += judgements
+
+    def room(self, in_flight: int, estimate: float) -> int:
+        """How many judgements may be asked beside those that are asked elsewhere now.
+
+        Args:
+            in_flight: Judgements that are asked.
+            estimate: Dollars for one, as long as none has told what it took.
+        """
+        usual = self._settled / self._count if self._count and self._settled else estimate
+        left = self.cap - self._before - self._settled - in_flight * usual
+        return max(0, int(left / usual) if usual else int(left > 0) * sys.maxsize)
 
     def _end_attempts(self, sample: asyncio.Task[object]) -> None:
         self._settled += self._cost(self._live.pop(sample, {}))

@@ -1,22 +1,26 @@
 """What of a plan a folder of logs holds: read from headers and summaries, without a model."""
 
-import logging
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from inspect_ai.log import (
-    EvalLog,
-    EvalSampleSummary,
-    read_eval_log,
-    read_eval_log_sample_summaries,
-)
+from inspect_ai.log import EvalLog
 
 from casewise.errors import UsageError
-from casewise.evaluation._budget import Budget, cost_of, input_tokens
-from casewise.evaluation._cells import Cell, identity_of
+from casewise.evaluation._budget import Budget, cost_of
+from casewise.evaluation._cells import Cell
+from casewise.evaluation._counted import (
+    Counted,
+    Judged,
+    Tokens,
+    add_tokens,
+    count,
+    headers_in,
+    identity_in,
+)
 from casewise.evaluation._plan import Prices
+from casewise.evaluation._shards import shard_of
 
 
 class State(StrEnum):
@@ -42,7 +46,13 @@ class CellState:
     tokens: Mapping[str, tuple[int, int]]
     """In and out, by the model that used them; a grader's stand apart."""
     log: Path | None
-    """The log that holds the judgements."""
+    """The log that holds the judgements; of shards, the latest."""
+    settled: Judged = field(default_factory=set)
+    """Samples, each with its epoch, that need not be asked again; empty where all is done."""
+    run: str | None = None
+    """The run that further shards would be parts of; None where nothing is begun."""
+    in_shards: bool = False
+    """Whether shards hold some of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +80,19 @@ class Done:
 
 def read_done(cells: Sequence[Cell], log_dir: Path) -> Done:
     """Tell what of a plan is done; no log is changed, and none is waited for."""
-    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     logs: dict[str, list[EvalLog]] = {}
-    for path in sorted(log_dir.glob("*.eval")):
-        log = _header(path)
-        if log is not None:
-            logs.setdefault(_identity(log), []).append(log)
+    for log in headers_in(log_dir):
+        logs.setdefault(identity_in(log), []).append(log)
     keys = [cell.identity for cell in cells]
     states = tuple(_state(cell, logs.get(key, [])) for cell, key in zip(cells, keys, strict=True))
     others = [_title(found[0]) for key, found in logs.items() if key not in set(keys)]
     return Done(states, tuple(dict.fromkeys(others)))
+
+
+def logs_of(cells: Sequence[Cell], log_dir: Path) -> tuple[Path, ...]:
+    """Every log of a folder that belongs to the cells."""
+    wanted = {cell.identity for cell in cells}
+    return tuple(Path(log.location) for log in headers_in(log_dir) if identity_in(log) in wanted)
 
 
 def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
@@ -101,28 +114,6 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
     return Budget(cap, done.spent(cells), lambda name: prices.get(name, Prices()))
 
 
-def _header(path: Path) -> EvalLog | None:
-    """A log's header; None of what is cut short, or of another task."""
-    try:
-        log = read_eval_log(str(path), header_only=True)
-    except Exception:
-        return None
-    log.location = str(path)
-    return log if "casewise" in (log.eval.metadata or {}) else None
-
-
-def _identity(log: EvalLog) -> str:
-    spec = log.eval
-    return identity_of(
-        spec.task,
-        spec.task_version,
-        spec.model,
-        spec.task_args_passed,
-        spec.model_args,
-        log.plan.config.seed,
-    )
-
-
 def _title(log: EvalLog) -> str:
     said = log.eval.metadata or {}
     parts = [str(said.get("protocol")), str(said.get("delivery"))]
@@ -132,42 +123,62 @@ def _title(log: EvalLog) -> str:
 
 
 def _state(cell: Cell, attempts: Sequence[EvalLog]) -> CellState:
-    total = cell.judgements
-    found = [_count(log, cell) for log in attempts]
-    if not found:
-        return CellState(State.NOT_BEGUN, 0, total, 0, {}, None)
+    if not attempts:
+        return CellState(State.NOT_BEGUN, 0, cell.judgements, 0, {}, None)
+    counted = [(log, count(log, cell)) for log in attempts]
+    if any(shard_of(log) for log in attempts):
+        return _state_of_parts(cell, counted)
+    found = [_state_of(log, one, cell) for log, one in counted]
     # Each attempt's log begins with what the one before held.
     best = max(found, key=lambda one: (one.judged, one.state is State.DONE))
     latest = max(attempts, key=lambda log: log.eval.created)
     if best.state is not State.DONE and latest.status == "error":
-        return CellState(State.FAILED, best.judged, total, best.errors, best.tokens, best.log)
+        return replace(best, state=State.FAILED)
     return best
 
 
-def _count(log: EvalLog, cell: Cell) -> CellState:
+def _state_of(log: EvalLog, found: Counted, cell: Cell) -> CellState:
     """What one log holds."""
-    path = Path(log.location)
-    samples = [one for one in _summaries(path) if one.epoch <= cell.request.epochs]
-    judged = {(one.id, one.epoch) for one in samples if one.error is None and one.scores}
-    failed = {(one.id, one.epoch) for one in samples if one.error is not None} - judged
-    whole = log.status == "success" and len(judged) + len(failed) >= cell.judgements
+    judged, failed = len(found.judged), len(found.failed)
+    whole = log.status == "success" and judged + failed >= cell.judgements
     state = State.DONE if whole else State.PARTLY if judged else State.NOT_BEGUN
-    tokens = _tokens(samples, cell)
-    errors = len(failed) if whole or log.status == "error" else 0
-    return CellState(state, len(judged), cell.judgements, errors, tokens, path)
+    errors = failed if whole or log.status == "error" else 0
+    return CellState(
+        state,
+        judged,
+        cell.judgements,
+        errors,
+        found.tokens,
+        Path(log.location),
+        set() if whole else found.judged,
+        log.eval.task_id,
+    )
 
 
-def _summaries(path: Path) -> list[EvalSampleSummary]:
-    try:
-        return read_eval_log_sample_summaries(str(path))
-    except Exception:
-        return []
+def _state_of_parts(cell: Cell, counted: Sequence[tuple[EvalLog, Counted]]) -> CellState:
+    """What shards hold together, and a log that was begun whole, if they go on from one."""
+    judged: Judged = set[tuple[str | int, int]]().union(*(one.judged for _, one in counted))
+    stayed = [one.failed for log, one in counted if log.status == "success"]
+    failed: Judged = set[tuple[str | int, int]]().union(*stayed) - judged
+    settled = judged | failed
+    latest = max((log for log, _ in counted), key=lambda log: log.eval.created)
+    state = State.PARTLY if judged else State.NOT_BEGUN
+    if len(settled) >= cell.judgements:
+        state = State.DONE
+    elif latest.status == "error":
+        state = State.FAILED
+    runs = sorted({part.run for log, _ in counted if (part := shard_of(log)) is not None})
+    # Over millions it would take gigabytes, for nothing.
+    left = set() if state is State.DONE else settled
+    tokens = add_tokens(_apart(counted))
+    log = Path(latest.location)
+    return CellState(
+        state, len(judged), cell.judgements, len(failed), tokens, log, left, runs[0], True
+    )
 
 
-def _tokens(samples: Iterable[EvalSampleSummary], cell: Cell) -> dict[str, tuple[int, int]]:
-    used: dict[str, tuple[int, int]] = dict.fromkeys(cell.prices, (0, 0))
-    for sample in samples:
-        for model, usage in sample.model_usage.items():
-            asked, answered = used.get(model, (0, 0))
-            used[model] = (asked + input_tokens(usage), answered + usage.output_tokens)
-    return used
+def _apart(counted: Sequence[tuple[EvalLog, Counted]]) -> list[Tokens]:
+    """Tokens of every log, but of whole logs those of one: each holds what those before held."""
+    whole = [one for log, one in counted if shard_of(log) is None]
+    parts = [one.tokens for log, one in counted if shard_of(log) is not None]
+    return [*parts, *([max(whole, key=lambda one: len(one.judged)).tokens] if whole else [])]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
@@ -15,9 +16,10 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, Model
 
+from casewise.cases import address_of, is_elsewhere
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._budget import Budget, within
-from casewise.evaluation._cells import Cell, Plan
+from casewise.evaluation._cells import Cell
 from casewise.evaluation._distributions import looked_up_once
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
@@ -52,6 +54,9 @@ CONNECTIONS = 20
 AHEAD = 2
 """Cases under way for each request that may be."""
 
+ORDER = "order"
+"""Where a log's metadata says the place of its model and condition in the run."""
+
 RETRY_ON_ERROR = 3
 FAIL_ON_ERROR = 0.05
 """Share of cases in error at which a run stops."""
@@ -71,29 +76,27 @@ class RunResult:
     """Whether it stopped because the money was spent."""
 
 
-def run(
-    plan: Plan, log_dir: Path, observer: Observer | None = None, budget: Budget | None = None
-) -> RunResult:
-    """Run a plan; a second run on the same folder asks only what is still open.
-
-    Raises:
-        ModelError: A model can't be used, or can't do what the protocol needs.
-        KeyboardInterrupt: The run was stopped; what was judged is in the folder.
-    """
-    return run_cells(plan.cells, log_dir, observer, budget)
-
-
-def run_cells(
+def run_here(
     cells: Sequence[Cell],
     log_dir: Path,
     observer: Observer | None = None,
     budget: Budget | None = None,
+    orders: Sequence[int] | None = None,
 ) -> RunResult:
-    """Run models under conditions, as ``run`` does; no two of the cells may be the same."""
-    tasks = _tasks(cells)
+    """Run models under conditions in this process; see ``run_cells``.
+
+    Args:
+        cells: What is run.
+        log_dir: Where the logs stand.
+        observer: Told of every judgement.
+        budget: What may be spent.
+        orders: The cells' places in the run, where they are not all of it.
+    """
+    tasks = _tasks(cells, range(len(cells)) if orders is None else orders)
     check_same_numbers(tasks, log_dir)
     expect_requests(tasks)
-    log_dir.mkdir(parents=True, exist_ok=True)
+    if not is_elsewhere(log_dir):
+        log_dir.mkdir(parents=True, exist_ok=True)
     observing = observed_by(observer or (lambda _: None))
     with frugally(), observing as given_up, within(budget), looked_up_once():
         try:
@@ -120,33 +123,59 @@ def run_cells(
 
 
 def _paths(logs: Sequence[EvalLog]) -> tuple[Path, ...]:
-    return tuple(Path(url2pathname(urlparse(log.location).path)) for log in logs)
+    return tuple(path_of(log.location) for log in logs)
 
 
-def _tasks(cells: Sequence[Cell]) -> list[Task]:
+def path_of(location: str) -> Path:
+    """Where a log stands; of one that is elsewhere, its address."""
+    parsed = urlparse(location)
+    local = parsed.scheme in ("", "file")
+    return Path(url2pathname(parsed.path)) if local else Path(location)
+
+
+def open_model(cell: Cell) -> Model:
+    """The client of a cell's model.
+
+    Raises:
+        ModelError: It can't be used.
+    """
+    request = cell.request
+    (model,) = open_models(
+        [cell.model],
+        base_url=request.model_base_url,
+        model_args=request.model_args,
+        prices=request.prices,
+        memoize=not is_in_process(cell.model),
+        client=Client(request.client),
+    )
+    return model
+
+
+def _tasks(cells: Sequence[Cell], orders: Sequence[int]) -> list[Task]:
     made: dict[str, Task] = {}
     tasks = []
-    for cell in cells:
-        request = cell.request
-        (model,) = open_models(
-            [cell.model],
-            base_url=request.model_base_url,
-            model_args=request.model_args,
-            prices=request.prices,
-            memoize=not is_in_process(cell.model),
-            client=Client(request.client),
-        )
+    for order, cell in zip(orders, cells, strict=True):
+        model = open_model(cell)
         key = repr((cell.acts, sorted(cell.arguments.items())))
         if key not in made:
             made[key] = (respond if cell.acts else judge)(**cell.arguments)
         # Models share a condition's samples, which takes less memory than to make them anew.
-        tasks.append(_for_model(copy.copy(made[key]), model, cell))
+        tasks.append(for_model(copy.copy(made[key]), model, cell, order))
     return tasks
 
 
-def _for_model(task: Task, model: Model, cell: Cell) -> Task:
+def for_model(task: Task, model: Model, cell: Cell, order: int) -> Task:
+    """A task as one model is asked it.
+
+    Args:
+        task: The task; changed.
+        model: The model's client.
+        cell: The model under the condition.
+        order: The cell's place in the run, by which readers of its logs put them in order.
+    """
     request = cell.request
     task.model = model
+    task.metadata = (task.metadata or {}) | {ORDER: order}
     if request.epochs > 1:
         task.epochs = request.epochs
     task.config = task.config.merge(
@@ -187,27 +216,34 @@ def _eval_set(
     connections = {cell.request.max_connections for cell in cells}
     # Where models differ in it, each task has its own.
     shared = connections.pop() if len(connections) == 1 else None
-    # Inspect reads this for its own console messages; ours say what matters.
-    os.environ.setdefault("INSPECT_LOG_LEVEL", "error")
-    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     return eval_set(
         list(tasks),
-        log_dir=str(log_dir),
+        log_dir=address_of(log_dir),
         log_dir_allow_dirty=True,
         retry_attempts=1,
         retry_immediate=False,
-        display="none",
-        log_level="error",
-        log_realtime=False,
-        log_buffer=LOG_BUFFER,
-        score_display=False,
-        log_model_api=None if LOG_MODEL_API in os.environ else False,
-        ctl_server=False,
-        fail_on_error=FAIL_ON_ERROR,
-        retry_on_error=RETRY_ON_ERROR,
-        max_retries=MAX_RETRIES,
         max_connections=shared,
         # More cases than requests: while some are read and logged, others wait to be sent.
         max_samples=AHEAD * shared if shared else None,
         max_tasks=_at_once(cells),
+        **lean_options(),
     )
+
+
+def lean_options() -> dict[str, Any]:
+    """Options of Inspect's ``eval`` and ``eval_set`` that keep a run lean, quiet and patient."""
+    # Inspect reads this for its own console messages; ours say what matters.
+    os.environ.setdefault("INSPECT_LOG_LEVEL", "error")
+    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    return {
+        "display": "none",
+        "log_level": "error",
+        "log_realtime": False,
+        "log_buffer": LOG_BUFFER,
+        "score_display": False,
+        "log_model_api": None if LOG_MODEL_API in os.environ else False,
+        "ctl_server": False,
+        "fail_on_error": FAIL_ON_ERROR,
+        "retry_on_error": RETRY_ON_ERROR,
+        "max_retries": MAX_RETRIES,
+    }

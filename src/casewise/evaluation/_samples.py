@@ -77,15 +77,20 @@ def script_sample(script: Script, system: str | None) -> Sample:
     first, *later = [turn.user for turn in script.turns]
     messages: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
     return Sample(
-        id=f"script:{script.name}",
+        id=script_id(script.name),
         input=[*messages, ChatMessageUser(content=first)],
         metadata={
-            "query_id": f"script:{script.name}",
+            "query_id": script_id(script.name),
             "category": "script",
             TURNS: later,
             EXPECTATIONS: " ".join(turn.expect for turn in script.turns),
         },
     )
+
+
+def script_id(name: str) -> str:
+    """The id of a script's sample."""
+    return f"script:{name}"
 
 
 _MESSAGES: dict[str, Callable[..., ChatMessage]] = {

@@ -28,7 +28,8 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
         time = re.sub(r"[^0-9T+Z-]", "-", spec.created)
         return f"{time}_{_TASKS.get(spec.task, 'task')}_{show_id(spec.task_id)}.eval"
 
-    headers, notes = find_logs(request.paths)
+    found, notes = find_logs(request.paths)
+    headers = [part for one in found for part in (one.parts or (one,))]
     said = [header.log.eval.metadata or {} for header in headers]
     known = known_parameters(
         (one.get("ablation") for one in said), (one.get("variant") for one in said)

@@ -4,13 +4,15 @@ With ``evaluation/``, the only place that knows Inspect; it takes seconds to imp
 do without it imports this room late.
 """
 
+from casewise.analysis.logs._header import LogHeader, choose_logs, list_logs, read_header
+from casewise.analysis.logs._merge import read_judgements
 from casewise.analysis.logs._provenance import run_record
-from casewise.analysis.logs._read import LogHeader, choose_logs, read_header, read_judgements
 from casewise.analysis.logs._redact import redact_log, write_log
 
 __all__ = [
     "LogHeader",
     "choose_logs",
+    "list_logs",
     "read_header",
     "read_judgements",
     "redact_log",

@@ -1,11 +1,11 @@
 """What a log's header says of how its run was made."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from casewise.analysis.card._clean import clean_arguments, last_part, without_paths
 from casewise.analysis.card._record import RunRecord
-from casewise.analysis.logs._read import LogHeader
+from casewise.analysis.logs._header import LogHeader
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _MADE_WITH = ("dtype", "device", "torch", "transformers")
@@ -16,15 +16,19 @@ _NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 
 def run_record(header: LogHeader) -> RunRecord:
     """Take from a header what may be shown; keys, paths and addresses stay behind."""
-    spec, stats, results = header.log.eval, header.log.stats, header.log.results
+    spec = header.log.eval
+    parts = [one.log for one in header.parts or (header,)]
+    started = [one.stats.started_at or one.eval.created for one in parts]
+    completed = [one.stats.completed_at for one in parts]
+    ended = header.complete if header.parts else True
     said = spec.metadata or {}
     shown, hidden = clean_arguments(spec.model_args)
     config = header.log.plan.config
     settings = {name: getattr(config, name) for name in _SETTINGS}
     return RunRecord(
-        run_id=spec.eval_id,
+        run_id=header.run_id,
         model=without_paths(spec.model),
-        status=header.log.status,
+        status=header.log.status if not header.parts else "success" if ended else "started",
         model_args=shown,
         hidden_args=hidden,
         redacted=said.get("redacted") is True,
@@ -42,18 +46,26 @@ def run_record(header: LogHeader) -> RunRecord:
         asked=_asked(spec.task_args, said),
         settings={name: value for name, value in settings.items() if value is not None},
         samples=_whole(said.get("samples")),
-        epochs=spec.config.epochs,
+        epochs=max((one.part.epoch for one in header.parts if one.part), default=None)
+        or spec.config.epochs,
         cut=spec.config.limit is not None or spec.config.sample_id is not None,
-        started=stats.started_at or spec.created or None,
-        completed=stats.completed_at or None,
-        done=results.completed_samples if results else None,
-        total=results.total_samples if results else spec.dataset.samples,
+        started=min((one for one in started if one), default=None),
+        completed=max((one for one in completed if one), default=None) if ended else None,
+        done=_sum(one.results.completed_samples if one.results else None for one in parts),
+        total=_sum(
+            one.results.total_samples if one.results else one.eval.dataset.samples for one in parts
+        ),
     )
 
 
 def _made_with(said: object) -> dict[str, str]:
     given = said if isinstance(said, Mapping) else {}
     return {name: value for name in _MADE_WITH if (value := _text(given.get(name))) is not None}
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [one for one in numbers if one is not None]
+    return sum(known) if known else None
 
 
 def _asked(given: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, str | int]:

@@ -1,25 +1,21 @@
-"""Inspect's logs as judgement rows."""
+"""Single logs of Inspect's as judgement rows."""
 
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from inspect_ai.log import (
-    EvalLog,
     EvalSample,
     EvalSampleSummary,
-    read_eval_log,
-    read_eval_log_sample_summaries,
     read_eval_log_samples,
 )
 from inspect_ai.model import ModelUsage
 
 from casewise.analysis._table import OF_CASE, TEXTS
-from casewise.errors import InputError
+from casewise.analysis.logs._header import LogHeader
+from casewise.analysis.logs._summaries import read_summaries
+from casewise.cases import address_of
 
 SCORERS = ("read_answers", "grade_reply")
 GRADER = "grader"
@@ -35,69 +31,8 @@ CANCELLED = "CancelledError"
 """How the error of a sample begins that was in flight when the run was stopped."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogHeader:
-    """What a log says of itself."""
-
-    path: Path
-    log: EvalLog
-    """Without samples."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether the run ended well."""
-        return self.log.status == "success"
-
-    @property
-    def task_key(self) -> tuple[str, str]:
-        """The same for all attempts at one task by one model."""
-        return self.log.eval.task_id, self.log.eval.model
-
-
-def read_header(path: Path) -> LogHeader:
-    """Read a log's header.
-
-    Raises:
-        InputError: The file is no log, is cut short, or belongs to another task.
-    """
-    try:
-        log = read_eval_log(str(path), header_only=True)
-    except Exception as error:  # Inspect raises whatever the broken part raises
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"not a readable Inspect log: {reason}", file=path) from None
-    if "casewise" not in (log.eval.metadata or {}):
-        raise InputError(
-            "a log of another task",
-            file=path,
-            found=log.eval.task,
-            expected="a log of casewise run or of inspect eval casewise/judge",
-        )
-    return LogHeader(path, log)
-
-
-def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LogHeader], list[str]]:
-    """Keep one log a task and model: the complete one, else the latest attempt, with a note.
-
-    A run that was stopped and taken up again leaves the log of each attempt in its folder; the
-    later ones hold the judgements of the earlier.
-    """
-    groups: dict[tuple[str, str], list[LogHeader]] = {}
-    for header in headers:
-        groups.setdefault(header.task_key, []).append(header)
-    kept, notes = [], []
-    for attempts in groups.values():
-        complete = [one for one in attempts if one.complete]
-        best = max(complete or attempts, key=lambda one: one.log.eval.created)
-        kept.append(best)
-        if not best.complete:
-            notes.append(
-                f"{best.path}: the run did not end ({best.log.status}); what it has counts"
-            )
-    return kept, notes
-
-
-def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any]]:
-    """Rows of a log, in the order of its data set.
+def read_samples(header: LogHeader, *, texts: bool) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Rows of one log's samples, each with its place in the condition, in no certain order.
 
     Args:
         header: The log.
@@ -105,31 +40,25 @@ def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any
             summaries are read, which is fifteen times cheaper and cuts long answers.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    path = str(header.path)
     samples: Iterable[EvalSample | EvalSampleSummary]
     if texts:
-        samples = read_eval_log_samples(path, all_samples_required=False)
+        samples = read_eval_log_samples(address_of(header.path), all_samples_required=False)
     else:
-        samples = read_eval_log_sample_summaries(path)
+        samples = read_summaries(header)
     metadata = header.log.eval.metadata or {}
     run = {name: metadata.get(name) for name in _FROM_TASK} | {
-        # One execution of one task; Inspect's own run id is shared by all tasks of a run.
-        "run_id": header.log.eval.eval_id,
+        "run_id": header.run_id,
         "model": header.log.eval.model,
     }
-    # Samples end in the order in which answers come; sums in another order end in other digits.
-    ids = header.log.eval.dataset.sample_ids or []
-    places = {str(one): place for place, one in enumerate(ids)}
-    judged = []
+    places = header.places
     for sample in samples:
         row = run | _row(sample, header.log.eval.model)
+        if header.part is not None:
+            row["epoch"] = header.part.epoch
         if texts:
             row |= {name: sample.metadata.get(name) for name in TEXTS}
-        if header.complete or not (row["error"] or "").startswith(CANCELLED):
-            place = (places.get(str(sample.id), len(places)), sample.epoch)
-            judged.append((place, list(_turn_rows(row, sample))))
-    for _, rows in sorted(judged, key=itemgetter(0)):
-        yield from rows
+        if header.ended or not (row["error"] or "").startswith(CANCELLED):
+            yield places.get(str(sample.id), len(places)), list(_turn_rows(row, sample))
 
 
 def _row(sample: EvalSample | EvalSampleSummary, model: str) -> dict[str, Any]:

@@ -50,8 +50,9 @@ from casewise.analysis._shown import (
 )
 from casewise.analysis._table import OF_CASE, TEXTS
 from casewise.analysis._withheld import hashed, length_of, stand_in
-from casewise.analysis.logs._read import CANCELLED, GRADER, SCORERS, LogHeader
-from casewise.cases import CASEBENCH, STARTER
+from casewise.analysis.logs._header import ORDER, SHARD, LogHeader
+from casewise.analysis.logs._read import CANCELLED, GRADER, SCORERS
+from casewise.cases import CASEBENCH, STARTER, address_of
 
 _TASKS = ("casewise/judge", "casewise/respond")
 _SOLVERS = ("casewise/ask", "casewise/converse")
@@ -110,12 +111,12 @@ def redact_log(header: LogHeader, known: frozenset[str]) -> EvalLog:
     """
     rules = shown_by_column(known)
     log = header.log
-    read = read_eval_log_samples(str(header.path), all_samples_required=False)
+    read = read_eval_log_samples(address_of(header.path), all_samples_required=False)
     samples = [_sample(one, rules) for one in read]
     return EvalLog(
         version=log.version,
         status=log.status,
-        eval=_spec(log.eval, rules),
+        eval=_spec(header, rules),
         plan=EvalPlan(
             steps=[
                 EvalPlanStep(solver=one.solver) for one in log.plan.steps if one.solver in _SOLVERS
@@ -139,7 +140,8 @@ def write_log(log: EvalLog, path: Path) -> None:
     write_eval_log(log, str(path), format="eval")
 
 
-def _spec(spec: EvalSpec, rules: Rules) -> EvalSpec:
+def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
+    spec = header.log.eval
     metadata = spec.metadata or {}
     sample_ids = [show_id(str(one)) for one in spec.dataset.sample_ids or []]
     return EvalSpec(
@@ -170,8 +172,23 @@ def _spec(spec: EvalSpec, rules: Rules) -> EvalSpec:
             **_shown(metadata, _RUN_VERSIONS, show_prompt),
             **_shown(metadata, ("grader",), show_model),
             **{name: metadata[name] for name in _RUN_NUMBERS if _is_number(metadata.get(name))},
+            **_place(header),
         },
     )
+
+
+def _place(header: LogHeader) -> dict[str, Any]:
+    """Which part of which run it is."""
+    order = (header.log.eval.metadata or {}).get(ORDER)
+    said: dict[str, Any] = {ORDER: order} if _is_number(order) else {}
+    if (part := header.part) is not None:
+        said[SHARD] = {
+            "run": show_id(part.run),
+            "epoch": part.epoch,
+            "places": [int(one) for one in part.places],
+            "of": part.of,
+        }
+    return said
 
 
 def _dataset(metadata: Mapping[str, Any]) -> str:
