@@ -117,6 +117,15 @@ def run(
     max_connections: Annotated[
         int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
     ] = None,
+    attempt_timeout: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            envvar="CASEWISE_ATTEMPT_TIMEOUT",
+            show_envvar=False,
+            help="When a request is given up and sent again. Default: 300.",
+        ),
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longest answer, in tokens.")] = None,
     epochs: Annotated[int, typer.Option(help="How often each case is asked.")] = 1,
     model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
@@ -181,6 +190,7 @@ def run(
             dry_run=dry_run,
             status=status,
             max_cost=max_cost,
+            attempt_timeout=attempt_timeout,
             format=format,
         )
         return
@@ -220,7 +230,7 @@ def run(
     if dry_run:
         print_estimates(plan.estimates)
         return
-    _run_and_print(plan, log_dir or _new_log_dir(), max_cost)
+    _run_and_print(plan, log_dir or _new_log_dir(), max_cost, attempt_timeout)
 
 
 def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
@@ -241,9 +251,11 @@ def _new_log_dir() -> Path:
     return Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
 
 
-def _run_and_print(plan: "Plan", log_dir: Path, max_cost: float | None) -> None:
+def _run_and_print(
+    plan: "Plan", log_dir: Path, max_cost: float | None, attempt_timeout: int | None
+) -> None:
     _say_what(plan, log_dir)
-    result = run_with_progress(plan.cells, log_dir, max_cost)
+    result = run_with_progress(plan.cells, log_dir, max_cost, attempt_timeout)
     print_result(result, log_dir)
 
 

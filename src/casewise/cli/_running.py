@@ -15,13 +15,16 @@ from casewise.cli._score import print_scores
 from casewise.errors import InputError
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Cell, Done, RunResult
+    from casewise.evaluation import Cell, Done, Kept, RunResult
 
 NOT_ALL_DONE = 1
 
 
 def run_with_progress(
-    cells: Sequence["Cell"], log_dir: Path, max_cost: float | None
+    cells: Sequence["Cell"],
+    log_dir: Path,
+    max_cost: float | None,
+    attempt_timeout: int | None = None,
 ) -> "RunResult":
     """Run what is still open in a folder, under one progress display.
 
@@ -41,7 +44,7 @@ def run_with_progress(
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress:
-            return run_cells(cells, log_dir, progress, budget)
+            return run_cells(cells, log_dir, progress, budget, attempt_timeout)
     except KeyboardInterrupt:
         say_how_to_resume("stopped", log_dir)
         raise
@@ -79,7 +82,21 @@ def print_judged(result: "RunResult", log_dir: Path) -> None:
         if not result.capped:
             raise
         note("nothing was judged yet")
+    for line in fault_lines(result.kept):
+        note(line)
     note(f"logs: {log_dir} (inspect view --log-dir {log_dir}; casewise score {log_dir})")
+
+
+def fault_lines(kept: "Kept") -> list[str]:
+    """What went wrong on the way, a line each model, and what was found of earlier starts."""
+    lines = list(kept.notes)
+    if kept.answers_before:
+        lines.append(f"{kept.answers_before:,} answers were there from the start before")
+    for what, by_model in (("met on the way", kept.faults), ("cases in error", kept.errors)):
+        for model, kinds in by_model.items():
+            shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())
+            lines.append(f"{what}: {model}: {shown}")
+    return lines
 
 
 def end(result: "RunResult", log_dir: Path) -> None:

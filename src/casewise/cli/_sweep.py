@@ -21,7 +21,7 @@ from casewise.errors import UsageError
 if TYPE_CHECKING:
     from casewise.evaluation import Done, Sweep
 
-WITH_A_SWEEP = ("sweep", "log_dir", "dry_run", "status", "format", "max_cost")
+WITH_A_SWEEP = ("sweep", "log_dir", "dry_run", "status", "format", "max_cost", "attempt_timeout")
 """The options that a sweep's file leaves open."""
 
 
@@ -54,6 +54,7 @@ def run_sweep(
     dry_run: bool,
     status: bool,
     max_cost: float | None,
+    attempt_timeout: int | None,
     format: MatrixFormat,
 ) -> None:
     """Run a sweep, or tell what it asks for (``dry_run``), or how far it is (``status``).
@@ -77,7 +78,7 @@ def run_sweep(
     elif dry_run:
         _print_plan(sweep, done, format)
     else:
-        result = run_with_progress(sweep.cells, folder, max_cost)
+        result = run_with_progress(sweep.cells, folder, max_cost, attempt_timeout)
         if format is MatrixFormat.TABLE:
             print_judged(result, folder)
         _print_matrix(sweep, read_done(sweep.cells, folder), format)

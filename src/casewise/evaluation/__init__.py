@@ -13,6 +13,7 @@ from casewise.evaluation._generate_plan import (
 from casewise.evaluation._generate_rounds import Step
 from casewise.evaluation._grading import grade_replies, grade_with
 from casewise.evaluation._judge import judge
+from casewise.evaluation._kept import Kept
 from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._progress import Observer
 from casewise.evaluation._respond import respond
@@ -30,6 +31,7 @@ __all__ = [
     "GeneratePlan",
     "GenerateRequest",
     "Generated",
+    "Kept",
     "Observer",
     "Plan",
     "Prices",

@@ -1,11 +1,12 @@
 """Run models over conditions: on Inspect's ``eval_set``, lean, and hard to stop for good."""
 
 import copy
+import json
 import logging
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlparse
 from urllib.request import url2pathname
@@ -15,20 +16,19 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, Model
 
+from casewise.cases import digest
 from casewise.errors import ModelError, UsageError
+from casewise.evaluation._answer_journal import CELL
 from casewise.evaluation._budget import Budget, within
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._distributions import looked_up_once
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
-from casewise.evaluation._models import (
-    ATTEMPT_TIMEOUT_S,
-    MAX_RETRIES,
-    Client,
-    open_models,
-    plain,
-)
+from casewise.evaluation._kept import Kept, keeping
+from casewise.evaluation._models import MAX_RETRIES, Client, open_models, plain
+from casewise.evaluation._models import attempt_timeout as seconds
 from casewise.evaluation._progress import Observer, observed_by
+from casewise.evaluation._reply_scorer import GRADER
 from casewise.evaluation._respond import respond
 
 LOG_BUFFER = 100
@@ -61,6 +61,8 @@ class RunResult:
     """For each task that did not, its model and the reason."""
     capped: bool = False
     """Whether it stopped because the money was spent."""
+    kept: Kept = field(default_factory=Kept)
+    """What went wrong on the way, and what of earlier starts was found."""
 
 
 def run(
@@ -80,10 +82,35 @@ def run_cells(
     log_dir: Path,
     observer: Observer | None = None,
     budget: Budget | None = None,
+    attempt_timeout: int | None = None,
 ) -> RunResult:
-    """Run models under conditions, as ``run`` does; no two of the cells may be the same."""
-    tasks = _tasks(cells)
+    """Run models under conditions, as ``run`` does; no two of the cells may be the same.
+
+    Args:
+        cells: What to run.
+        log_dir: Where the logs are.
+        observer: Told of every judgement.
+        budget: What it may cost.
+        attempt_timeout: Seconds after which a request is tried again; None is the usual.
+
+    Raises:
+        UsageError: Another process runs in the folder.
+        OSError: The folder can't be written.
+    """
+    tasks = _tasks(cells, seconds(attempt_timeout))
     log_dir.mkdir(parents=True, exist_ok=True)
+    with keeping(log_dir) as keeper:
+        result = _run_tasks(tasks, log_dir, cells, observer, budget)
+        return replace(result, kept=keeper.end(result.logs, result.complete))
+
+
+def _run_tasks(
+    tasks: Sequence[Task],
+    log_dir: Path,
+    cells: Sequence[Cell],
+    observer: Observer | None,
+    budget: Budget | None,
+) -> RunResult:
     observing = observed_by(observer or (lambda _: None))
     with frugally(), observing as given_up, within(budget), looked_up_once():
         try:
@@ -113,7 +140,7 @@ def _paths(logs: Sequence[EvalLog]) -> tuple[Path, ...]:
     return tuple(Path(url2pathname(urlparse(log.location).path)) for log in logs)
 
 
-def _tasks(cells: Sequence[Cell]) -> list[Task]:
+def _tasks(cells: Sequence[Cell], patience: int) -> list[Task]:
     made: dict[str, Task] = {}
     tasks = []
     for cell in cells:
@@ -128,25 +155,43 @@ def _tasks(cells: Sequence[Cell]) -> list[Task]:
         key = repr((cell.acts, sorted(cell.arguments.items())))
         if key not in made:
             made[key] = (respond if cell.acts else judge)(**cell.arguments)
+            _name_cell(made[key], cell)
         # Models share a condition's samples, which takes less memory than to make them anew.
-        tasks.append(_for_model(copy.copy(made[key]), model, cell))
+        tasks.append(_for_model(copy.copy(made[key]), model, cell, patience))
     return tasks
 
 
-def _for_model(task: Task, model: Model, cell: Cell) -> Task:
+def _name_cell(task: Task, cell: Cell) -> None:
+    """Let every sample know its condition, for the answers that are kept until a log holds them."""
+    name = digest(cell.planned.version, json.dumps(cell.arguments, sort_keys=True, default=str))
+    for sample in task.dataset:
+        sample.metadata = (sample.metadata or {}) | {CELL: name}
+
+
+def _for_model(task: Task, model: Model, cell: Cell, patience: int) -> Task:
     request = cell.request
     task.model = model
+    if cell.acts and request.grader is not None:
+        task.model_roles = {GRADER: _open_grader(request.grader, patience)}
     if request.epochs > 1:
         task.epochs = request.epochs
     task.config = task.config.merge(
         GenerateConfig(
             max_connections=request.max_connections,
+            attempt_timeout=patience,
             # Of several answers to one prompt, all but the first would come from the cache.
             cache=(request.cache and cell.draw.samples == 1) or None,
             seed=cell.sent_seed,
         )
     )
     return task
+
+
+def _open_grader(name: str, patience: int) -> Model:
+    (grader,) = open_models([name])
+    # Inspect hands this setting to the model under test alone.
+    grader.config = GenerateConfig(attempt_timeout=patience).merge(grader.config)
+    return grader
 
 
 def _at_once(cells: Sequence[Cell]) -> int:
@@ -188,7 +233,6 @@ def _eval_set(
         ctl_server=False,
         fail_on_error=FAIL_ON_ERROR,
         retry_on_error=RETRY_ON_ERROR,
-        attempt_timeout=ATTEMPT_TIMEOUT_S,
         max_retries=MAX_RETRIES,
         max_connections=shared,
         # More cases than requests: while some are read and logged, others wait to be sent.
