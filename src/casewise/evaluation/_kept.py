@@ -139,9 +139,13 @@ def _errors_by_kind(logs: Iterable[Path]) -> dict[str, dict[str, int]]:
     for path in logs:
         model = read_eval_log(str(path), header_only=True).eval.model
         for sample in read_eval_log_sample_summaries(str(path)):
-            if sample.error is not None:
+            # What was in flight when a run stopped has not failed.
+            if sample.error is not None and not sample.error.startswith(CANCELLED):
                 counts[model, _KINDS.get(sample.error.split(":")[0], FaultKind.OTHER)] += 1
     return by_model(counts)
 
+
+CANCELLED = "CancelledError"
+"""How the error of a sample begins that was in flight when the run was stopped."""
 
 _KINDS = {kind.words: kind for kind in FaultKind}

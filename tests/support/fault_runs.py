@@ -1,0 +1,230 @@
+"""Run commands against a failing server, and hold what they leave to what was asked."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+from support.faulty import KINDS, FaultyServer
+from support.secret import KEY
+
+from casewise.analysis import read_paths
+from casewise.analysis.logs import read_header
+
+Command = Callable[..., CompletedProcess[str]]
+"""``casewise`` with arguments and ``env``."""
+
+PATIENCE_S = 3
+"""Of an attempt: shorter than a hang, longer than what a loaded machine takes."""
+
+STOPS = ("expired-key",)
+"""Faults that end a run: no later request would do better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one model's fault did to one command under one protocol."""
+
+    command: str
+    client: str
+    protocol: str
+    model: str
+    cases: int
+    failed: int
+    """Requests that the server failed."""
+    counted: Mapping[str, int]
+    """Faults in the summary, by kind; of all protocols of the model."""
+    judged: int
+    refused: int
+    """Stopped by the provider's filter."""
+    errors: Mapping[str, int]
+    lost: int
+    """Cases without a row, or with one that says neither a verdict nor why there is none."""
+    doubled: int
+    invented: int
+    """Verdicts that no answer gave."""
+
+    @property
+    def fault(self) -> str:
+        return self.model.removeprefix("grader-").rpartition("-")[0]
+
+    @property
+    def how(self) -> str:
+        return self.model.rpartition("-")[2]
+
+    @property
+    def problems(self) -> list[str]:
+        """What must not be; empty where all is well."""
+        found = [f"{n} {what}" for n, what in self._bad if n]
+        kind = KINDS[self.fault]
+        if self.failed and not self.counted.get(kind):
+            found.append(f"{self.failed} faults, none counted as {kind}")
+        return [f"{self.command} {self.protocol} {self.model}: {one}" for one in found]
+
+    @property
+    def _bad(self) -> tuple[tuple[int, str], ...]:
+        return (self.lost, "lost"), (self.doubled, "doubled"), (self.invented, "invented")
+
+
+def write_questions(path: Path, count: int) -> Path:
+    """Cases that the failing server knows by their numbers; all are answered ``safe``."""
+    record = {"context": {"sender": {"platform_type": "forum"}}, "intended": "safe"}
+    lines = [json.dumps({"query": f"question {n}", **record}) for n in range(count)]
+    path.write_text("\n".join(lines), "utf-8")
+    return path
+
+
+def environment(server: FaultyServer) -> dict[str, str]:
+    return {
+        "FAKE_API_KEY": KEY,
+        "FAKE_BASE_URL": server.url,
+        "CASEWISE_ATTEMPT_TIMEOUT": str(PATIENCE_S),
+    }
+
+
+def run_faults(
+    casewise: Command,
+    folder: Path,
+    server: FaultyServer,
+    models: Sequence[str],
+    *,
+    cases: int,
+    protocols: Sequence[str] = ("binary",),
+    client: str = "auto",
+) -> list[Outcome]:
+    """``casewise run`` with a model for every fault; then, once all is well, to its end."""
+    path = write_questions(folder / "cases.jsonl", cases)
+    server.choose_salts(models, cases)
+    command: list[str | Path] = ["run", "--cases", path, "--protocol", ",".join(protocols)]
+    command += ["--max-connections", "6", "--client", client]
+    for model in models:
+        command += ["-m", f"openai-api/fake/{model}"]
+    found = _finish(casewise, [*command, "--log-dir", folder / "logs"], folder / "logs", server)
+    return _outcomes("run", client, models, protocols, cases, server, *found)
+
+
+def sweep_faults(
+    casewise: Command,
+    folder: Path,
+    server: FaultyServer,
+    entries: Sequence[tuple[str, str]],
+    *,
+    cases: int,
+) -> list[Outcome]:
+    """A sweep of models and protocols; a model named ``grader-`` grades another's replies."""
+    path = write_questions(folder / "cases.jsonl", cases)
+    models = list(dict.fromkeys(model for model, _ in entries))
+    server.choose_salts(models, cases)
+    names = [one for one in models if not one.startswith("grader-")]
+    lines: list[dict[str, Any]] = []
+    for model, protocol in entries:
+        line = {"models": [model], "cases": [path.name], "protocols": [protocol]}
+        if model.startswith("grader-"):
+            grader = {"model": f"openai-api/fake/{model}"}
+            line |= {"models": ["well"], "deliveries": ["system"], "grader": grader}
+        lines.append(line)
+    if len(names) < len(models):
+        names.append("well")
+    known = [{"model": f"openai-api/fake/{name}", "name": name} for name in names]
+    file = folder / "sweep.yaml"
+    file.write_text(json.dumps({"models": known, "grid": lines}), "utf-8")
+    logs = folder / "logs"
+    found = _finish(casewise, ["run", file, "--log-dir", logs], logs, server)
+    return [
+        one
+        for model, protocol in entries
+        for one in _outcomes("sweep", "auto", [model], [protocol], cases, server, *found)
+    ]
+
+
+def _finish(
+    casewise: Command, command: Sequence[str | Path], logs: Path, server: FaultyServer
+) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any]]:
+    """Rows of the table, and the summary's counts of faults and of errors, over two starts."""
+    server.healed = False
+    done = casewise(*command, env=environment(server))
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode in (0, 1), done.stderr
+    if done.returncode:
+        assert "To go on:" in done.stderr
+        server.healed = True
+        again = casewise(*command, env=environment(server))
+        assert again.returncode == 0, again.stderr
+        assert KEY not in again.stdout + again.stderr
+    assert KEY not in done.stdout + done.stderr
+    first = json.loads((logs / "faults.json").read_text())["starts"][0]
+    shown = " ".join(done.stderr.split())
+    for model, kinds in first["faults"].items():
+        for kind, number in kinds.items():
+            assert f"{number:,} {kind.replace('_', ' ')}" in shown.split(model, 1)[1]
+    graders = {
+        header.log.eval.eval_id: (header.log.eval.metadata or {}).get("grader")
+        for header in map(read_header, sorted(logs.glob("*.eval")))
+    }
+    rows = read_paths([logs]).table.to_dicts()
+    rows = [row | {"grader": graders[row["run_id"]] or "rules"} for row in rows]
+    return rows, first["faults"], first["errors"]
+
+
+def _outcomes(
+    command: str,
+    client: str,
+    models: Sequence[str],
+    protocols: Sequence[str],
+    cases: int,
+    server: FaultyServer,
+    rows: Sequence[Mapping[str, Any]],
+    faults: Mapping[str, Mapping[str, int]],
+    errors: Mapping[str, Mapping[str, int]],
+) -> list[Outcome]:
+    found = []
+    for model in models:
+        for protocol in protocols:
+            own = [row for row in rows if _is_of(row, model, protocol)]
+            times = Counter(row["case_id"] for row in own)
+            by_kind = Counter(row["error"].split(":")[0] for row in own if row["error"])
+            declined = sum(map(_declined, own))
+            ok = [row for row in own if row["status"] == "ok" and not _declined(row)]
+            found.append(
+                Outcome(
+                    command="grade" if model.startswith("grader-") else command,
+                    client=client,
+                    protocol=protocol,
+                    model=model,
+                    cases=cases,
+                    failed=server.failed[model],
+                    counted=faults.get(f"openai-api/fake/{model}", {}),
+                    judged=len(ok),
+                    refused=declined,
+                    errors=dict(by_kind),
+                    lost=cases - len(times) + len(own) - len(ok) - declined - by_kind.total(),
+                    doubled=sum(number - 1 for number in times.values()),
+                    invented=sum(_invented(row) for row in own),
+                )
+            )
+    return found
+
+
+def _is_of(row: Mapping[str, Any], model: str, protocol: str) -> bool:
+    name = f"openai-api/fake/{model}"
+    if model.startswith("grader-"):
+        return bool(row["grader"] == name)
+    return bool(row["model"] == name and row["protocol"] == protocol)
+
+
+def _declined(row: Mapping[str, Any]) -> bool:
+    """What a filter stopped; of a grader, that it gave no grade."""
+    return (
+        row["status"] == "refused"
+        or row["graded_by"] == "provider"
+        or (row["grader"] != "rules" and row["status"] == "unparsed")
+    )
+
+
+def _invented(row: Mapping[str, Any]) -> bool:
+    if row["graded_by"] == "provider":
+        return False
+    return row["verdict"] == "unsafe" or row["response_class"] in ("refusal", "partial")
