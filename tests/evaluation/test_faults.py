@@ -22,9 +22,7 @@ def check(outcomes: list[Outcome]) -> None:
     assert all(one.failed for one in outcomes)
 
 
-@pytest.mark.parametrize(
-    ("how", "client"), [("1", "auto"), ("10", "inspect"), ("storm", "auto")]
-)
+@pytest.mark.parametrize(("how", "client"), [("1", "auto"), ("10", "inspect"), ("storm", "auto")])
 def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> None:
     models = [f"{fault}-{how}" for fault in KINDS]
     with FaultyServer() as server:

@@ -78,11 +78,20 @@ def write_questions(path: Path, count: int) -> Path:
 
 
 def environment(server: FaultyServer) -> dict[str, str]:
+    # A service for each server: within a process, Inspect opens a model once.
     return {
-        "FAKE_API_KEY": KEY,
-        "FAKE_BASE_URL": server.url,
+        f"{service(server).upper()}_API_KEY": KEY,
+        f"{service(server).upper()}_BASE_URL": server.url,
         "CASEWISE_ATTEMPT_TIMEOUT": str(PATIENCE_S),
     }
+
+
+def service(server: FaultyServer) -> str:
+    return f"fake{server.port}"
+
+
+def full_name(server: FaultyServer, model: str) -> str:
+    return f"openai-api/{service(server)}/{model}"
 
 
 def run_faults(
@@ -101,7 +110,7 @@ def run_faults(
     command: list[str | Path] = ["run", "--cases", path, "--protocol", ",".join(protocols)]
     command += ["--max-connections", "6", "--client", client]
     for model in models:
-        command += ["-m", f"openai-api/fake/{model}"]
+        command += ["-m", full_name(server, model)]
     found = _finish(casewise, [*command, "--log-dir", folder / "logs"], folder / "logs", server)
     return _outcomes("run", client, models, protocols, cases, server, *found)
 
@@ -123,12 +132,12 @@ def sweep_faults(
     for model, protocol in entries:
         line = {"models": [model], "cases": [path.name], "protocols": [protocol]}
         if model.startswith("grader-"):
-            grader = {"model": f"openai-api/fake/{model}"}
+            grader = {"model": full_name(server, model)}
             line |= {"models": ["well"], "deliveries": ["system"], "grader": grader}
         lines.append(line)
     if len(names) < len(models):
         names.append("well")
-    known = [{"model": f"openai-api/fake/{name}", "name": name} for name in names]
+    known = [{"model": full_name(server, name), "name": name} for name in names]
     file = folder / "sweep.yaml"
     file.write_text(json.dumps({"models": known, "grid": lines}), "utf-8")
     logs = folder / "logs"
@@ -183,9 +192,9 @@ def _outcomes(
     found = []
     for model in models:
         for protocol in protocols:
-            own = [row for row in rows if _is_of(row, model, protocol)]
+            own = [row for row in rows if _is_of(row, full_name(server, model), protocol)]
             times = Counter(row["case_id"] for row in own)
-            by_kind = Counter(row["error"].split(":")[0] for row in own if row["error"])
+            by_kind = Counter(row["error"].split(":")[0] for row in own if row["error"] and not _declined(row))
             declined = sum(map(_declined, own))
             ok = [row for row in own if row["status"] == "ok" and not _declined(row)]
             found.append(
@@ -196,7 +205,7 @@ def _outcomes(
                     model=model,
                     cases=cases,
                     failed=server.failed[model],
-                    counted=faults.get(f"openai-api/fake/{model}", {}),
+                    counted=faults.get(full_name(server, model), {}),
                     judged=len(ok),
                     refused=declined,
                     errors=dict(by_kind),
@@ -209,10 +218,9 @@ def _outcomes(
 
 
 def _is_of(row: Mapping[str, Any], model: str, protocol: str) -> bool:
-    name = f"openai-api/fake/{model}"
-    if model.startswith("grader-"):
-        return bool(row["grader"] == name)
-    return bool(row["model"] == name and row["protocol"] == protocol)
+    if "/grader-" in model:
+        return bool(row["grader"] == model)
+    return bool(row["model"] == model and row["protocol"] == protocol)
 
 
 def _declined(row: Mapping[str, Any]) -> bool:
@@ -220,7 +228,7 @@ def _declined(row: Mapping[str, Any]) -> bool:
     return (
         row["status"] == "refused"
         or row["graded_by"] == "provider"
-        or (row["grader"] != "rules" and row["status"] == "unparsed")
+        or (row["grader"] != "rules" and row["error"] == "the grader declined")
     )
 
 

@@ -11,7 +11,6 @@ import random
 import re
 import socket
 import struct
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -67,7 +66,10 @@ def answered(request: dict[str, Any]) -> Answer:
         return '{"explanation": "fine", "judgement": 9}'
     if "judgement" in text:
         return '{"explanation": "fine", "judgement": "safe"}'
-    return "safe\nHere is how: first measure the wall, then cut the board, and screw it on."
+    if request.get("max_tokens") == 64:
+        # A moderation model's answer.
+        return "safe"
+    return "Here is how: first measure the wall, then cut the board, and screw it on."
 
 
 @dataclass
@@ -133,7 +135,7 @@ def meets(salt: int, model: str, question: int, times: int, per_cent: int) -> bo
 
 def _handler(server: FaultyServer, base: Any) -> Any:
     class Handler(base):  # type: ignore[misc]
-        def do_POST(self) -> None:
+        def do_POST(self) -> None:  # noqa: N802 - as http.server calls it
             body = self.rfile.read(int(self.headers["Content-Length"]))
             request = json.loads(body)
             with server.lock:

@@ -44,7 +44,7 @@ def run_with_progress(
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress:
-            return run_cells(cells, log_dir, progress, budget, attempt_timeout)
+            return run_cells(cells, log_dir, progress, budget, attempt_timeout, progress.met)
     except KeyboardInterrupt:
         say_how_to_resume("stopped", log_dir)
         raise

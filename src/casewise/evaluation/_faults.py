@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import TypeVar
@@ -74,24 +74,29 @@ class FailedRequestError(RuntimeError):
 
 FaultCounts = Counter[tuple[str, FaultKind]]
 
-_counts: list[FaultCounts] = []
+FaultObserver = Callable[[str, str], None]
+"""Called with model and kind, in words, when a kind is met for the first time."""
+
+_counts: list[tuple[FaultCounts, FaultObserver]] = []
 
 
 def count_fault(model: str, kind: FaultKind) -> None:
     """Report one fault; an answer may come after several."""
-    for one in _counts:
-        one[model, kind] += 1
+    for counter, tell in _counts:
+        counter[model, kind] += 1
+        if counter[model, kind] == 1:
+            tell(model, kind.words)
 
 
 @contextmanager
-def counted() -> Iterator[FaultCounts]:
+def counted(tell: FaultObserver | None = None) -> Iterator[FaultCounts]:
     """Count the faults of all models while the block runs."""
-    counter: FaultCounts = Counter()
-    _counts.append(counter)
+    entry: tuple[FaultCounts, FaultObserver] = (Counter(), tell or (lambda _model, _kind: None))
+    _counts.append(entry)
     try:
-        yield counter
+        yield entry[0]
     finally:
-        _counts[:] = [one for one in _counts if one is not counter]
+        _counts[:] = [one for one in _counts if one is not entry]
 
 
 def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:

@@ -14,7 +14,14 @@ from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
 from casewise.cases import write_atomically
 from casewise.evaluation._answer_journal import AnswerJournal, answers_kept
-from casewise.evaluation._faults import FaultCounts, FaultKind, Faults, by_model, counted
+from casewise.evaluation._faults import (
+    FaultCounts,
+    FaultKind,
+    FaultObserver,
+    Faults,
+    by_model,
+    counted,
+)
 from casewise.evaluation._lock import locked
 
 OURS = ".casewise"
@@ -107,8 +114,12 @@ class _Keeper:
 
 
 @contextmanager
-def keeping(log_dir: Path) -> Iterator[_Keeper]:
+def keeping(log_dir: Path, tell: FaultObserver | None = None) -> Iterator[_Keeper]:
     """Hold a log folder for a start of a run, and keep there what the logs don't.
+
+    Args:
+        log_dir: The folder.
+        tell: Told when a model meets a kind of fault for the first time.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -122,7 +133,7 @@ def keeping(log_dir: Path) -> Iterator[_Keeper]:
         ]
         if not is_locked:
             notes.append(f"{log_dir} can't be locked: keep other runs out of it")
-        with answers_kept(ours) as journal, counted() as counts:
+        with answers_kept(ours) as journal, counted(tell) as counts:
             keeper = _Keeper(log_dir, journal, counts, notes)
             try:
                 yield keeper

@@ -22,6 +22,7 @@ from casewise.evaluation._answer_journal import CELL
 from casewise.evaluation._budget import Budget, within
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._distributions import looked_up_once
+from casewise.evaluation._faults import FaultObserver
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
 from casewise.evaluation._kept import Kept, keeping
@@ -83,6 +84,7 @@ def run_cells(
     observer: Observer | None = None,
     budget: Budget | None = None,
     attempt_timeout: int | None = None,
+    tell: FaultObserver | None = None,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
@@ -92,6 +94,7 @@ def run_cells(
         observer: Told of every judgement.
         budget: What it may cost.
         attempt_timeout: Seconds after which a request is tried again; None is the usual.
+        tell: Told when a model meets a kind of fault for the first time.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -99,7 +102,7 @@ def run_cells(
     """
     tasks = _tasks(cells, seconds(attempt_timeout))
     log_dir.mkdir(parents=True, exist_ok=True)
-    with keeping(log_dir) as keeper:
+    with keeping(log_dir, tell) as keeper:
         result = _run_tasks(tasks, log_dir, cells, observer, budget)
         return replace(result, kept=keeper.end(result.logs, result.complete))
 

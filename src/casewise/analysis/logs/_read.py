@@ -146,7 +146,9 @@ def _row(sample: EvalSample | EvalSampleSummary, model: str) -> dict[str, Any]:
     row |= {name: (score.metadata or {}).get(name) for name in _NAMES}
     if sample.metadata.get("grade_all"):
         row["turn_classes"] = (score.metadata or {}).get("turns")
-    return row | {"answer": score.answer, "explanation": score.explanation, "error": None}
+    # A grader that declined leaves the reply without a grade, and says so.
+    reason = score.explanation if row["status"] == "error" else None
+    return row | {"answer": score.answer, "explanation": score.explanation, "error": reason}
 
 
 def _turn_rows(
