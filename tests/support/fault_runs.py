@@ -194,7 +194,9 @@ def _outcomes(
         for protocol in protocols:
             own = [row for row in rows if _is_of(row, full_name(server, model), protocol)]
             times = Counter(row["case_id"] for row in own)
-            by_kind = Counter(row["error"].split(":")[0] for row in own if row["error"] and not _declined(row))
+            by_kind = Counter(
+                row["error"].split(":")[0] for row in own if row["error"] and not _declined(row)
+            )
             declined = sum(map(_declined, own))
             ok = [row for row in own if row["status"] == "ok" and not _declined(row)]
             found.append(

@@ -263,7 +263,7 @@ _FAULTS: dict[str, Callable[[Any, dict[str, Any]], None]] = {
 }
 
 
-def random_moments(seed: int, count: int, low: float, high: float) -> list[float]:
-    """Moments in seconds, the same for a seed."""
+def random_moments(seed: int, count: int, requests: int) -> list[tuple[int, float]]:
+    """Moments of starts, the same for a seed: after so many requests, and so many seconds."""
     draw = random.Random(seed)
-    return [draw.uniform(low, high) for _ in range(count)]
+    return [(draw.randrange(requests), draw.uniform(0, 0.1)) for _ in range(count)]
