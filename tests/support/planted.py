@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ from uuid import uuid4
 import inspect_ai.log  # noqa: F401  teaches zipfile the compression of logs
 import polars as pl
 from support.fake_openai import Answer, FakeServer
+from support.secret import KEY
 
 CANARY = f"canary{uuid4().hex}"
 """Stands in no file of this repository."""
 
-KEY = f"sk-{CANARY}"
 _NONCE = re.compile(r'"id": "([^"]+)"')
 
 

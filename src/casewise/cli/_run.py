@@ -198,7 +198,9 @@ def run(
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import Prices, RunRequest, make_plan
+        from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
+
+    refuse_password("--model-base-url", model_base_url)
 
     request = RunRequest(
         models=tuple(dict.fromkeys(model)),

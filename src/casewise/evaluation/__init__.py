@@ -19,6 +19,7 @@ from casewise.evaluation._progress import Observer
 from casewise.evaluation._respond import respond
 from casewise.evaluation._run import RunResult, run, run_cells
 from casewise.evaluation._sampling import SAMPLES, Sampling
+from casewise.evaluation._secrets import refuse_password, refuse_secret
 from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
 
@@ -57,6 +58,8 @@ __all__ = [
     "plan_generation",
     "plan_sweep",
     "read_done",
+    "refuse_password",
+    "refuse_secret",
     "respond",
     "run",
     "run_cells",

@@ -4,6 +4,8 @@ import os
 import re
 from urllib.parse import unquote, urlsplit
 
+from casewise.errors import UsageError
+
 HIDDEN = "[key]"
 """What stands where a key stood."""
 
@@ -36,6 +38,34 @@ def secrets_of_address(address: str | None) -> tuple[str, ...]:
     except ValueError:
         return ()
     return (found, unquote(found)) if found else ()
+
+
+def refuse_secret(where: str, name: str) -> None:
+    """Refuse an argument that others could read in the list of processes, or in a file.
+
+    Raises:
+        UsageError: Its name is that of a secret.
+    """
+    if is_secret(name) or name.startswith("aws_"):
+        raise UsageError(
+            f"{where} {name}: a key that stands there can be read by others; put it into the "
+            "environment variable that the provider reads (OPENAI_API_KEY; SERVICE_API_KEY for "
+            "openai-api/SERVICE/...)"
+        )
+
+
+def refuse_password(where: str, address: str | None) -> None:
+    """Refuse an address with a password: it would stand in the logs.
+
+    Raises:
+        UsageError: It has one.
+    """
+    if secrets_of_address(address):
+        raise UsageError(
+            f"{where}: the address holds a password, which others could read; put the address "
+            "into the environment variable that the provider reads (OPENAI_BASE_URL; "
+            "SERVICE_BASE_URL for openai-api/SERVICE/...)"
+        )
 
 
 def redacted(text: str) -> str:
