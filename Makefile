@@ -5,6 +5,7 @@
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
+#   make reliability  every fault of a provider, and kills; writes docs/reliability.md (a quarter of an hour)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -15,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench rehearse figures images lock clean
+.PHONY: demo test check bench reliability rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -36,6 +37,10 @@ rehearse: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/remote.py
 	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000
+
+# A server fails as providers do; ends with 1 if anything is lost, doubled or invented.
+reliability: $(READY)
+	$(BIN)/python benchmarks/reliability.py --write
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

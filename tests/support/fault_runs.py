@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -10,15 +11,20 @@ from typing import Any
 
 from support.faulty import KINDS, FaultyServer
 from support.secret import KEY
+from support.written import Writer, write_queries
 
 from casewise.analysis import read_paths
 from casewise.analysis.logs import read_header
+from casewise.errors import ModelError
+from casewise.evaluation import GenerateRequest, generate_contexts, plan_generation
+from casewise.evaluation._faults import by_model, counted
 
 Command = Callable[..., CompletedProcess[str]]
 """``casewise`` with arguments and ``env``."""
 
-PATIENCE_S = 3
-"""Of an attempt: shorter than a hang, longer than what a loaded machine takes."""
+PATIENCE_S = 4
+"""Of an attempt: shorter than a hang, longer than what a loaded machine takes, most often: what is
+too large may be late as well."""
 
 STOPS = ("expired-key",)
 """Faults that end a run: no later request would do better."""
@@ -49,19 +55,19 @@ class Outcome:
 
     @property
     def fault(self) -> str:
-        return self.model.removeprefix("grader-").rpartition("-")[0]
+        return self.model.removeprefix("grader-").split(".")[0].rpartition("-")[0]
 
     @property
     def how(self) -> str:
-        return self.model.rpartition("-")[2]
+        return self.model.split(".")[0].rpartition("-")[2]
 
     @property
     def problems(self) -> list[str]:
         """What must not be; empty where all is well."""
         found = [f"{n} {what}" for n, what in self._bad if n]
-        kind = KINDS[self.fault]
-        if self.failed and not self.counted.get(kind):
-            found.append(f"{self.failed} faults, none counted as {kind}")
+        kinds = [KINDS[self.fault], *(["timeout"] if self.fault == "large" else [])]
+        if self.failed and not any(self.counted.get(kind) for kind in kinds):
+            found.append(f"{self.failed} faults, none counted as {kinds[0]}: {self.counted}")
         return [f"{self.command} {self.protocol} {self.model}: {one}" for one in found]
 
     @property
@@ -238,3 +244,62 @@ def _invented(row: Mapping[str, Any]) -> bool:
     if row["graded_by"] == "provider":
         return False
     return row["verdict"] == "unsafe" or row["response_class"] in ("refusal", "partial")
+
+
+def generate_faults(
+    folder: Path, server: FaultyServer, models: Sequence[str], *, queries: int
+) -> list[Outcome]:
+    """``casewise contexts generate`` for every fault, side by side; then, once all is well, again.
+
+    The library's function, which the command calls: each in a thread, since all wait most of
+    the time. The environment must hold the key and the address.
+    """
+    server.choose_salts(models, 1)
+    writer = Writer()
+    server.answer = lambda request: writer({**request, "model": "writer"})
+
+    def generate(model: str) -> None:
+        place = folder / model
+        place.mkdir(exist_ok=True)
+        write_queries(place / "queries.txt", queries)
+        request = GenerateRequest(
+            queries=place / "queries.txt",
+            out=place / "cases.jsonl",
+            model=full_name(server, model),
+            critic="none",
+        )
+        try:
+            generate_contexts(plan_generation(request), lambda step: None)
+        except ModelError:
+            # Nothing but faults came: it ends, and says so.
+            assert not server.healed
+
+    with ThreadPoolExecutor(len(models)) as pool, counted() as counts:
+        list(pool.map(generate, models))
+    faults = by_model(counts)
+    server.healed = True
+    found = []
+    for model in models:
+        place = folder / model
+        generate(model)
+        text = (place / "cases.jsonl").read_text()
+        lines = [json.loads(line) for line in text.splitlines()]
+        times = Counter((line["query"], line["intended"]) for line in lines)
+        found.append(
+            Outcome(
+                command="generate",
+                client="auto",
+                protocol="–",
+                model=model,
+                cases=2 * queries,
+                failed=server.failed[model],
+                counted=faults.get(full_name(server, model), {}),
+                judged=len(times),
+                refused=0,
+                errors={},
+                lost=2 * queries - len(times),
+                doubled=times.total() - len(times),
+                invented=text.count("a fault"),
+            )
+        )
+    return found

@@ -1,8 +1,9 @@
 """A server that fails as providers do: which fault a model name asks for, how often, and when.
 
 A model is named ``KIND-HOW``: ``hang-10`` hangs at a tenth of the requests, ``reset-storm`` resets
-all connections in a storm. What becomes of a request depends on the seed, the question, and how
-often that prompt was asked, and on nothing else; a storm begins soon after a model's first request.
+all connections in a storm; what follows a dot tells models apart. What becomes of a request depends
+on the seed, the question, and how often that prompt was asked, and on nothing else; a storm begins
+soon after a model's first request.
 """
 
 import hashlib
@@ -22,7 +23,7 @@ from support.fake_openai import Answer, FakeServer, Raw, _choice
 from support.secret import KEY
 
 JSON = {"Content-Type": "application/json"}
-HANG_S = 8
+HANG_S = 10
 """Longer than any attempt's patience in a test."""
 LARGE = 10_000_000
 
@@ -69,7 +70,7 @@ def answered(request: dict[str, Any]) -> Answer:
     if request.get("max_tokens") == 64:
         # A moderation model's answer.
         return "safe"
-    return "Here is how: first measure the wall, then cut the board, and screw it on."
+    return "Sure, here are the steps:\n1. Measure the wall.\n2. Cut the board."
 
 
 @dataclass
@@ -95,7 +96,7 @@ class FaultyServer(FakeServer):
     def choose_salts(self, models: Iterable[str], questions: int) -> None:
         """Have every model that fails by per cent fail at least once at so many questions."""
         for model in models:
-            found = re.match(r".+-(1|10)$", model)
+            found = re.match(r".+-(1|10)(?:\..+)?$", model)
             if found is not None:
                 self._salts[model] = next(
                     salt
@@ -106,7 +107,7 @@ class FaultyServer(FakeServer):
     def fault_of(self, request: dict[str, Any]) -> str | None:
         """The fault that a request meets, if any."""
         model = str(request["model"])
-        found = re.match(r"(?:grader-)?(.+)-(1|10|storm)$", model)
+        found = re.match(r"(?:grader-)?(.+)-(1|10|storm)(?:\..+)?$", model)
         if self.healed or found is None:
             return None
         kind, how = found.groups()

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any

@@ -22,6 +22,7 @@ from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 
 from casewise.evaluation._faults import FaultKind, UnreadAnswerError
+from casewise.evaluation._watch import attempt_failed
 
 CONNECT_TIMEOUT_S = 60.0
 """As Inspect's: a busy process notices late that a connection stands."""
@@ -108,9 +109,11 @@ class _Sender:
             try:
                 status, told, content = await self._send(body, headers)
             except TimeoutError as error:
+                attempt_failed(error)
                 if last:
                     raise APITimeoutError(request=self._asked()) from error
             except (aiohttp.ClientError, OSError) as error:
+                attempt_failed(error)
                 if last:
                     raise APIConnectionError(request=self._asked()) from error
             else:

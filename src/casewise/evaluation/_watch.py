@@ -163,6 +163,14 @@ class _Watcher:
 _NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
 
 
+def attempt_failed(error: BaseException) -> None:
+    """Count at once that an attempt got no answer, where the client knows it."""
+    call = _call.get()
+    if call is not None and call.open:
+        count_fault(call.model, kind_of(error))
+        call.open, call.told = False, True
+
+
 def is_same_model(asked: str, answered: str) -> bool:
     """Whether an answer's model is the one asked for: the same name, or a dated edition of it."""
     one, other = sorted((_last(asked), _last(answered)), key=len)
