@@ -4,8 +4,8 @@
     python benchmarks/reliability.py --storm 5     # a first look
     python benchmarks/reliability.py --write       # and put the tables into docs/reliability.md
 
-A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a fault
-became a verdict, a kind is missing in a summary, or a kill made more be asked than was in flight.
+A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a
+fault became a verdict, a kind is not counted, or a kill made more be asked than was in flight.
 """
 
 import argparse
@@ -66,13 +66,13 @@ Batch = Callable[[FaultyServer, Path], list[Outcome]]
 def batches(cases: int) -> dict[str, Batch]:
     """Each runs many models at once, a fault each; longest first."""
     found: dict[str, Batch] = {}
+    few = max(6, cases // 5)
     for how in reversed(HOWS):
         every = [
             (f"{fault}-{how}.{protocol}", protocol) for fault in KINDS for protocol in PROTOCOLS
         ]
         graders = [(f"grader-{fault}-{how}", "respond") for fault in KINDS]
         names = [f"{fault}-{how}" for fault in KINDS]
-        few = max(6, cases // 5)
         found[f"sweep {how}"] = lambda s, f, e=every: sweep_faults(casewise, f, s, e, cases=few)
         found[f"run {how}"] = lambda s, f, n=names: run_faults(casewise, f, s, n, cases=cases)
         found[f"inspect {how}"] = lambda s, f, n=names: run_faults(
@@ -104,7 +104,7 @@ def make_contexts(storm_s: float) -> list[Outcome]:
 def kill(count: int) -> dict[str, int | bool]:
     """``kill -9`` at random moments of one run; what it cost, and whether all was judged once."""
 
-    def slow(request: dict[str, object]) -> str:
+    def slow(_request: dict[str, object]) -> str:
         time.sleep(0.1)
         return '{"judgement": "safe"}'
 

@@ -1,11 +1,24 @@
 """Whatever a server does, nothing is lost, doubled or invented, and every kind is counted."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli
-from support.fault_runs import Outcome, environment, generate_faults, run_faults, sweep_faults
-from support.faulty import KINDS, FaultyServer
+from support.fake_openai import Answer, FakeServer, Raw
+from support.fault_runs import (
+    Outcome,
+    environment,
+    generate_faults,
+    run_faults,
+    sweep_faults,
+    write_questions,
+)
+from support.faulty import KINDS, FaultyServer, whole
+from support.secret import KEY
+
+from casewise.analysis import read_paths
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
@@ -63,3 +76,43 @@ def test_every_fault_while_contexts_are_made(
         models = [f"{fault}-10" for fault in KINDS]
         found = generate_faults(tmp_path, server, models, queries=2)
     check(found)
+    # What a filter stops is kept aside; all else is made.
+    assert {one.fault for one in found if one.refused} == {"filter"}
+
+
+@pytest.mark.parametrize(
+    ("named", "verdicts", "errors"),
+    [
+        # A server with a name of its own for the model; a fallback, before and after the model.
+        (["alias"] * 6, 6, 0),
+        (["fallback", "fallback", "m", "m", "m", "m"], 4, 2),
+        (["m-2026-01-31", "m", "models/M", "m-latest", "m", "m"], 6, 0),
+    ],
+)
+def test_names_of_models(
+    cli_inside: Cli, tmp_path: Path, named: list[str], verdicts: int, errors: int
+) -> None:
+    """What a server calls a model, and whose answers are the model's."""
+    path = write_questions(tmp_path / "cases.jsonl", 6)
+
+    def answer(request: dict[str, Any]) -> Answer:
+        place = int(str(request["messages"]).split("question ")[1].split("\\n")[0])
+        body = whole(request, '{"judgement": "safe"}', model=named[place])
+        return Raw(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    with FakeServer(answer) as server:
+        done = cli_inside(
+            *("run", "-m", f"openai-api/fake{server.port}/m", "--cases", path),
+            *("--protocol", "binary", "--max-connections", "1", "--log-dir", "logs"),
+            env={
+                f"FAKE{server.port}_API_KEY": KEY,
+                f"FAKE{server.port}_BASE_URL": server.url,
+            },
+        )
+    assert done.returncode == 0, done.stderr
+    table = read_paths([tmp_path / "logs"]).table
+    assert table["verdict"].drop_nulls().to_list() == ["safe"] * verdicts
+    told = table.filter(status="error")["error"].to_list()
+    assert told == ["another model: the answer is by fallback"] * errors
+    strange = sum(name in ("alias", "fallback") for name in named)
+    assert (f"{strange} another model" in done.stderr) == bool(strange)

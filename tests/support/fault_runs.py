@@ -136,7 +136,7 @@ def sweep_faults(
     names = [one for one in models if not one.startswith("grader-")]
     lines: list[dict[str, Any]] = []
     for model, protocol in entries:
-        line = {"models": [model], "cases": [path.name], "protocols": [protocol]}
+        line: dict[str, Any] = {"models": [model], "cases": [path.name], "protocols": [protocol]}
         if model.startswith("grader-"):
             grader = {"model": full_name(server, model)}
             line |= {"models": ["well"], "deliveries": ["system"], "grader": grader}
@@ -243,7 +243,7 @@ def _declined(row: Mapping[str, Any]) -> bool:
 def _invented(row: Mapping[str, Any]) -> bool:
     if row["graded_by"] == "provider":
         return False
-    return row["verdict"] == "unsafe" or row["response_class"] in ("refusal", "partial")
+    return bool(row["verdict"] == "unsafe" or row["response_class"] in ("refusal", "partial"))
 
 
 def generate_faults(
@@ -282,8 +282,12 @@ def generate_faults(
     for model in models:
         place = folder / model
         generate(model)
-        text = (place / "cases.jsonl").read_text()
+        text, aside = (
+            path.read_text() if path.exists() else ""
+            for path in (place / "cases.jsonl", place / "cases.aside.jsonl")
+        )
         lines = [json.loads(line) for line in text.splitlines()]
+        declined = len(aside.splitlines())
         times = Counter((line["query"], line["intended"]) for line in lines)
         found.append(
             Outcome(
@@ -295,11 +299,11 @@ def generate_faults(
                 failed=server.failed[model],
                 counted=faults.get(full_name(server, model), {}),
                 judged=len(times),
-                refused=0,
+                refused=declined,
                 errors={},
-                lost=2 * queries - len(times),
+                lost=2 * queries - len(times) - declined,
                 doubled=times.total() - len(times),
-                invented=text.count("a fault"),
+                invented=(text + aside).count("a fault"),
             )
         )
     return found

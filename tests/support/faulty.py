@@ -234,7 +234,7 @@ def _filter(handler: Any, request: dict[str, Any]) -> None:
 
 
 def _large(handler: Any, request: dict[str, Any]) -> None:
-    body = _wrong(request).replace(b"a fault", b"x" * LARGE)
+    body = _wrong(request).replace(b'"content": "', b'"content": "' + b"x" * LARGE, 1)
     handler._send_raw(Raw(200, body, JSON))
 
 

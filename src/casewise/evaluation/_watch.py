@@ -73,11 +73,9 @@ class _Watcher:
     """What a model's calls pass through."""
 
     def __init__(self, model: Model) -> None:
-        self._name = str(model)
-        self._asked = model.name
+        self._model, self._name = model, str(model)
         self._generate = model.api.generate
         self._should_retry = model.should_retry
-        self._nameless = self._name.split("/")[0] in _NAMELESS
         self._by_name = False
         """Whether an answer has come under the model's own name."""
 
@@ -147,9 +145,9 @@ class _Watcher:
             raise UnreadAnswerError(
                 FaultKind.TOO_LONG, f"the answer has {len(answer.completion):,} letters"
             )
-        if self._nameless or not answer.model or not answer.choices:
+        if not answer.choices:
             return
-        if is_same_model(self._asked, answer.model):
+        if other_model(self._model, answer) is None:
             self._by_name = True
             return
         if self._by_name:
@@ -169,6 +167,13 @@ def attempt_failed(error: BaseException) -> None:
     if call is not None and call.open:
         count_fault(call.model, kind_of(error))
         call.open, call.told = False, True
+
+
+def other_model(asked: Model, answer: ModelOutput) -> str | None:
+    """The name that an answer bears, if it is not that of the model that was asked."""
+    if str(asked).split("/")[0] in _NAMELESS or not answer.model:
+        return None
+    return None if is_same_model(asked.name, answer.model) else answer.model[:60]
 
 
 def is_same_model(asked: str, answered: str) -> bool:

@@ -31,6 +31,9 @@ _FROM_TASK = (
 )
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
+ANSWERED_BY = "answered_by"
+"""Where a score names the model of an answer that is not by the one that was asked."""
+
 CANCELLED = "CancelledError"
 """How the error of a sample begins that was in flight when the run was stopped."""
 
@@ -128,8 +131,27 @@ def read_judgements(header: LogHeader, *, texts: bool) -> Iterator[dict[str, Any
         if header.complete or not (row["error"] or "").startswith(CANCELLED):
             place = (places.get(str(sample.id), len(places)), sample.epoch)
             judged.append((place, list(_turn_rows(row, sample))))
+    _set_strangers_aside([row for _, rows in judged for row in rows])
     for _, rows in sorted(judged, key=itemgetter(0)):
         yield from rows
+
+
+_SAID = ("verdict", "p_safe", "raw_score", "mass", "response_class", "mentions")
+
+
+def _set_strangers_aside(rows: list[dict[str, Any]]) -> None:
+    """Make errors of answers by another model, if there are others by the model itself.
+
+    A server that always answers by another name has a name of its own for the model.
+    """
+    named = [row.pop(ANSWERED_BY, None) for row in rows]
+    answered = [row["status"] == "ok" for row in rows]
+    if not any(ok and name is None for ok, name in zip(answered, named, strict=True)):
+        return
+    for row, name in zip(rows, named, strict=True):
+        if name is not None and row["status"] != "error":
+            reason = f"another model: the answer is by {name}"
+            row |= dict.fromkeys(_SAID) | {"status": "error", "error": reason}
 
 
 def _row(sample: EvalSample | EvalSampleSummary, model: str) -> dict[str, Any]:
@@ -144,6 +166,7 @@ def _row(sample: EvalSample | EvalSampleSummary, model: str) -> dict[str, Any]:
         return row | {"status": "error", "error": message or "the sample has no score"}
     row |= {name: _number(score.value.get(name)) for name in _FROM_SCORE}
     row |= {name: (score.metadata or {}).get(name) for name in _NAMES}
+    row[ANSWERED_BY] = (score.metadata or {}).get(ANSWERED_BY)
     if sample.metadata.get("grade_all"):
         row["turn_classes"] = (score.metadata or {}).get("turns")
     # A grader that declined leaves the reply without a grade, and says so.
