@@ -173,7 +173,7 @@ def put(text: str, name: str, table: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--storm", type=float, default=20, help="seconds that a storm lasts")
-    parser.add_argument("--cases", type=int, default=40, help="of each model in a run")
+    parser.add_argument("--cases", type=int, default=30, help="of each model in a run")
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--write", action="store_true", help="put the tables into the docs")
     parser.add_argument("--json", type=Path, help="also write all cells here")

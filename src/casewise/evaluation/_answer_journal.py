@@ -43,10 +43,12 @@ class AnswerJournal:
     """Where in the file the answers of earlier starts stand."""
     _times: Counter[bytes] = field(default_factory=Counter)
     _file: int = -1
+    _forgotten: bool = False
 
     def open(self) -> None:
         """Find what earlier starts left, and make ready to add."""
-        self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._file = os.open(self.path, flags, 0o600)
         with self.path.open("rb") as file:
             at, line = 0, b""
             for line in file:
@@ -58,12 +60,14 @@ class AnswerJournal:
                 os.write(self._file, b"\n")
 
     def close(self) -> None:
-        """Give the file back."""
+        """Give the file back, or remove it if it is forgotten."""
         os.close(self._file)
+        if self._forgotten:
+            self.path.unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Remove the file: the logs hold all answers."""
-        self.path.unlink(missing_ok=True)
+        """Remove the file in the end: the logs hold all answers."""
+        self._forgotten = True
 
     def number(self, request: bytes) -> int:
         """How often this run has had an answer to a request of one sample."""
