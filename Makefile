@@ -7,6 +7,7 @@
 #   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
 #   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
+#   make reliability  every fault of a provider, and kills; writes docs/reliability.md (a quarter of an hour)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HF := $(VENV)/.hf
 
-.PHONY: demo test check hf bench scale rehearse figures images lock clean
+.PHONY: demo test check hf bench scale reliability rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -55,6 +56,10 @@ $(HF): $(READY)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint $(VENV)/locked.txt \
 		"torch==2.13.0" "transformers==5.23.0" "accelerate==1.15.0" "gguf==0.19.0"
 	@touch $(HF)
+
+# A server fails as providers do; ends with 1 if anything is lost, doubled or invented.
+reliability: $(READY)
+	$(BIN)/python benchmarks/reliability.py --write
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

@@ -4,11 +4,12 @@ import io
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from support.secret import KEY, found_in, planted
 
 from casewise.cli import main
 
@@ -43,14 +44,16 @@ def cli_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         with monkeypatch.context() as patch:
             for name in set(os.environ) - set(clean_env()):
                 patch.delenv(name)
-            for name, value in (clean_env() | (env or {})).items():
+            for name, value in (clean_env() | planted(env or {})).items():
                 patch.setenv(name, value)
             patch.chdir(tmp_path)
             patch.setattr(sys, "argv", ["casewise", *map(str, arguments)])
             patch.setattr(sys, "stdin", io.StringIO(stdin or ""))
             with redirect_stdout(out), redirect_stderr(err):
                 code = _exit_code(main)
-        return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+        return _without_key(
+            subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+        )
 
     return call
 
@@ -67,19 +70,46 @@ def cli(tmp_path: Path, cli_inside: Cli) -> Cli:
     ) -> subprocess.CompletedProcess[str]:
         if arguments and arguments[0] in INSIDE:
             return cli_inside(*arguments, env=env, stdin=stdin)
-        return subprocess.run(
-            [sys.executable, "-m", "casewise", *map(str, arguments)],
-            cwd=tmp_path,
-            env=clean_env() | (env or {}),
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+        return _without_key(
+            subprocess.run(
+                [sys.executable, "-m", "casewise", *map(str, arguments)],
+                cwd=tmp_path,
+                env=clean_env() | planted(env or {}),
+                input=stdin,
+                stdin=subprocess.DEVNULL if stdin is None else None,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
         )
 
     return call
+
+
+def _without_key(
+    done: subprocess.CompletedProcess[str],
+) -> subprocess.CompletedProcess[str]:
+    """What a command printed, held to say nothing of the planted key."""
+    assert KEY not in done.stdout + done.stderr, "the planted key was printed"
+    return done
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_key_is_left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever the tests of this process have written holds no key.
+
+    A test that fails for it names the file, whose folder has the name of the test that wrote it.
+    """
+    yield
+    assert found_in(tmp_path_factory.getbasetemp()) == []
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """What a test has printed or logged holds no key."""
+    if any(KEY in text for _, text in report.sections):
+        report.outcome = "failed"
+        report.longrepr = f"{report.nodeid}: the planted key was printed or logged"
 
 
 def _exit_code(command: Callable[[], None]) -> int:

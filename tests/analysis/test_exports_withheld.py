@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 from conftest import Cli, clean_env
 from inspect_ai.log import EvalError, list_eval_logs, read_eval_log, write_eval_log
-from support.planted import CANARY, KEY, PlantedServer, places, write_planted_cases
+from support.planted import CANARY, PlantedServer, places, write_planted_cases
+from support.secret import KEY
 
 from casewise.analysis import SCHEMA, ExportForm, read_paths
 from casewise.analysis.exports._withhold import TEXT_COLUMNS, withhold

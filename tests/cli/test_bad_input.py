@@ -9,6 +9,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import FakeServer
 from support.scores import model_rows
+from support.secret import KEY
 
 CASE = {"query": "q", "context": {"sender": {"platform_type": "forum"}}}
 
@@ -127,7 +128,7 @@ def test_a_log_of_another_task(cli: Cli, tmp_path: Path, casebench: Path) -> Non
                 *("--model", "openai-api/fake/m", "--log-dir", "logs"),
             ],
             cwd=tmp_path,
-            env=clean_env() | {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+            env=clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
             capture_output=True,
             text=True,
             check=False,
@@ -159,7 +160,7 @@ def test_a_provider_without_log_probabilities(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(lambda request: "safe") as server:
         done = cli(
             *("run", "--model", "openai-api/fake/m", "--cases", "cases.jsonl"),
-            env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+            env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
         )
         # Found out at the first answers, not after asking all 200.
         assert len(server.requests) <= 40

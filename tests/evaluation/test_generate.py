@@ -13,6 +13,7 @@ import pytest
 from conftest import Cli, clean_env
 from support import written
 from support.fake_openai import Answer, FakeServer
+from support.secret import KEY
 from support.written import QUERIES, Writer, context, question_of, write_queries
 
 from casewise.cases import load_cases
@@ -33,7 +34,7 @@ def generate(
     return cli(
         *("contexts", "generate", path, "--out", "cases.jsonl"),
         *("-m", f"openai-api/fake/m{server.port}", *options),
-        env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+        env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
     )
 
 
@@ -166,7 +167,7 @@ def start(server: FakeServer, folder: Path) -> subprocess.Popen[str]:
             ),
         ],
         cwd=folder,
-        env=clean_env() | {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+        env=clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -229,7 +230,7 @@ def _inside(cli: Cli, server: FakeServer, folder: Path) -> str:
     done = cli(
         *("contexts", "generate", folder / "queries.txt", "--out", folder / "cases.jsonl"),
         *("-m", f"openai-api/fake/m{server.port}"),
-        env={"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url},
+        env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
     )
     assert done.returncode == 1, done.stderr
     return done.stderr

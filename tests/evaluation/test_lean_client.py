@@ -15,6 +15,7 @@ from inspect_ai.model import GenerateConfig, Model, ModelOutput, ResponseSchema,
 from inspect_ai.util import JSONSchema
 from polars.testing import assert_frame_equal
 from support.fake_openai import Answer, FakeServer, Raw
+from support.secret import KEY
 
 from casewise.analysis import read_paths
 from casewise.errors import UsageError
@@ -28,7 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-KEY = "sk-planted-0123456789"
+
 TEXT = {"Content-Type": "text/html"}
 JSON = {"Content-Type": "application/json"}
 

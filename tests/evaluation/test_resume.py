@@ -12,6 +12,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
+from support.secret import KEY
 
 CASES = 240
 
@@ -44,7 +45,7 @@ def arguments(cases: Path) -> list[str]:
 
 
 def environment(server: FakeServer) -> dict[str, str]:
-    return {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
 
 
 def asked(server: FakeServer) -> set[str]:

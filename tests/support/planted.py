@@ -11,11 +11,11 @@ from uuid import uuid4
 import inspect_ai.log  # noqa: F401  teaches zipfile the compression of logs
 import polars as pl
 from support.fake_openai import Answer, FakeServer
+from support.secret import KEY
 
 CANARY = f"canary{uuid4().hex}"
 """Stands in no file of this repository."""
 
-KEY = f"sk-{CANARY}"
 _NONCE = re.compile(r'"id": "([^"]+)"')
 
 

@@ -17,7 +17,7 @@ from casewise.errors import InputError
 if TYPE_CHECKING:
     from casewise.analysis.logs import LogHeader
 
-_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md"}
+_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md", "faults.json"}
 """Files that Inspect keeps beside its logs, and what explains a folder to people."""
 
 

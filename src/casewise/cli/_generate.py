@@ -115,7 +115,15 @@ def generate(
     """
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import GenerateRequest, Prices, check_out, plan_generation
+        from casewise.evaluation import (
+            GenerateRequest,
+            Prices,
+            check_out,
+            plan_generation,
+            refuse_password,
+        )
+
+    refuse_password("--model-base-url", model_base_url)
 
     plan = plan_generation(
         GenerateRequest(

@@ -84,7 +84,8 @@ def _grade(
     if grader == RULES:
         return [read_reply(one.reply, one.query) for one in replies]
     with err().status("loading"):
-        from casewise.evaluation import grade_replies
+        from casewise.evaluation import grade_replies, refuse_password
+    refuse_password("--model-base-url", base_url)
     asked = [
         ([("user", one.query)] if one.query else [], one.reply, one.situation) for one in replies
     ]

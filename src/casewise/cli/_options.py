@@ -41,13 +41,19 @@ def parse_model_args(pairs: Sequence[str]) -> dict[str, Any]:
     """``KEY=VALUE`` of ``--model-arg``; a value that is JSON is read as such.
 
     Raises:
-        UsageError: A pair without a key or an equals sign.
+        UsageError: A pair without a key or an equals sign, or a secret, which everybody on the
+            machine could read in the list of processes.
     """
+    # Late: it imports Inspect, which takes seconds.
+    from casewise.evaluation import refuse_secret
+
     arguments: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"--model-arg {pair!r}: write KEY=VALUE")
+            # What stands there may be a key.
+            raise UsageError("--model-arg: write KEY=VALUE")
+        refuse_secret("--model-arg", name)
         try:
             arguments[name] = json.loads(value)
         except ValueError:

@@ -112,6 +112,10 @@ class RunProgress:
                 + (f", {unread}" if unread else "")
             )
 
+    def met(self, model: str, kind: str) -> None:
+        """Say that a kind of fault was met, so that nobody waits without knowing why."""
+        self._console.print(f"{model}: {kind} (met again, it is only counted)", style="dim")
+
 
 class Round(Protocol):
     """What a step of a round tells of itself."""

@@ -133,6 +133,15 @@ def run(
             "each process."
         ),
     ] = None,
+    attempt_timeout: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SECONDS",
+            envvar="CASEWISE_ATTEMPT_TIMEOUT",
+            show_envvar=False,
+            help="When a request is given up and sent again. Default: 300.",
+        ),
+    ] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longest answer, in tokens.")] = None,
     epochs: Annotated[int, typer.Option(help="How often each case is asked.")] = 1,
     model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
@@ -207,6 +216,7 @@ def run(
             dry_run=dry_run,
             status=status,
             max_cost=max_cost,
+            attempt_timeout=attempt_timeout,
             format=format,
             engine=(engine, address, shard_size, shard_cpus, shard_gpus),
         )
@@ -215,7 +225,9 @@ def run(
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import Prices, RunRequest, make_plan
+        from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
+
+    refuse_password("--model-base-url", model_base_url)
 
     request = RunRequest(
         models=tuple(dict.fromkeys(model)),
@@ -236,6 +248,7 @@ def run(
         max_tokens=max_tokens,
         epochs=epochs,
         max_connections=max_connections,
+        attempt_timeout=attempt_timeout,
         model_base_url=model_base_url,
         model_args=parse_model_args(model_arg),
         prices=Prices(price_in, price_out),

@@ -14,7 +14,7 @@ from casewise.cli._progress import RunProgress
 from casewise.errors import InputError
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Cell, Cluster, Done, RunResult
+    from casewise.evaluation import Cell, Cluster, Done, Kept, RunResult
 
 NOT_ALL_DONE = 1
 
@@ -49,7 +49,7 @@ def run_with_progress(
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress:
-            return run_cells(cells, log_dir, progress, budget, cluster)
+            return run_cells(cells, log_dir, progress, budget, cluster, progress.met)
     except KeyboardInterrupt:
         say_how_to_resume("stopped", log_dir)
         raise
@@ -91,8 +91,22 @@ def print_judged(result: "RunResult", log_dir: Path) -> None:
         if not result.capped:
             raise
         note("nothing was judged yet")
+    for line in fault_lines(result.kept):
+        note(line)
     where = address_of(log_dir)
     note(f"logs: {where} (inspect view --log-dir {where}; casewise score {where})")
+
+
+def fault_lines(kept: "Kept") -> list[str]:
+    """What went wrong on the way, a line each model, and what was found of earlier starts."""
+    lines = list(kept.notes)
+    if kept.answers_before:
+        lines.append(f"{kept.answers_before:,} answers were there from the start before")
+    for what, by_model in (("met on the way", kept.faults), ("cases in error", kept.errors)):
+        for model, kinds in by_model.items():
+            shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())
+            lines.append(f"{what}: {model}: {shown}")
+    return lines
 
 
 def end(result: "RunResult", log_dir: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from casewise.evaluation import Done, Sweep
 
 WITH_A_SWEEP = (
-    *("sweep", "log_dir", "dry_run", "status", "format", "max_cost"),
+    *("sweep", "log_dir", "dry_run", "status", "format", "max_cost", "attempt_timeout"),
     *ENGINE_OPTIONS,
 )
 """The options that a sweep's file leaves open."""
@@ -59,6 +59,7 @@ def run_sweep(
     dry_run: bool,
     status: bool,
     max_cost: float | None,
+    attempt_timeout: int | None,
     format: MatrixFormat,
     engine: EngineChoice,
 ) -> None:
@@ -83,7 +84,8 @@ def run_sweep(
     elif dry_run:
         _print_plan(sweep, done, format)
     else:
-        result = run_with_progress(sweep.cells, folder, max_cost, chosen_cluster(*engine))
+        cells = [one.patient(attempt_timeout) for one in sweep.cells]
+        result = run_with_progress(cells, folder, max_cost, chosen_cluster(*engine))
         if format is MatrixFormat.TABLE:
             print_judged(result, folder)
         _print_matrix(sweep, read_done(sweep.cells, folder), format)

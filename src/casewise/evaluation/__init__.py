@@ -15,11 +15,13 @@ from casewise.evaluation._generate_plan import (
 from casewise.evaluation._generate_rounds import Step
 from casewise.evaluation._grading import grade_replies, grade_with
 from casewise.evaluation._judge import judge
+from casewise.evaluation._kept import Kept
 from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._progress import Observer
 from casewise.evaluation._respond import respond
 from casewise.evaluation._run import RunResult
 from casewise.evaluation._sampling import SAMPLES, Sampling
+from casewise.evaluation._secrets import refuse_password, refuse_secret
 from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
 
@@ -33,6 +35,7 @@ __all__ = [
     "GeneratePlan",
     "GenerateRequest",
     "Generated",
+    "Kept",
     "Observer",
     "Plan",
     "Prices",
@@ -58,6 +61,8 @@ __all__ = [
     "plan_generation",
     "plan_sweep",
     "read_done",
+    "refuse_password",
+    "refuse_secret",
     "respond",
     "run",
     "run_cells",

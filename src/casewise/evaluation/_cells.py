@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,8 @@ class RunRequest:
     limit: int | None = None
     max_tokens: int | None = None
     max_connections: int | None = None
+    attempt_timeout: int | None = None
+    """Seconds after which a request is given up and sent again; None is the usual."""
     model_base_url: str | None = None
     client: str = Client.AUTO
     """What sends the requests: ``auto`` or ``inspect``."""
@@ -143,6 +145,12 @@ class Cell:
         task = "casewise/respond" if self.acts else "casewise/judge"
         model_args = self.request.model_args
         return identity_of(task, version, self.model, self.arguments, model_args, self.sent_seed)
+
+    def patient(self, seconds: int | None) -> "Cell":
+        """The same, with another time after which a request is sent again; None: as it is."""
+        if seconds is None:
+            return self
+        return replace(self, request=replace(self.request, attempt_timeout=seconds))
 
     @property
     def prices(self) -> dict[str, Prices]:
@@ -308,7 +316,7 @@ _NEVER_DRAWN = (Protocol.PROBABILITY, Protocol.GUARD)
 
 
 def _check_numbers(request: RunRequest) -> None:
-    for name in ("limit", "samples", "max_tokens", "max_connections", "epochs"):
+    for name in ("limit", "samples", "max_tokens", "max_connections", "attempt_timeout", "epochs"):
         value = getattr(request, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")

@@ -4,6 +4,7 @@ from inspect_ai.model import ChatMessageUser, get_model
 from inspect_ai.solver import Solver, TaskState, solver
 
 from casewise.evaluation._answers import provider_refused
+from casewise.evaluation._faults import asked
 from casewise.evaluation._samples import TURNS
 from casewise.evaluation._solver import until_hopeless
 
@@ -26,7 +27,7 @@ async def _talk(state: TaskState) -> None:
     for turn in [None, *later]:
         if turn is not None:
             state.messages.append(ChatMessageUser(content=turn))
-        state.output = await get_model().generate(state.messages)
+        state.output = await asked(get_model().generate(state.messages))
         state.messages.append(state.output.message)
         state.store.set(REPLIES, state.store.get(REPLIES, 0) + 1)
         if provider_refused(state.output):

@@ -8,8 +8,10 @@ from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._cluster import Cluster
 from casewise.evaluation._done import CellState, State, logs_of, read_done
+from casewise.evaluation._faults import FaultObserver
+from casewise.evaluation._kept import keeping
 from casewise.evaluation._progress import Observer
-from casewise.evaluation._run import RunResult, run_here
+from casewise.evaluation._run import RunResult, make_tasks, run_here
 from casewise.evaluation._shard_run import ShardResult, base_of, run_shard
 from casewise.evaluation._shards import LARGEST, SHARDS, cut, piece_of
 
@@ -20,15 +22,18 @@ def run(
     observer: Observer | None = None,
     budget: Budget | None = None,
     cluster: Cluster | None = None,
+    tell: FaultObserver | None = None,
 ) -> RunResult:
     """Run a plan; a second run on the same folder asks only what is still open.
 
     Raises:
         ModelError: A model can't be used, or can't do what the protocol needs.
-        UsageError: The cluster can't be reached, or has no room.
+        UsageError: The cluster can't be reached, or has no room; another process runs in the
+            folder.
+        OSError: The folder can't be written.
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
-    return run_cells(plan.cells, log_dir, observer, budget, cluster)
+    return run_cells(plan.cells, log_dir, observer, budget, cluster, tell)
 
 
 def run_cells(
@@ -37,30 +42,45 @@ def run_cells(
     observer: Observer | None = None,
     budget: Budget | None = None,
     cluster: Cluster | None = None,
+    tell: FaultObserver | None = None,
 ) -> RunResult:
-    """Run models under conditions, as ``run`` does; no two of the cells may be the same."""
+    """Run models under conditions, as ``run`` does; no two of the cells may be the same.
+
+    Args:
+        cells: What to run.
+        log_dir: Where the logs are.
+        observer: Told of every judgement.
+        budget: What it may cost.
+        cluster: Where it runs; None is this process.
+        tell: Told when a model meets a kind of fault for the first time.
+    """
     if cluster is not None:
         # Only here: nothing else needs Ray.
         from casewise.evaluation._ray import run_on_ray
 
-        return run_on_ray(cells, log_dir, cluster, observer, budget)
+        return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
     done = _done_in_shards(cells, log_dir)
     parts = [number for number, state in enumerate(done) if state is not None]
     whole = [number for number, state in enumerate(done) if state is None]
-    results = []
-    if whole:
-        chosen = [cells[number] for number in whole]
-        results.append(run_here(chosen, log_dir, observer, budget, whole))
-    for number in parts:
-        state = done[number]
-        if state is not None and not any(one.capped for one in results):
-            results.append(_go_on(cells[number], number, state, log_dir, observer, budget))
-    return RunResult(
-        tuple(path for one in results for path in one.logs),
-        all(one.complete for one in results),
-        tuple(reason for one in results for reason in one.failures),
-        any(one.capped for one in results),
-    )
+    chosen = [cells[number] for number in whole]
+    tasks = make_tasks(chosen, whole, log_dir)
+    with keeping(log_dir, tell) as keeper:
+        results = []
+        if whole:
+            results.append(run_here(chosen, log_dir, observer, budget, tasks=tasks))
+        for number in parts:
+            state = done[number]
+            if state is not None and not any(one.capped for one in results):
+                results.append(_go_on(cells[number], number, state, log_dir, observer, budget))
+        logs = tuple(path for one in results for path in one.logs)
+        complete = all(one.complete for one in results)
+        return RunResult(
+            logs,
+            complete,
+            tuple(reason for one in results for reason in one.failures),
+            any(one.capped for one in results),
+            keeper.end(logs, complete),
+        )
 
 
 def _done_in_shards(cells: Sequence[Cell], log_dir: Path) -> list[CellState | None]:

@@ -12,13 +12,9 @@ from inspect_ai.util import JSONSchema
 from casewise.cases import digest
 from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
+from casewise.evaluation._faults import failed
 from casewise.evaluation._generate_journal import Journal, Reply
-from casewise.evaluation._models import (
-    ATTEMPT_TIMEOUT_S,
-    MAX_RETRIES,
-    failure_reason,
-    open_models,
-)
+from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""
@@ -102,7 +98,7 @@ class Asker:
         return output
 
     def _failed(self, error: Exception) -> Reply:
-        reason = failure_reason(error)
+        reason = failed(error).message
         self.failures.append(reason)
         if not self._answered and len(self.failures) >= GIVE_UP:
             raise ModelError(f"{self.model}: {self.failures[0]}") from None
@@ -125,7 +121,7 @@ def open_askers(
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     limits = GenerateConfig(
-        attempt_timeout=ATTEMPT_TIMEOUT_S, max_retries=MAX_RETRIES, max_connections=max_connections
+        attempt_timeout=attempt_timeout(), max_retries=MAX_RETRIES, max_connections=max_connections
     )
     askers = {}
     for name in dict.fromkeys(names):

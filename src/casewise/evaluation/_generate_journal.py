@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from casewise.errors import UsageError
+from casewise.evaluation._lock import locked
 
 ANSWERS = "answers.jsonl"
-LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,28 +89,9 @@ def opened_journal(folder: Path) -> Iterator[Journal]:
     Raises:
         UsageError: Another process is at work there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / LOCK):
+    with locked(folder):
         journal = Journal(folder)
         try:
             yield journal
         finally:
             journal.close()
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        import fcntl
-    except ImportError:  # Windows: two at once would ask twice, and keep the first answers
-        yield
-        return
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{path.parent}: another casewise is at work there; wait for it, or stop it"
-            ) from None
-        # The lock is the process's, not the file's: a kill frees it.
-        yield

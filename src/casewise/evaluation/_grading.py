@@ -8,12 +8,8 @@ from inspect_ai.model import GenerateConfig, Model
 
 from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
-from casewise.evaluation._models import (
-    ATTEMPT_TIMEOUT_S,
-    MAX_RETRIES,
-    failure_reason,
-    open_models,
-)
+from casewise.evaluation._faults import asked, failed
+from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation._sampling import MAX_TOKENS
 from casewise.protocols import (
     GRADER_DECLINED,
@@ -42,13 +38,12 @@ async def grade_with(
         context: What is known of the situation; None is nothing.
 
     Raises:
-        Exception: Whatever the provider raises where no answer comes.
+        FailedRequestError: No answer came.
     """
     if not reply.strip():
         return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty")
-    output = await model.generate(
-        render_grading(conversation, reply, context), config=GRADER_CONFIG.merge(model.config)
-    )
+    prompt, config = render_grading(conversation, reply, context), GRADER_CONFIG.merge(model.config)
+    output = await asked(model.generate(prompt, config=config))
     if provider_refused(output):
         return GRADER_DECLINED
     return read_grade(output.completion, grade_nonce(conversation, reply))
@@ -77,7 +72,7 @@ def grade_replies(
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     (model,) = open_models([grader], base_url=base_url)
     limits = GenerateConfig(
-        attempt_timeout=ATTEMPT_TIMEOUT_S, max_retries=MAX_RETRIES, max_connections=max_connections
+        attempt_timeout=attempt_timeout(), max_retries=MAX_RETRIES, max_connections=max_connections
     )
     model.config = limits.merge(model.config)
 
@@ -86,10 +81,10 @@ def grade_replies(
         return await asyncio.gather(*asked, return_exceptions=True)
 
     found = asyncio.run(grade_all())
-    failed = [one for one in found if isinstance(one, BaseException)]
-    if failed and len(failed) == len(found):
-        raise ModelError(f"{grader}: {failure_reason(failed[0])}")
+    errors = [one for one in found if isinstance(one, BaseException)]
+    if errors and len(errors) == len(found):
+        raise ModelError(f"{grader}: {failed(errors[0]).message}")
     return [
-        Graded(Status.ERROR, None, failure_reason(one)) if isinstance(one, BaseException) else one
+        Graded(Status.ERROR, None, failed(one).message) if isinstance(one, BaseException) else one
         for one in found
     ]

@@ -21,11 +21,17 @@ from openai import DEFAULT_TIMEOUT, NOT_GIVEN, APIConnectionError, APITimeoutErr
 from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 
+from casewise.evaluation._faults import FaultKind, UnreadAnswerError
+from casewise.evaluation._watch import attempt_failed
+
 CONNECT_TIMEOUT_S = 60.0
 """As Inspect's: a busy process notices late that a connection stands."""
 
 KEEPALIVE_S = 5.0
 """As Inspect's: an idle connection is closed before most servers close it."""
+
+MOST_BYTES = 8_000_000
+"""Of an answer: above what any model writes, log-probabilities included."""
 
 _SENDS = "_generate_completion"
 """The provider's method that sends a request and gives back its completion."""
@@ -103,9 +109,11 @@ class _Sender:
             try:
                 status, told, content = await self._send(body, headers)
             except TimeoutError as error:
+                attempt_failed(error)
                 if last:
                     raise APITimeoutError(request=self._asked()) from error
             except (aiohttp.ClientError, OSError) as error:
+                attempt_failed(error)
                 if last:
                     raise APIConnectionError(request=self._asked()) from error
             else:
@@ -132,6 +140,9 @@ class _Sender:
         hooks.update_request_time(number)
         async with session.post(self._url, data=body, headers=headers) as response:
             hooks.record_response(number, response.status, response.headers)
+            if (length := response.content_length or 0) > MOST_BYTES:
+                # Not even read.
+                raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {length:,} bytes")
             return response.status, response.headers, await response.read()
 
     def _headers_of(self, request: Mapping[str, Any]) -> dict[str, str]:

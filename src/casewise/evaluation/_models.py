@@ -1,5 +1,6 @@
 """Clients of models, and how patient they are."""
 
+import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -15,20 +16,22 @@ from inspect_ai.model import (
     set_model_info,
 )
 
-from casewise.errors import ModelError
+from casewise.errors import ModelError, UsageError
 from casewise.evaluation._plan import Prices
+from casewise.evaluation._secrets import redacted
 from casewise.evaluation._smollm2 import SMOLLM2, prepare
+from casewise.evaluation._watch import watch
 
 ATTEMPT_TIMEOUT_S = 300
 """After this long, one request is given up and tried again: a hung socket must not stop a run."""
+
+ATTEMPT_TIMEOUT = "CASEWISE_ATTEMPT_TIMEOUT"
+"""The environment variable that says otherwise, in seconds."""
 
 MAX_RETRIES = 8
 
 OPENAI_API = "openai-api/"
 """How models of any OpenAI-compatible server begin."""
-
-SHOWN = 200
-"""Characters of a failed request's reason."""
 
 
 class Client(StrEnum):
@@ -38,6 +41,21 @@ class Client(StrEnum):
     """A lean client where a model's provider allows it, else the provider's own."""
     INSPECT = "inspect"
     """The provider's own."""
+
+
+def attempt_timeout(given: int | None = None) -> int:
+    """Seconds after which one request is given up and tried again.
+
+    Raises:
+        UsageError: What was given, or the environment says, is no whole number above 0.
+    """
+    text = os.environ.get(ATTEMPT_TIMEOUT, "") if given is None else str(given)
+    if not text:
+        return ATTEMPT_TIMEOUT_S
+    if not text.isdecimal() or int(text) < 1:
+        name = ATTEMPT_TIMEOUT if given is None else "--attempt-timeout"
+        raise UsageError(f"{name} {text}: give seconds, 1 or more")
+    return int(text)
 
 
 def open_models(
@@ -72,7 +90,7 @@ def open_models(
         except PrerequisiteError as error:
             raise ModelError(f"{name}: {plain(str(error.message))}") from None
         except (ValueError, ImportError, TypeError) as error:
-            raise ModelError(f"{name}: {error}") from None
+            raise ModelError(redacted(f"{name}: {error}")) from None
         if prices is not None:
             _set_prices(name, prices)
     return models
@@ -87,7 +105,7 @@ def _open(
         from casewise.evaluation._lean import send_as_provided, send_leanly
 
         (send_leanly if client is Client.AUTO else send_as_provided)(model)
-    return model
+    return watch(model)
 
 
 def _set_prices(model: str, prices: Prices) -> None:
@@ -109,12 +127,3 @@ def plain(text: str) -> str:
     from rich.text import Text
 
     return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())
-
-
-def failure_reason(error: BaseException) -> str:
-    """Why a request failed, on one line, without what was asked.
-
-    Inspect's own message holds the whole request, and so the query; its cause's does not.
-    """
-    text = str(error.__cause__ or error).split("\nRequest:")[0]
-    return " ".join(text.split())[:SHOWN] or type(error).__name__

@@ -10,6 +10,7 @@ from _thread import interrupt_main
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._cluster import Cluster, loads_weights
 from casewise.evaluation._done import CellState, State, logs_of, read_done
+from casewise.evaluation._faults import FaultObserver, by_model, counted
+from casewise.evaluation._kept import keeping
 from casewise.evaluation._progress import Observer
 from casewise.evaluation._run import RunResult
 from casewise.evaluation._shard_queue import Counts, LostError, ShardQueue
@@ -47,12 +50,14 @@ def run_on_ray(
     cluster: Cluster,
     observer: Observer | None = None,
     budget: Budget | None = None,
+    tell: FaultObserver | None = None,
 ) -> RunResult:
     """Run models under conditions on a cluster; see ``run_cells``.
 
     Raises:
         ModelError: No model can be used.
-        UsageError: Ray is not installed, the cluster can't be reached, or has no room.
+        UsageError: Ray is not installed, the cluster can't be reached, or has no room; another
+            process runs in the folder.
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
     ray = _import()
@@ -60,7 +65,7 @@ def run_on_ray(
     states = read_done(cells, log_dir).states
     if all(one.state is State.DONE for one in states):
         return RunResult(logs_of(cells, log_dir), True, ())
-    with _connected(ray, cluster):
+    with _connected(ray, cluster), keeping(log_dir, tell) as keeper:
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
         queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
@@ -68,13 +73,15 @@ def run_on_ray(
             queue.run()
         finally:
             pool.close()
-    judged = queue.judged + sum(one.judged for one in states)
-    if queue.given_up and not judged:
-        raise ModelError("\n".join(queue.given_up))
-    capped = budget is not None and budget.stopped
-    reasons = [budget.reason] if capped and budget is not None else []
-    failures = (*reasons, *queue.given_up, *queue.failures)
-    return RunResult(logs_of(cells, log_dir), not failures, failures, capped)
+        judged = queue.judged + sum(one.judged for one in states)
+        if queue.given_up and not judged:
+            raise ModelError("\n".join(queue.given_up))
+        capped = budget is not None and budget.stopped
+        reasons = [budget.reason] if capped and budget is not None else []
+        failures = (*reasons, *queue.given_up, *queue.failures)
+        logs = logs_of(cells, log_dir)
+        kept = keeper.end(logs, not failures)
+    return RunResult(logs, not failures, failures, capped, kept)
 
 
 def _import() -> Any:
@@ -345,9 +352,14 @@ def _work(
     counts: Counter[str] = Counter()
     with _telling(ray, board, number, counts):
         try:
-            return run_shard(
-                _bases[reference], piece, connections, lambda status: counts.update([str(status)])
-            )
+            with counted() as met:
+                found = run_shard(
+                    _bases[reference],
+                    piece,
+                    connections,
+                    lambda status: counts.update([str(status)]),
+                )
+            return replace(found, faults=by_model(met))
         except CasewiseError as error:
             return ShardResult("error", str(error), 0, {}, (str(error),))
 

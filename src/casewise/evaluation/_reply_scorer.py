@@ -12,7 +12,7 @@ from casewise.evaluation._converse import REPLIES
 from casewise.evaluation._grading import grade_with
 from casewise.evaluation._progress import observe
 from casewise.evaluation._samples import CONTEXT, EXPECTATIONS, GRADE_ALL, QUERY
-from casewise.evaluation._scorer import mean_of
+from casewise.evaluation._scorer import answered_by, mean_of
 from casewise.protocols import Graded, ResponseClass, Status, read_reply
 
 GRADER = "grader"
@@ -52,7 +52,8 @@ def grade_reply(grader: str | None = None) -> Scorer:
                 "graded_by": by,
                 # Short, since Inspect's summaries cut what is long.
                 "turns": " ".join(str(one.response_class or one.status) for one, _ in grades),
-            },
+            }
+            | answered_by([state.output]),
         )
 
     return score

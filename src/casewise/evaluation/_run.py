@@ -1,11 +1,12 @@
 """Run models over conditions: on Inspect's ``eval_set``, lean, and hard to stop for good."""
 
 import copy
+import json
 import logging
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -16,21 +17,24 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import GenerateConfig, Model
 
-from casewise.cases import address_of, is_elsewhere
+from casewise.cases import address_of, digest
 from casewise.errors import ModelError, UsageError
+from casewise.evaluation._answer_journal import CELL
 from casewise.evaluation._budget import Budget, within
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._distributions import looked_up_once
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
+from casewise.evaluation._kept import Kept
 from casewise.evaluation._models import (
-    ATTEMPT_TIMEOUT_S,
     MAX_RETRIES,
     Client,
+    attempt_timeout,
     open_models,
     plain,
 )
 from casewise.evaluation._progress import Observer, observed_by
+from casewise.evaluation._reply_scorer import GRADER
 from casewise.evaluation._respond import respond
 from casewise.evaluation._side_by_side import (
     SIDE_BY_SIDE,
@@ -74,6 +78,8 @@ class RunResult:
     """For each task that did not, its model and the reason."""
     capped: bool = False
     """Whether it stopped because the money was spent."""
+    kept: Kept = field(default_factory=Kept)
+    """What went wrong on the way, and what of earlier starts was found."""
 
 
 def run_here(
@@ -81,22 +87,18 @@ def run_here(
     log_dir: Path,
     observer: Observer | None = None,
     budget: Budget | None = None,
-    orders: Sequence[int] | None = None,
+    *,
+    tasks: Sequence[Task],
 ) -> RunResult:
-    """Run models under conditions in this process; see ``run_cells``.
+    """Run tasks in this process; see ``run_cells``.
 
     Args:
         cells: What is run.
         log_dir: Where the logs stand.
         observer: Told of every judgement.
         budget: What may be spent.
-        orders: The cells' places in the run, where they are not all of it.
+        tasks: Of the cells, in their order, from ``make_tasks``.
     """
-    tasks = _tasks(cells, range(len(cells)) if orders is None else orders)
-    check_same_numbers(tasks, log_dir)
-    expect_requests(tasks)
-    if not is_elsewhere(log_dir):
-        log_dir.mkdir(parents=True, exist_ok=True)
     observing = observed_by(observer or (lambda _: None))
     with frugally(), observing as given_up, within(budget), looked_up_once():
         try:
@@ -151,7 +153,18 @@ def open_model(cell: Cell) -> Model:
     return model
 
 
-def _tasks(cells: Sequence[Cell], orders: Sequence[int]) -> list[Task]:
+def make_tasks(cells: Sequence[Cell], orders: Sequence[int], log_dir: Path) -> list[Task]:
+    """The tasks of cells, with their models' clients; nothing is sent or written.
+
+    Args:
+        cells: What is to be run.
+        orders: The cells' places in the run.
+        log_dir: Where the logs will stand.
+
+    Raises:
+        ModelError: A model can't be used.
+        UsageError: The folder was begun in other numbers.
+    """
     made: dict[str, Task] = {}
     tasks = []
     for order, cell in zip(orders, cells, strict=True):
@@ -159,9 +172,19 @@ def _tasks(cells: Sequence[Cell], orders: Sequence[int]) -> list[Task]:
         key = repr((cell.acts, sorted(cell.arguments.items())))
         if key not in made:
             made[key] = (respond if cell.acts else judge)(**cell.arguments)
+            _name_cell(made[key], cell)
         # Models share a condition's samples, which takes less memory than to make them anew.
         tasks.append(for_model(copy.copy(made[key]), model, cell, order))
+    check_same_numbers(tasks, log_dir)
+    expect_requests(tasks)
     return tasks
+
+
+def _name_cell(task: Task, cell: Cell) -> None:
+    """Let every sample know its condition, for the answers that are kept until a log holds them."""
+    name = digest(cell.planned.version, json.dumps(cell.arguments, sort_keys=True, default=str))
+    for sample in task.dataset:
+        sample.metadata = (sample.metadata or {}) | {CELL: name}
 
 
 def for_model(task: Task, model: Model, cell: Cell, order: int) -> Task:
@@ -174,14 +197,17 @@ def for_model(task: Task, model: Model, cell: Cell, order: int) -> Task:
         order: The cell's place in the run, by which readers of its logs put them in order.
     """
     request = cell.request
+    patience = attempt_timeout(request.attempt_timeout)
     task.model = model
     task.metadata = (task.metadata or {}) | {ORDER: order}
+    if cell.acts and request.grader is not None:
+        task.model_roles = {GRADER: _open_grader(request.grader, patience)}
     if request.epochs > 1:
         task.epochs = request.epochs
     task.config = task.config.merge(
         GenerateConfig(
             max_connections=request.max_connections,
-            attempt_timeout=ATTEMPT_TIMEOUT_S,
+            attempt_timeout=patience,
             # Of several answers to one prompt, all but the first would come from the cache.
             cache=(request.cache and cell.draw.samples == 1) or None,
             seed=cell.sent_seed,
@@ -189,6 +215,13 @@ def for_model(task: Task, model: Model, cell: Cell, order: int) -> Task:
     )
     join_line(task)
     return task
+
+
+def _open_grader(name: str, patience: int) -> Model:
+    (grader,) = open_models([name])
+    # Inspect hands this setting to the model under test alone.
+    grader.config = GenerateConfig(attempt_timeout=patience).merge(grader.config)
+    return grader
 
 
 def _at_once(cells: Sequence[Cell]) -> int:

@@ -6,7 +6,7 @@ verdict stand in its metadata. What people said of a case is compared in ``analy
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from inspect_ai.model import ModelOutput, get_model
 from inspect_ai.scorer import (
@@ -25,6 +25,7 @@ from casewise.contexts import leaf_parameters
 from casewise.evaluation._answers import all_outputs, first_token, provider_refused
 from casewise.evaluation._progress import observe
 from casewise.evaluation._samples import CONTEXT, LANGUAGE, QUERY
+from casewise.evaluation._watch import other_model
 from casewise.evaluation.local import InProcess
 from casewise.protocols import (
     Lexicon,
@@ -95,10 +96,17 @@ def read_answers(protocol: str, verdict_words: str | None = None) -> Scorer:
             answer=_answer_text(outputs),
             explanation=reading.explanation,
             metadata={"status": str(reading.status), "verdict": reading.verdict}
-            | _mentions(reading.explanation, state),
+            | _mentions(reading.explanation, state)
+            | answered_by(outputs),
         )
 
     return score
+
+
+def answered_by(outputs: Sequence[ModelOutput]) -> dict[str, str]:
+    """The name of the model that answered, where it is not the one that was asked."""
+    names = [other_model(get_model(), output) for output in outputs]
+    return next(({"answered_by": name} for name in names if name is not None), {})
 
 
 def _mentions(explanation: str | None, state: TaskState) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell
+from casewise.evaluation._faults import count_faults
 from casewise.evaluation._progress import Observer
 from casewise.evaluation._shard_run import ShardResult
 from casewise.evaluation._shards import SMALLEST, Piece, Shard, piece_of
@@ -241,6 +242,7 @@ class ShardQueue(Generic[Work]):
         known = sum(count for one, count in shown.items() if one != Status.ERROR)
         self._show(running.number, {Status.OK: shown[Status.OK] + max(0, found.judged - known)})
         self.judged += found.judged
+        count_faults(found.faults)
         if self._budget is not None:
             self._budget.settle(found.tokens, found.judged)
         if found.given_up:

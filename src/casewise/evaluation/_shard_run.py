@@ -1,7 +1,7 @@
 """Run one shard in this process: what a node of a cluster does, and what needs no cluster."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from casewise.evaluation._cells import Cell
 from casewise.evaluation._condition import settled
 from casewise.evaluation._counted import Tokens, add_tokens, count, logs_of_shard
 from casewise.evaluation._distributions import looked_up_once
+from casewise.evaluation._faults import Faults
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
 from casewise.evaluation._models import plain
@@ -51,6 +52,8 @@ class ShardResult:
     """In and out, of this attempt, by the model that used them."""
     given_up: tuple[str, ...] = ()
     """The reasons for which its model can't be used at all."""
+    faults: Faults = field(default_factory=dict)
+    """What went wrong with requests, where another process than the run's own met it."""
 
 
 def base_of(cell: Cell, folder: Path) -> Base:

@@ -8,6 +8,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from casewise.errors import ModelError
 from casewise.evaluation._answers import first_token, keep_outputs, provider_refused
 from casewise.evaluation._budget import admitted
+from casewise.evaluation._faults import asked
 from casewise.evaluation._progress import give_up, observe
 from casewise.protocols import Status
 
@@ -50,7 +51,7 @@ def ask(samples: int = 1, logprobs: bool = False) -> Solver:
     """Send the prompt ``samples`` times, each time from the start; see ``until_hopeless``."""
 
     async def work(state: TaskState) -> None:
-        outputs = [await get_model().generate(state.messages) for _ in range(samples)]
+        outputs = [await asked(get_model().generate(state.messages)) for _ in range(samples)]
         if logprobs:
             _check_logprobs(outputs[0])
         keep_outputs(state, outputs)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from casewise.cases import read_model
 from casewise.errors import InputError
 from casewise.evaluation._sampling import Sampling
+from casewise.evaluation._secrets import refuse_password, refuse_secret
 from casewise.protocols import Delivery, Protocol
 
 NONE = "none"
@@ -162,6 +163,9 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
     clients: dict[str, tuple[int, ModelEntry]] = {}
     for number, entry in enumerate(sweep.models, start=1):
         record = f"models, record {number}"
+        refuse_password(f"{path}, {record}, field 'base_url'", entry.base_url)
+        for name in entry.args:
+            refuse_secret(f"{path}, {record}, field 'args'", name)
         if entry.label in seen:
             expected = f"another name than that of record {seen[entry.label]} (field 'name')"
             raise InputError(

@@ -8,7 +8,7 @@ import polars as pl
 
 from casewise.analysis._table import make_table
 from casewise.analysis.logs._header import LogHeader
-from casewise.analysis.logs._read import read_samples
+from casewise.analysis.logs._read import ANSWERED_BY, read_samples
 
 Keep = Callable[[Iterable[Mapping[str, Any]]], None]
 
@@ -29,14 +29,14 @@ def read_judgements(
         keep: Given the rows with their texts, if these are read.
     """
     if not header.parts:
-        return _read(header, texts, keep)[0]
+        return _without_strangers(_read(header, texts, keep)[0])
     frames = []
     for number, part in enumerate(header.parts):
         table, places = _read(part, texts, keep)
         # Rows are dropped as soon as a log is read: in a table they take a tenth.
         marks = (pl.Series(_PLACE, places, pl.Int64), pl.lit(number, pl.Int32).alias(_PART))
         frames.append(table.with_columns(*marks, pl.lit(header.run_id).alias("run_id")))
-    whole = pl.concat(frames)
+    whole = _without_strangers(pl.concat(frames))
     failed = pl.col("error").is_not_null()
     order = whole.select(pl.arg_sort_by(_PLACE, "epoch", failed, _PART, maintain_order=True))
     return (
@@ -56,6 +56,30 @@ def _read(header: LogHeader, texts: bool, keep: Keep | None) -> tuple[pl.DataFra
     ]
     samples.sort(key=itemgetter(0))
     rows = [row for _, found in samples for row in found]
+    names = pl.Series(ANSWERED_BY, [row.pop(ANSWERED_BY, None) for row in rows], pl.String)
     if keep is not None:
         keep(rows)
-    return make_table(rows), [place for (place, _), found in samples for _ in found]
+    return make_table(rows).with_columns(names), [
+        place for (place, _), found in samples for _ in found
+    ]
+
+
+_SAID = ("verdict", "p_safe", "raw_score", "mass", "response_class", "mentions")
+
+
+def _without_strangers(table: pl.DataFrame) -> pl.DataFrame:
+    """Make errors of answers by another model, if there are others by the model itself.
+
+    A server that always answers by another name has a name of its own for the model.
+    """
+    name = pl.col(ANSWERED_BY)
+    own = table.select(((pl.col("status") == "ok") & name.is_null()).any()).item()
+    if own:
+        strange = name.is_not_null() & (pl.col("status") != "error")
+        reason = pl.lit("another model: the answer is by ") + name
+        table = table.with_columns(
+            *(pl.when(strange).then(None).otherwise(pl.col(one)).alias(one) for one in _SAID),
+            pl.when(strange).then(pl.lit("error")).otherwise(pl.col("status")).alias("status"),
+            pl.when(strange).then(reason).otherwise(pl.col("error")).alias("error"),
+        )
+    return table.drop(ANSWERED_BY)

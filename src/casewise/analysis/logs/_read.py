@@ -27,6 +27,9 @@ _FROM_TASK = (
 )
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
+ANSWERED_BY = "answered_by"
+"""Where a score names the model of an answer that is not by the one that was asked."""
+
 CANCELLED = "CancelledError"
 """How the error of a sample begins that was in flight when the run was stopped."""
 
@@ -73,9 +76,12 @@ def _row(sample: EvalSample | EvalSampleSummary, model: str) -> dict[str, Any]:
         return row | {"status": "error", "error": message or "the sample has no score"}
     row |= {name: _number(score.value.get(name)) for name in _FROM_SCORE}
     row |= {name: (score.metadata or {}).get(name) for name in _NAMES}
+    row[ANSWERED_BY] = (score.metadata or {}).get(ANSWERED_BY)
     if sample.metadata.get("grade_all"):
         row["turn_classes"] = (score.metadata or {}).get("turns")
-    return row | {"answer": score.answer, "explanation": score.explanation, "error": None}
+    # A grader that declined leaves the reply without a grade, and says so.
+    reason = score.explanation if row["status"] == "error" else None
+    return row | {"answer": score.answer, "explanation": score.explanation, "error": reason}
 
 
 def _turn_rows(

@@ -51,7 +51,7 @@ from casewise.analysis._shown import (
 from casewise.analysis._table import OF_CASE, TEXTS
 from casewise.analysis._withheld import hashed, length_of, stand_in
 from casewise.analysis.logs._header import ORDER, SHARD, LogHeader
-from casewise.analysis.logs._read import CANCELLED, GRADER, SCORERS
+from casewise.analysis.logs._read import ANSWERED_BY, CANCELLED, GRADER, SCORERS
 from casewise.cases import CASEBENCH, STARTER, address_of
 
 _TASKS = ("casewise/judge", "casewise/respond")
@@ -277,7 +277,9 @@ def _score(score: Score, rules: Rules) -> Score:
             name: show_value(column, said[name], rules)
             for name, column in _SCORE_COLUMNS.items()
             if name in said
-        },
+        }
+        # Whose answer it is decides whether it counts; the name is a server's text.
+        | ({ANSWERED_BY: "another"} if said.get(ANSWERED_BY) else {}),
     )
 
 

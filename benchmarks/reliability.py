@@ -1,0 +1,222 @@
+"""Every fault, how often, in every command and protocol, and kills: ``make reliability``.
+
+    python benchmarks/reliability.py               # all, about a quarter of an hour
+    python benchmarks/reliability.py --storm 5     # a first look
+    python benchmarks/reliability.py --write       # and put the tables into docs/reliability.md
+
+A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a
+fault became a verdict, a kind is not counted, or a kill made more be asked than was in flight.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.fault_runs import (  # noqa: E402
+    Outcome,
+    environment,
+    generate_faults,
+    run_faults,
+    sweep_faults,
+    write_questions,
+)
+from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
+from support.kills import killed_starts  # noqa: E402
+
+from casewise.analysis import read_paths  # noqa: E402
+
+PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
+DOCS = ROOT / "docs/reliability.md"
+BEGIN, END = "<!-- {} -->", "<!-- end -->"
+AT_ONCE = 3
+"""Batches side by side: they wait most of the time."""
+
+KILLS, KILLED_CASES, CONNECTIONS = 20, 900, 8
+
+
+def casewise(*arguments: str | Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "casewise", *map(str, arguments)],
+        env=clean() | env,
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=False,
+    )
+
+
+def clean() -> dict[str, str]:
+    kept = {n: v for n, v in os.environ.items() if not n.endswith(("_API_KEY", "_BASE_URL"))}
+    return kept | {"NO_COLOR": "1", "TERM": "dumb"}
+
+
+Batch = Callable[[FaultyServer, Path], list[Outcome]]
+
+
+def batches(cases: int) -> dict[str, Batch]:
+    """Each runs many models at once, a fault each; longest first."""
+    found: dict[str, Batch] = {}
+    few = max(6, cases // 5)
+    for how in reversed(HOWS):
+        every = [
+            (f"{fault}-{how}.{protocol}", protocol) for fault in KINDS for protocol in PROTOCOLS
+        ]
+        graders = [(f"grader-{fault}-{how}", "respond") for fault in KINDS]
+        names = [f"{fault}-{how}" for fault in KINDS]
+        found[f"sweep {how}"] = lambda s, f, e=every: sweep_faults(casewise, f, s, e, cases=few)
+        found[f"run {how}"] = lambda s, f, n=names: run_faults(casewise, f, s, n, cases=cases)
+        found[f"inspect {how}"] = lambda s, f, n=names: run_faults(
+            casewise, f, s, n, cases=cases // 2, client="inspect"
+        )
+        found[f"grade {how}"] = lambda s, f, e=graders: sweep_faults(casewise, f, s, e, cases=few)
+    return found
+
+
+def run_batch(name: str, work: Batch, storm_s: float) -> list[Outcome]:
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder, FaultyServer(storm_s=storm_s) as server:
+        found = work(server, Path(folder))
+    print(f"{name}: {len(found)} cells in {time.monotonic() - begun:.0f} s", file=sys.stderr)
+    return found
+
+
+def make_contexts(storm_s: float) -> list[Outcome]:
+    """The library's function in this process: it takes its settings from the environment."""
+    found = []
+    for how in HOWS:
+        names = [f"{fault}-{how}" for fault in KINDS]
+        with FaultyServer(storm_s=storm_s) as server, tempfile.TemporaryDirectory() as folder:
+            os.environ.update(environment(server))
+            found += generate_faults(Path(folder), server, names, queries=3)
+    return found
+
+
+def kill(count: int) -> dict[str, int | bool]:
+    """``kill -9`` at random moments of one run; what it cost, and whether all was judged once."""
+
+    def slow(_request: dict[str, object]) -> str:
+        time.sleep(0.1)
+        return '{"judgement": "safe"}'
+
+    moments = random_moments(11, count, 2 * KILLED_CASES // count)
+    with tempfile.TemporaryDirectory() as folder, FaultyServer(answer=slow) as server:
+        cases = write_questions(Path(folder) / "cases.jsonl", KILLED_CASES)
+        model = f"openai-api/fake{server.port}/well"
+        command = ["run", "-m", model, "--cases", cases, "--protocol", "binary"]
+        command += ["--max-connections", str(CONNECTIONS), "--log-dir", "logs"]
+        env = clean() | environment(server)
+        ended = killed_starts(command, moments, server, Path(folder), env)
+        table = read_paths([Path(folder) / "logs"]).table
+    return {
+        "kills": ended.count("killed"),
+        "cases": KILLED_CASES,
+        "requests": len(server.requests),
+        "asked again": len(server.requests) - KILLED_CASES,
+        "in flight at most": ended.count("killed") * CONNECTIONS,
+        "rows": len(table),
+        "cases in the table": table["case_id"].n_unique(),
+        "judged": int((table["status"] == "ok").sum()),
+    }
+
+
+def matrix(outcomes: Sequence[Outcome]) -> str:
+    """A line for each fault: requests that failed, and what became of the cases."""
+    lines = ["| fault | counted as | how | cells | cases | failed requests | judged | refused |"]
+    lines[0] += " in error | lost | doubled | invented |"
+    lines.append("|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for fault, kind in KINDS.items():
+        for how in HOWS:
+            own = [one for one in outcomes if (one.fault, one.how) == (fault, how)]
+            sums = [
+                sum(getattr(one, name) for one in own) for name in ("cases", "failed", "judged")
+            ]
+            sums += [sum(one.refused for one in own), sum(sum(one.errors.values()) for one in own)]
+            sums += [
+                sum(getattr(one, name) for one in own) for name in ("lost", "doubled", "invented")
+            ]
+            words = how if how == "storm" else f"{how} %"
+            numbers = " | ".join(f"{number:,}" for number in [len(own), *sums])
+            lines.append(f"| {fault} | {kind.replace('_', ' ')} | {words} | {numbers} |")
+    return "\n".join(lines)
+
+
+def by_command(outcomes: Sequence[Outcome]) -> str:
+    """A line for each command and protocol."""
+    lines = ["| command | client | protocol | cells | cases | failed requests | problems |"]
+    lines.append("|---|---|---|---:|---:|---:|---:|")
+    keys = dict.fromkeys((one.command, one.client, one.protocol) for one in outcomes)
+    for key in keys:
+        own = [one for one in outcomes if (one.command, one.client, one.protocol) == key]
+        numbers = [len(own), sum(one.cases for one in own), sum(one.failed for one in own)]
+        numbers.append(sum(len(one.problems) for one in own))
+        lines.append(f"| {' | '.join(key)} | {' | '.join(f'{n:,}' for n in numbers)} |")
+    return "\n".join(lines)
+
+
+def put(text: str, name: str, table: str) -> str:
+    """A page with a table between its markers."""
+    begin = BEGIN.format(name)
+    before, rest = text.split(begin, 1)
+    return f"{before}{begin}\n\n{table}\n\n{END}{rest.split(END, 1)[1]}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--storm", type=float, default=20, help="seconds that a storm lasts")
+    parser.add_argument("--cases", type=int, default=30, help="of each model in a run")
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--write", action="store_true", help="put the tables into the docs")
+    parser.add_argument("--json", type=Path, help="also write all cells here")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        work = [
+            pool.submit(run_batch, name, batch, options.storm)
+            for name, batch in batches(options.cases).items()
+        ]
+        killed = pool.submit(kill, options.kills)
+        outcomes = [one for part in work for one in part.result()]
+        stopped = killed.result()
+    outcomes += make_contexts(options.storm)
+    problems = [problem for one in outcomes for problem in one.problems]
+    if stopped["judged"] != KILLED_CASES or stopped["rows"] != KILLED_CASES:
+        problems.append("kills: not every case is judged once")
+    if stopped["asked again"] > stopped["in flight at most"]:
+        problems.append("kills: more was asked again than was in flight")
+    failed = sum(one.failed for one in outcomes)
+    asked = f"{len(outcomes):,} cells, {failed:,} failed requests, storms of {options.storm:g} s"
+    tables = {
+        "matrix": f"{asked}; {len(problems)} problems.\n\n{matrix(outcomes)}",
+        "commands": by_command(outcomes),
+        "kills": "\n".join(
+            ["| | |", "|---|---:|", *(f"| {name} | {n:,} |" for name, n in stopped.items())]
+        ),
+    }
+    for table in tables.values():
+        print(f"{table}\n")
+    print(f"in {time.monotonic() - begun:.0f} s")
+    for problem in problems:
+        print(f"PROBLEM: {problem}")
+    if options.json:
+        cells = [{name: getattr(one, name) for name in Outcome.__slots__} for one in outcomes]
+        options.json.write_text(json.dumps({"cells": cells, "kills": stopped}, indent=1))
+    if options.write:
+        text = DOCS.read_text("utf-8")
+        for name, table in tables.items():
+            text = put(text, name, table)
+        DOCS.write_text(text, "utf-8")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""Answers that no log holds yet: kept as they come, so that a killed run asks nothing twice.
+
+A log is written a hundred judgements at a time. Each answer goes to a file in the log folder
+before anything is made of it, under the case, condition, model, epoch, and how often this sample
+has had an answer to the same request: of several draws of one prompt, each has its own. The next
+start takes each answer once; a run that ends well removes the file.
+
+Inspect's own cache does not fit: it takes one answer for all draws, keeps none that a filter
+stopped, is shared by all folders, and is made of pickles, which nobody should load from a stranger.
+"""
+
+import errno
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from inspect_ai.model import ChatMessage, ModelOutput
+from inspect_ai.solver._task_state import sample_state
+
+from casewise.evaluation._secrets import redacted
+
+CELL = "cell"
+"""Where a sample's metadata names its condition."""
+
+ANSWERS = "answers.jsonl"
+_KEY = 32
+"""Letters of a key."""
+
+
+@dataclass(slots=True)
+class AnswerJournal:
+    """The answers of one log folder."""
+
+    path: Path
+    served: int = 0
+    """Answers that an earlier start had asked for."""
+    _places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Where in the file the answers of earlier starts stand."""
+    _times: Counter[bytes] = field(default_factory=Counter)
+    _file: int = -1
+    _forgotten: bool = False
+
+    def open(self) -> None:
+        """Find what earlier starts left, and make ready to add."""
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._file = os.open(self.path, flags, 0o600)
+        with self.path.open("rb") as file:
+            at, line = 0, b""
+            for line in file:
+                # What a kill tore off ends no line, and is not read.
+                if line.endswith(b"}\n"):
+                    self._places[line[:_KEY].decode(errors="replace")] = at, len(line)
+                at += len(line)
+            if line and not line.endswith(b"\n"):
+                os.write(self._file, b"\n")
+
+    def close(self) -> None:
+        """Give the file back, or remove it if it is forgotten."""
+        os.close(self._file)
+        if self._forgotten:
+            self.path.unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """Remove the file in the end: the logs hold all answers."""
+        self._forgotten = True
+
+    def number(self, request: bytes) -> int:
+        """How often this run has had an answer to a request of one sample."""
+        return self._times[request]
+
+    def count(self, request: bytes) -> None:
+        """The next answer to this request is another draw."""
+        self._times[request] += 1
+
+    def take(self, key: str) -> ModelOutput | None:
+        """The answer that an earlier start had; once, so that what fails on it asks anew."""
+        at, length = self._places.pop(key, (0, 0))
+        if not length:
+            return None
+        with self.path.open("rb") as file:
+            file.seek(at)
+            text = file.read(length)[_KEY + 1 :]
+        try:
+            answer = ModelOutput.model_validate_json(text)
+        except ValueError:
+            return None
+        self.served += 1
+        return answer
+
+    def keep(self, key: str, answer: ModelOutput) -> None:
+        """Add an answer; the system has it when this returns, whatever becomes of the process."""
+        text = redacted(answer.model_dump_json(exclude_none=True))
+        line = f"{key} {text}\n".encode(errors="replace")
+        if os.write(self._file, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the answer to one request of one sample is kept."""
+
+    journal: AnswerJournal
+    request: bytes
+
+    @property
+    def _name(self) -> str:
+        number = self.journal.number(self.request)
+        return blake2b(self.request + number.to_bytes(8, "big"), digest_size=_KEY // 2).hexdigest()
+
+    def take(self) -> ModelOutput | None:
+        """The answer, if an earlier start had it."""
+        found = self.journal.take(self._name)
+        if found is not None:
+            self.journal.count(self.request)
+        return found
+
+    def keep(self, answer: ModelOutput) -> None:
+        """Keep the answer."""
+        self.journal.keep(self._name, answer)
+        self.journal.count(self.request)
+
+
+_journals: list[AnswerJournal] = []
+
+
+def remembered(model: str, messages: Sequence[ChatMessage]) -> Place | None:
+    """The place of what the current sample asks; None outside of a run that keeps answers."""
+    if not _journals:
+        return None
+    state = sample_state()
+    if state is None or CELL not in state.metadata:
+        return None
+    said = [state.metadata[CELL], model, str(state.sample_id), state.epoch]
+    said += [(one.role, one.text) for one in messages]
+    request = blake2b(json.dumps(said).encode(), digest_size=16).digest()
+    return Place(_journals[-1], request)
+
+
+@contextmanager
+def answers_kept(folder: Path) -> Iterator[AnswerJournal]:
+    """Keep answers in a folder while the block runs."""
+    journal = AnswerJournal(folder / ANSWERS)
+    journal.open()
+    _journals.append(journal)
+    try:
+        yield journal
+    finally:
+        _journals.remove(journal)
+        journal.close()

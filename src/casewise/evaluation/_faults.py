@@ -1,0 +1,200 @@
+"""What goes wrong between a request and its answer: told apart, counted, and in plain words."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TypeVar
+
+from casewise.errors import CasewiseError
+from casewise.evaluation._secrets import redacted
+
+Answer = TypeVar("Answer")
+
+SHOWN = 200
+"""Characters of a failed request's reason."""
+
+
+class FaultKind(StrEnum):
+    """What went wrong with a request."""
+
+    RATE_LIMITED = "rate_limited"
+    """HTTP 429."""
+    SERVER_ERROR = "server_error"
+    """HTTP 5xx, and what else a server says of itself."""
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    """Refused, reset, or cut before the answer was whole."""
+    UNREADABLE = "unreadable_answer"
+    """Not JSON, of another form, or without choices."""
+    TOO_LONG = "answer_too_long"
+    """More than any answer can be."""
+    OTHER_MODEL = "another_model"
+    """The answer bears the name of another model."""
+    CONTENT_FILTER = "content_filter"
+    """The provider's own filter; the case is counted as refused."""
+    AUTHENTICATION = "authentication"
+    """HTTP 401 or 403: the key."""
+    REFUSED = "request_refused"
+    """Another HTTP 4xx: no later request would be taken."""
+    OTHER = "other"
+
+    @property
+    def words(self) -> str:
+        """The kind as it is printed."""
+        return self.replace("_", " ")
+
+
+Faults = Mapping[str, Mapping[str, int]]
+"""How often each kind was met, by model."""
+
+
+class UnreadAnswerError(RuntimeError):
+    """What came under a status of success is no answer of the model that was asked."""
+
+    def __init__(self, kind: FaultKind, reason: str, again: bool = True) -> None:
+        self.kind = kind
+        self.again = again
+        """Whether it is worth another request."""
+        super().__init__(reason)
+
+
+class FailedRequestError(RuntimeError):
+    """A request that no attempt got an answer to; holds neither what was asked nor a key."""
+
+    def __init__(self, kind: FaultKind, reason: str, status_code: int | None) -> None:
+        self.kind = kind
+        self.status_code = status_code
+        # Inspect shows this attribute of an error, and else its repr.
+        self.message = f"{kind.words}: {reason}"
+        super().__init__(self.message)
+
+
+FaultCounts = Counter[tuple[str, FaultKind]]
+
+FaultObserver = Callable[[str, str], None]
+"""Called with model and kind, in words, when a kind is met for the first time."""
+
+_counts: list[tuple[FaultCounts, FaultObserver]] = []
+
+
+def count_fault(model: str, kind: FaultKind, times: int = 1) -> None:
+    """Report a fault; an answer may come after several."""
+    for counter, tell in _counts:
+        if not counter[model, kind]:
+            tell(model, kind.words)
+        counter[model, kind] += times
+
+
+def count_faults(met: Faults) -> None:
+    """Report what another process met."""
+    for model, kinds in met.items():
+        for kind, times in kinds.items():
+            count_fault(model, FaultKind(kind), times)
+
+
+@contextmanager
+def counted(tell: FaultObserver | None = None) -> Iterator[FaultCounts]:
+    """Count the faults of all models while the block runs."""
+    entry: tuple[FaultCounts, FaultObserver] = (Counter(), tell or (lambda _model, _kind: None))
+    _counts.append(entry)
+    try:
+        yield entry[0]
+    finally:
+        _counts[:] = [one for one in _counts if one is not entry]
+
+
+def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
+    """Counts by model, then by kind, both in a fixed order."""
+    found: dict[str, dict[str, int]] = {}
+    for (model, kind), number in sorted(counts.items()):
+        found.setdefault(model, {})[str(kind)] = number
+    return found
+
+
+def failed(error: BaseException) -> FailedRequestError:
+    """An error of a provider's client, in words that may be kept."""
+    if isinstance(error, FailedRequestError):
+        return error
+    cause = root_of(error)
+    return FailedRequestError(kind_of(cause), failure_reason(cause), status_of(cause))
+
+
+async def asked(request: Awaitable[Answer]) -> Answer:
+    """Wait for the answer to a request.
+
+    Raises:
+        FailedRequestError: No answer came.
+    """
+    try:
+        return await request
+    except CasewiseError:
+        raise
+    except Exception as error:
+        # Inspect's own error holds what was asked, and its traceback too.
+        raise failed(error) from None
+
+
+def root_of(error: BaseException) -> BaseException:
+    """What lies under the wrappers of retries and of Inspect."""
+    attempt = getattr(error, "last_attempt", None)
+    inner = attempt.exception() if attempt is not None else None
+    if inner is None and type(error).__name__ == "ModelGenerateError":
+        inner = error.__cause__
+    return error if inner is None else root_of(inner)
+
+
+def failure_reason(error: BaseException) -> str:
+    """Why a request failed, on one line, without what was asked and without keys.
+
+    Inspect's own message holds the whole request, and so the query; its cause's does not.
+    """
+    cause = root_of(error)
+    text = str(cause).split("\nRequest:")[0]
+    return redacted(" ".join(text[: 20 * SHOWN].split()))[:SHOWN] or type(cause).__name__
+
+
+def kind_of(error: BaseException) -> FaultKind:
+    """The kind of an error, by its status, else by what it is called.
+
+    Every provider's client has errors of its own; they go by the same few names.
+    """
+    error = root_of(error)
+    if isinstance(error, UnreadAnswerError | FailedRequestError):
+        return error.kind
+    status = status_of(error)
+    if status is not None:
+        return kind_of_status(status)
+    names = " ".join(one.__name__ for one in type(error).__mro__)
+    if isinstance(error, asyncio.TimeoutError) or "Timeout" in names:
+        return FaultKind.TIMEOUT
+    if isinstance(error, json.JSONDecodeError) or "Validation" in names or "Decod" in names:
+        return FaultKind.UNREADABLE
+    if isinstance(error, OSError) or any(one in names for one in _CONNECTION):
+        return FaultKind.CONNECTION
+    return FaultKind.OTHER
+
+
+_CONNECTION = ("ConnectionError", "TransportError", "ClientError", "ProtocolError")
+
+
+def kind_of_status(status: int) -> FaultKind:
+    """The kind of an HTTP status of 400 or more."""
+    if status == 429:
+        return FaultKind.RATE_LIMITED
+    if status in (401, 403):
+        return FaultKind.AUTHENTICATION
+    if status == 408:
+        return FaultKind.TIMEOUT
+    return FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error tells of, if any."""
+    for name in ("status_code", "code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return None

@@ -1,0 +1,176 @@
+"""What a run keeps in its log folder besides the logs, and what it finds there that is broken."""
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import inspect_ai.log  # noqa: F401  teaches zipfile the compression of logs
+from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+from casewise.cases import address_of, is_elsewhere, write_atomically
+from casewise.evaluation._answer_journal import AnswerJournal, answers_kept
+from casewise.evaluation._faults import (
+    FaultCounts,
+    FaultKind,
+    FaultObserver,
+    Faults,
+    by_model,
+    counted,
+)
+from casewise.evaluation._lock import locked
+from casewise.evaluation._shards import SHARDS
+
+OURS = ".casewise"
+"""Folder within a log folder: the lock, and answers that no log holds yet."""
+
+FAULTS = "faults.json"
+"""File within a log folder: what went wrong, by start."""
+
+BROKEN = ".broken"
+"""What is put behind the name of a log that can't be read."""
+
+
+def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
+    """Rename logs that are cut short or altered, so that what they held is judged again.
+
+    Returns:
+        Their names.
+    """
+    found = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
+    broken = [path for path in sorted(found) if not _is_whole(path)]
+    for path in broken:
+        path.replace(path.with_name(path.name + BROKEN))
+    return tuple(path.name for path in broken)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.testzip() is not None:
+                return False
+        read_eval_log(str(path), header_only=True)
+        read_eval_log_sample_summaries(str(path))
+    except PermissionError:
+        raise
+    except Exception:  # Inspect and zlib raise whatever the broken part raises
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a start met on its way."""
+
+    faults: Faults = field(default_factory=dict)
+    """What went wrong with requests, by model and kind; most are followed by an answer."""
+    errors: Faults = field(default_factory=dict)
+    """Cases that ended in an error, by model and kind."""
+    answers_before: int = 0
+    """Answers that an earlier start had, and no log."""
+    notes: tuple[str, ...] = ()
+    """What else a person should know."""
+
+
+class _Keeper:
+    def __init__(
+        self,
+        folder: Path | None,
+        journal: AnswerJournal | None,
+        counts: FaultCounts,
+        notes: Sequence[str],
+    ) -> None:
+        self._folder, self._journal, self._counts = folder, journal, counts
+        self._notes = tuple(notes)
+        self.complete = False
+        self.kept = Kept()
+
+    def end(self, logs: Sequence[Path], complete: bool) -> Kept:
+        """Sum up a start that was not interrupted; one that is complete leaves no answers."""
+        self.complete = complete
+        self.sum_up(logs)
+        if complete and self._journal is not None:
+            self._journal.forget()
+        return self.kept
+
+    def sum_up(self, logs: Sequence[Path] = ()) -> None:
+        faults = by_model(self._counts)
+        served = 0 if self._journal is None else self._journal.served
+        self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes)
+
+    def write(self) -> None:
+        """Add this start to the file of faults."""
+        if self._folder is None:
+            return
+        path = self._folder / FAULTS
+        try:
+            starts = json.loads(path.read_text("utf-8"))["starts"]
+        except (OSError, ValueError, KeyError, TypeError):
+            starts = []
+        this = {
+            "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "complete": self.complete,
+            "faults": self.kept.faults,
+            "errors": self.kept.errors,
+            "answers_before": self.kept.answers_before,
+        }
+        text = json.dumps({"starts": [*starts, this]}, indent=1)
+        write_atomically(path, f"{text}\n".encode())
+
+
+@contextmanager
+def keeping(log_dir: Path, tell: FaultObserver | None = None) -> Iterator[_Keeper]:
+    """Hold a log folder for a start of a run, and keep there what the logs don't.
+
+    Args:
+        log_dir: The folder.
+        tell: Told when a model meets a kind of fault for the first time.
+
+    Raises:
+        UsageError: Another process runs in the folder.
+        OSError: The folder can't be written.
+    """
+    if is_elsewhere(log_dir):
+        notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
+        with counted(tell) as counts:
+            yield _Keeper(None, None, counts, notes)
+        return
+    ours = log_dir / OURS
+    with locked(ours, log_dir) as is_locked:
+        notes = [
+            f"{name} can't be read; it is now {name}{BROKEN}, and what it held is judged again"
+            for name in set_broken_aside(log_dir)
+        ]
+        if not is_locked:
+            notes.append(f"{log_dir} can't be locked: keep other runs out of it")
+        with answers_kept(ours) as journal, counted(tell) as counts:
+            keeper = _Keeper(log_dir, journal, counts, notes)
+            try:
+                yield keeper
+            except BaseException:
+                keeper.sum_up()
+                with suppress(OSError):
+                    keeper.write()
+                raise
+            keeper.write()
+
+
+def _errors_by_kind(logs: Iterable[Path]) -> dict[str, dict[str, int]]:
+    counts: FaultCounts = Counter()
+    for path in map(address_of, logs):
+        model = read_eval_log(path, header_only=True).eval.model
+        for sample in read_eval_log_sample_summaries(path):
+            # What was in flight when a run stopped has not failed.
+            if sample.error is not None and not sample.error.startswith(CANCELLED):
+                counts[model, _KINDS.get(sample.error.split(":")[0], FaultKind.OTHER)] += 1
+    return by_model(counts)
+
+
+CANCELLED = "CancelledError"
+"""How the error of a sample begins that was in flight when the run was stopped."""
+
+_KINDS = {kind.words: kind for kind in FaultKind}

@@ -1,0 +1,258 @@
+"""Stand between Inspect and a model's provider: count what goes wrong, let no fault be an answer.
+
+Whatever client sends the requests, all of a model's answers pass here. Inspect's own retries stay;
+they are told of what it would take for an answer, or for a fault of ours.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from inspect_ai._util.retry import report_http_retry
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
+from inspect_ai.model._model import AttemptTimeoutError, StreamIdleTimeoutError
+
+from casewise.evaluation._answer_journal import remembered
+from casewise.evaluation._faults import (
+    FaultKind,
+    UnreadAnswerError,
+    count_fault,
+    failure_reason,
+    kind_of,
+    kind_of_status,
+)
+from casewise.evaluation._secrets import keep_secret, redacted, secrets_of_address
+
+LONGEST = 2_000_000
+"""Letters of the longest answer: above what any model writes, below what fills memory and logs."""
+
+MOST_UNREAD = 4
+"""Unread answers in a row after which a request has failed: some servers answer a prompt so for
+ever, and waits double."""
+
+_WATCHED = "casewise_watched"
+_NAMELESS = ("mockllm", "none", "casewise", "casewise-hf")
+"""Providers whose answers bear no model's name."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of a provider, which may take several attempts of its client."""
+
+    model: str
+    open: bool = False
+    """Whether an attempt is under way of which nothing was counted."""
+    told: bool = False
+    """Whether the last attempt's fault was counted by its status."""
+    status: int | None = None
+
+
+_call: ContextVar[_Call | None] = ContextVar("casewise_call", default=None)
+_unread: ContextVar[int] = ContextVar("casewise_unread", default=0)
+
+
+def watch(model: Model) -> Model:
+    """Watch a model from now on; once is enough for one that is shared."""
+    api = model.api
+    keep_secret(api.api_key, *secrets_of_address(api.base_url))
+    if _WATCHED in vars(api):
+        return model
+    vars(api)[_WATCHED] = True
+    _watch_attempts(getattr(api, "_http_hooks", None))
+    _redact_errors(getattr(api, "client", None))
+    watcher = _Watcher(model)
+    vars(api)["generate"] = watcher.generate
+    vars(model)["should_retry"] = watcher.should_retry
+    return model
+
+
+class _Watcher:
+    """What a model's calls pass through."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._name = model, str(model)
+        self._generate = model.api.generate
+        self._should_retry = model.should_retry
+        self._by_name = False
+        """Whether an answer has come under the model's own name."""
+
+    async def generate(
+        self, input: list[ChatMessage], tools: Any, tool_choice: Any, config: GenerateConfig
+    ) -> Any:
+        """The provider's answer to a request, or the answer that an earlier start had of it."""
+        place = remembered(self._name, input)
+        if place is not None and (known := place.take()) is not None:
+            return known
+        call = _Call(self._name)
+        token = _call.set(call)
+        try:
+            found = await self._generate(input, tools, tool_choice, config)
+            answer = found[0] if isinstance(found, tuple) else found
+            if isinstance(answer, ModelOutput):
+                self._check(answer)
+        except Exception as error:
+            raise self._counted(error, call) from None
+        finally:
+            _call.reset(token)
+        if isinstance(answer, ModelOutput):
+            _unread.set(0)
+            if answer.stop_reason == "content_filter" and answer.choices:
+                count_fault(self._name, FaultKind.CONTENT_FILTER)
+            if place is not None:
+                place.keep(answer)
+        elif not call.told:
+            count_fault(self._name, kind_of(answer))
+        return found
+
+    def should_retry(self, error: BaseException) -> bool:
+        """Inspect's own decision, and that unread answers are asked for again."""
+        if isinstance(error, AttemptTimeoutError | StreamIdleTimeoutError):
+            count_fault(self._name, FaultKind.TIMEOUT)
+        if isinstance(error, UnreadAnswerError):
+            if error.again:
+                report_http_retry(model=self._name)
+            return error.again
+        return self._should_retry(error)
+
+    def _counted(self, error: Exception, call: _Call) -> Exception:
+        """Count the error of an attempt, and say of what can't be read that it is no answer."""
+        if isinstance(error, UnreadAnswerError):
+            kind = error.kind
+        elif call.open and call.status is not None and not self._should_retry_at_all(error):
+            # The server had said that all is well: what then fails is the reading.
+            kind = FaultKind.UNREADABLE
+        else:
+            kind = kind_of(error)
+        if not call.told:
+            count_fault(self._name, kind)
+        if kind not in _NO_ANSWER:
+            return error
+        times = _unread.get() + 1
+        _unread.set(times % MOST_UNREAD)
+        return UnreadAnswerError(kind, failure_reason(error), again=times < MOST_UNREAD)
+
+    @staticmethod
+    def _should_retry_at_all(error: Exception) -> bool:
+        return kind_of(error) in (FaultKind.CONNECTION, FaultKind.TIMEOUT)
+
+    def _check(self, answer: ModelOutput) -> None:
+        if not answer.choices and not answer.error:
+            raise UnreadAnswerError(FaultKind.UNREADABLE, "the answer has no choices")
+        if answer.choices and len(answer.completion) > LONGEST:
+            raise UnreadAnswerError(
+                FaultKind.TOO_LONG, f"the answer has {len(answer.completion):,} letters"
+            )
+        if not answer.choices:
+            return
+        if other_model(self._model, answer) is None:
+            self._by_name = True
+            return
+        if self._by_name:
+            raise UnreadAnswerError(
+                FaultKind.OTHER_MODEL, f"the answer is by {answer.model[:60]!r}, not by the model"
+            )
+        # A server may have a name of its own for every answer: then it is the model's.
+        count_fault(self._name, FaultKind.OTHER_MODEL)
+
+
+_NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
+
+
+def attempt_failed(error: BaseException) -> None:
+    """Count at once that an attempt got no answer, where the client knows it."""
+    call = _call.get()
+    if call is not None and call.open:
+        count_fault(call.model, kind_of(error))
+        call.open, call.told = False, True
+
+
+def other_model(asked: Model, answer: ModelOutput) -> str | None:
+    """The name that an answer bears, if it is not that of the model that was asked."""
+    if str(asked).split("/")[0] in _NAMELESS or not answer.model:
+        return None
+    return None if is_same_model(asked.name, answer.model) else answer.model[:60]
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """Whether an answer's model is the one asked for: the same name, or a dated edition of it."""
+    one, other = sorted((_last(asked), _last(answered)), key=len)
+    return other == one or (other.startswith(one) and _EDITION.match(other[len(one) :]) is not None)
+
+
+_EDITION = re.compile(r"[-@:._](v?\d|latest|preview|exp|gguf|free)", re.IGNORECASE)
+
+
+def _last(name: str) -> str:
+    return name.replace("\\", "/").rstrip("/").split("/")[-1].lower()
+
+
+def _watch_attempts(hooks: Any) -> None:
+    """Count what a provider's client tries again by itself, where Inspect follows its attempts."""
+    if hooks is None:
+        return
+    begin: Callable[[str], None] = hooks.update_request_time
+    end: Callable[..., None] = hooks.record_response
+
+    def began(request_id: str) -> None:
+        call = _call.get()
+        if call is not None:
+            if call.open:
+                # The client tries again, and no status said why.
+                count_fault(call.model, FaultKind.CONNECTION)
+            call.open, call.told, call.status = True, False, None
+        begin(request_id)
+
+    def ended(
+        request_id: str | None, status: int, headers: Mapping[str, str] | None, **more: Any
+    ) -> None:
+        call = _call.get()
+        if call is not None:
+            call.status = status
+            if status in _AGAIN or status >= 500:
+                count_fault(call.model, kind_of_status(status))
+                call.open, call.told = False, True
+            elif status >= 400:
+                # Whether it is an error or a provider's refusal is known when it is read.
+                call.open = False
+        end(request_id, status, headers, **more)
+
+    hooks.update_request_time, hooks.record_response = began, ended
+
+
+_AGAIN = (408, 409, 429)
+"""Statuses below 500 after which clients try again."""
+
+
+def _redact_errors(client: Any) -> None:
+    """Take keys out of what a server says of an error, before anything is made of it.
+
+    The clients that are generated from a provider's description share this method.
+    """
+    made = getattr(client, "_make_status_error_from_response", None)
+    if made is None:
+        return
+
+    def clean(response: httpx2.Response) -> Exception:
+        try:
+            text = response.text
+        except httpx2.StreamError:
+            return made(response)  # type: ignore[no-any-return]
+        shown = redacted(text)
+        if shown != text:
+            headers = {
+                name: value
+                for name, value in response.headers.items()
+                if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
+            }
+            response = type(response)(
+                response.status_code,
+                headers=headers,
+                content=shown.encode(),
+                request=response.request,
+            )
+        return made(response)  # type: ignore[no-any-return]
+
+    client._make_status_error_from_response = clean

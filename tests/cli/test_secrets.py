@@ -1,0 +1,105 @@
+"""Keys stay out of logs, errors, process listings and files; and the search for them finds."""
+
+import base64
+import gzip
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Cli
+from support.fake_openai import Answer, FakeServer, Raw
+from support.fault_runs import write_questions
+from support.secret import KEY, found_in
+
+NEEDLE = "sk-needle-0f9d31c77a"
+"""Not the planted key: that may not be written, not even here."""
+
+
+def test_the_search_finds(tmp_path: Path) -> None:
+    (tmp_path / "plain.log").write_text(f"Authorization: Bearer {NEEDLE}")
+    (tmp_path / f"{NEEDLE}.txt").write_text("")
+    (tmp_path / "wide.txt").write_bytes(f"a {NEEDLE}".encode("utf-16-le"))
+    (tmp_path / "page.html").write_bytes(base64.b64encode(f"xy{NEEDLE}z".encode()))
+    (tmp_path / "old.gz").write_bytes(gzip.compress(NEEDLE.encode()))
+    pl.DataFrame({"error": [f"key {NEEDLE}"]}).write_parquet(tmp_path / "table.parquet")
+    with zipfile.ZipFile(tmp_path / "run.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("samples/1.json", json.dumps({"error": NEEDLE}))
+    (tmp_path / "clean.txt").write_text("nothing here")
+    found = {one.removeprefix(f"{tmp_path}/") for one in found_in(tmp_path, NEEDLE)}
+    assert found == {
+        "plain.log",
+        f"{NEEDLE}.txt: its name",
+        "wide.txt",
+        "page.html",
+        "old.gz!",
+        "table.parquet",
+        "table.parquet!values",
+        "run.eval!samples/1.json",
+    }
+
+
+def echoing(request: dict[str, Any]) -> Answer:
+    """A server that repeats the key it was sent, as some do."""
+    told = {"error": {"message": f"Incorrect API key provided: {KEY}. Find yours at ..."}}
+    number = request["messages"][-1]["content"].split("question ")[1].split("\n")[0]
+    status = 400 if int(number) % 2 else 401
+    return Raw(status, json.dumps(told).encode(), {"Content-Type": "application/json"})
+
+
+@pytest.mark.parametrize("client", ["auto", "inspect"])
+def test_a_key_in_an_error(cli: Cli, tmp_path: Path, client: str) -> None:
+    cases = write_questions(tmp_path / "cases.jsonl", 8)
+    with FakeServer(echoing) as server:
+        done = cli(
+            *("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary"),
+            *("--client", client, "--log-dir", "logs"),
+            env={"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
+        )
+        assert server.requests
+    assert done.returncode in (1, 2)
+    assert "Incorrect API key provided: [key]" in done.stderr
+    assert list((tmp_path / "logs").glob("*.eval"))
+    assert found_in(tmp_path, "Incorrect API key provided: [key]") != []
+    assert found_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["api_key", "hf_token", "aws_secret_access_key", "client-secret"])
+def test_a_key_on_the_command_line(cli_inside: Cli, name: str) -> None:
+    done = cli_inside("run", "-m", "openai-api/fake/m", "-M", f"{name}={NEEDLE}")
+    assert done.returncode == 2
+    assert NEEDLE not in done.stdout + done.stderr
+    told = " ".join(done.stderr.split())
+    assert f"--model-arg {name}: a key that stands there can be read by others" in told
+    assert "OPENAI_API_KEY" in told
+
+
+def test_a_key_without_a_name(cli_inside: Cli) -> None:
+    done = cli_inside("run", "-m", "openai-api/fake/m", "-M", NEEDLE)
+    assert done.returncode == 2
+    assert NEEDLE not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("entry", "field"),
+    [({"args": {"api_key": NEEDLE}}, "args"), ({"base_url": f"https://me:{NEEDLE}@x"}, "base_url")],
+)
+def test_a_key_in_a_sweep(
+    cli_inside: Cli, tmp_path: Path, entry: dict[str, Any], field: str
+) -> None:
+    sweep = {"models": [{"model": "openai-api/fake/m"} | entry], "grid": [{}]}
+    (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+    done = cli_inside("run", "sweep.yaml", "--dry-run")
+    assert done.returncode == 2
+    assert NEEDLE not in done.stdout + done.stderr
+    assert f"models, record 1, field '{field}'" in " ".join(done.stderr.split())
+
+
+def test_a_password_in_an_address(cli_inside: Cli) -> None:
+    address = f"https://me:{NEEDLE}@example.org/v1"
+    done = cli_inside("run", "-m", "openai-api/fake/m", "--model-base-url", address)
+    assert done.returncode == 2
+    assert NEEDLE not in done.stdout + done.stderr
+    assert "OPENAI_BASE_URL" in done.stderr

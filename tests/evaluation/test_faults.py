@@ -1,0 +1,118 @@
+"""Whatever a server does, nothing is lost, doubled or invented, and every kind is counted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from support.fake_openai import Answer, FakeServer, Raw
+from support.fault_runs import (
+    Outcome,
+    environment,
+    generate_faults,
+    run_faults,
+    sweep_faults,
+    write_questions,
+)
+from support.faulty import KINDS, FaultyServer, whole
+from support.secret import KEY
+
+from casewise.analysis import read_paths
+
+pytestmark = [
+    # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
+    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+CASES = 20
+PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
+
+
+def check(outcomes: list[Outcome]) -> None:
+    assert [problem for one in outcomes for problem in one.problems] == []
+    assert all(one.failed for one in outcomes)
+
+
+@pytest.mark.parametrize(("how", "client"), [("1", "auto"), ("10", "inspect"), ("storm", "auto")])
+def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> None:
+    models = [f"{fault}-{how}" for fault in KINDS]
+    with FaultyServer() as server:
+        found = run_faults(cli_inside, tmp_path, server, models, cases=CASES, client=client)
+    check(found)
+    for one in found:
+        # After the second start, all is judged but what a filter stops for good.
+        assert one.judged + one.refused == CASES, one
+        if one.fault != "filter":
+            assert one.refused == 0
+
+
+def test_every_fault_under_every_protocol(cli_inside: Cli, tmp_path: Path) -> None:
+    models = [f"{fault}-10" for fault in KINDS]
+    with FaultyServer() as server:
+        found = run_faults(cli_inside, tmp_path, server, models, cases=4, protocols=PROTOCOLS)
+    check(found)
+    assert all(one.judged + one.refused == 4 for one in found)
+
+
+def test_every_fault_in_a_sweep_and_of_a_grader(cli_inside: Cli, tmp_path: Path) -> None:
+    entries = [(f"grader-{fault}-10", "respond") for fault in KINDS]
+    entries += [(f"{fault}-10", PROTOCOLS[n % 5]) for n, fault in enumerate(KINDS)]
+    with FaultyServer() as server:
+        found = sweep_faults(cli_inside, tmp_path, server, entries, cases=4)
+    check(found)
+    assert all(one.judged + one.refused == 4 for one in found)
+
+
+def test_every_fault_while_contexts_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every request fails the first time."""
+    with FaultyServer() as server:
+        for name, value in environment(server).items():
+            monkeypatch.setenv(name, value)
+        models = [f"{fault}-10" for fault in KINDS]
+        found = generate_faults(tmp_path, server, models, queries=2)
+    check(found)
+    # What a filter stops is kept aside; all else is made.
+    assert {one.fault for one in found if one.refused} == {"filter"}
+
+
+@pytest.mark.parametrize(
+    ("named", "verdicts", "errors"),
+    [
+        # A server with a name of its own for the model; a fallback, before and after the model.
+        (["alias"] * 6, 6, 0),
+        (["fallback", "fallback", "m", "m", "m", "m"], 4, 2),
+        (["m-2026-01-31", "m", "models/M", "m-latest", "m", "m"], 6, 0),
+    ],
+)
+def test_names_of_models(
+    cli_inside: Cli, tmp_path: Path, named: list[str], verdicts: int, errors: int
+) -> None:
+    """What a server calls a model, and whose answers are the model's."""
+    path = write_questions(tmp_path / "cases.jsonl", 6)
+
+    def answer(request: dict[str, Any]) -> Answer:
+        place = int(str(request["messages"]).split("question ")[1].split("\\n")[0])
+        body = whole(request, '{"judgement": "safe"}', model=named[place])
+        return Raw(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    with FakeServer(answer) as server:
+        done = cli_inside(
+            *("run", "-m", f"openai-api/fake{server.port}/m", "--cases", path),
+            *("--protocol", "binary", "--max-connections", "1", "--log-dir", "logs"),
+            env={
+                f"FAKE{server.port}_API_KEY": KEY,
+                f"FAKE{server.port}_BASE_URL": server.url,
+            },
+        )
+    assert done.returncode == 0, done.stderr
+    table = read_paths([tmp_path / "logs"]).table
+    assert table["verdict"].drop_nulls().to_list() == ["safe"] * verdicts
+    told = table.filter(status="error")["error"].to_list()
+    assert told == ["another model: the answer is by fallback"] * errors
+    strange = sum(name in ("alias", "fallback") for name in named)
+    assert (f"{strange} another model" in done.stderr) == bool(strange)

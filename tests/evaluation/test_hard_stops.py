@@ -1,0 +1,244 @@
+"""Runs that are killed, out of room, locked out, or find broken logs: nothing is asked twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import Answer, FakeServer
+from support.faulty import random_moments
+from support.kills import killed_starts
+from support.secret import KEY
+
+from casewise.analysis import read_paths
+
+pytestmark = [
+    # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
+    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+CASES = 200
+AT_ONCE = 4
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    path = tmp_path / "cases.jsonl"
+    context = {"sender": {"platform_type": "forum"}}
+    lines = [
+        json.dumps({"query": f"question {n}", "context": context, "intended": "safe"})
+        for n in range(CASES)
+    ]
+    path.write_text("\n".join(lines), "utf-8")
+    return path
+
+
+def slow(request: dict[str, Any]) -> Answer:
+    time.sleep(0.05)
+    return '{"judgement": "safe"}'
+
+
+def arguments(cases: Path, *more: str) -> list[str]:
+    options = ["--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "logs"]
+    return ["run", "-m", "openai-api/fake/m", "--cases", str(cases), *options, *more]
+
+
+def environment(server: FakeServer) -> dict[str, str]:
+    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+
+
+def check_table(logs: Path, cases: int = CASES, epochs: int = 1) -> None:
+    table = read_paths([logs]).table
+    assert Counter(table["status"]) == {"ok": cases * epochs}
+    times = Counter(zip(table["case_id"], table["epoch"], strict=True))
+    assert len(times) == cases * epochs
+    assert set(times.values()) == {1}
+
+
+def test_killed_at_random_moments(tmp_path: Path, cases: Path) -> None:
+    """``make reliability`` kills twenty times."""
+    moments = random_moments(7, 5, 45)
+    with FakeServer(slow) as server:
+        env = clean_env() | environment(server)
+        ended = killed_starts(arguments(cases), moments, server, tmp_path, env)
+    assert ended == ["killed"] * 5 + ["0"]
+    check_table(tmp_path / "logs")
+    # Whatever a kill met was in flight: all else came from the logs, or from the kept answers.
+    assert len(server.requests) <= CASES + 5 * AT_ONCE
+    assert not (tmp_path / "logs/.casewise/answers.jsonl").exists()
+    starts = json.loads((tmp_path / "logs/faults.json").read_text())["starts"]
+    assert starts[-1]["complete"]
+    assert starts[-1]["answers_before"] > 0
+
+
+def test_draws_of_one_prompt_stay_several(tmp_path: Path, cases: Path) -> None:
+    """Three answers to each prompt, in two epochs: none takes the place of another."""
+    drawn = Counter[str]()
+
+    def answer(request: dict[str, Any]) -> Answer:
+        time.sleep(0.02)
+        prompt = request["messages"][-1]["content"]
+        with server.lock:
+            drawn[prompt] += 1
+            return str(1 + drawn[prompt] % 10)
+
+    options = ["--protocol", "score", "--limit", "20", "--epochs", "2"]
+    with FakeServer(answer) as server:
+        env = clean_env() | environment(server)
+        ended = killed_starts(
+            arguments(cases, *options), [(30, 0.0), (40, 0.1)], server, tmp_path, env
+        )
+    assert ended[-1] == "0"
+    check_table(tmp_path / "logs", 20, 2)
+    table = read_paths([tmp_path / "logs"], texts=True).table
+    assert 120 <= len(server.requests) <= 120 + 2 * AT_ONCE
+    answers = [text for row in table["answer"] for text in json.loads(row)]
+    assert len(answers) == 120
+    # The server never says the same thing twice in ten; a copied answer would repeat.
+    for _, rows in table.group_by("case_id"):
+        said = [text for row in rows["answer"] for text in json.loads(row)]
+        assert len(set(said)) == 6
+
+
+def test_two_runs_in_one_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
+    free = threading.Event()
+
+    def held(request: dict[str, Any]) -> Answer:
+        free.wait(60)
+        return '{"judgement": "safe"}'
+
+    with FakeServer(held) as server:
+        first = subprocess.Popen(
+            [sys.executable, "-m", "casewise", *arguments(cases)],
+            cwd=tmp_path,
+            env=clean_env() | environment(server),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        while not server.requests:
+            assert first.poll() is None
+            time.sleep(0.05)
+        second = cli(*arguments(cases), env=environment(server))
+        assert second.returncode == 2
+        told = " ".join(second.stderr.split())
+        assert f"(process {first.pid} on " in told
+        assert "casewise run -m openai-api/fake/m" in told
+        first.send_signal(signal.SIGKILL)
+        first.wait(30)
+        free.set()
+        # The lock went with its holder.
+        third = cli(*arguments(cases), env=environment(server))
+        assert third.returncode == 0, third.stderr
+    check_table(tmp_path / "logs")
+    assert len(server.requests) <= CASES + AT_ONCE
+
+
+@pytest.mark.parametrize("damage", ["cut", "altered", "empty"])
+def test_a_broken_log(cli_inside: Cli, tmp_path: Path, cases: Path, damage: str) -> None:
+    with FakeServer(lambda request: '{"judgement": "safe"}') as server:
+        options = [*arguments(cases, "--limit", "20"), "--model-base-url", server.url]
+        assert cli_inside(*options, env=environment(server)).returncode == 0
+        (log,) = (tmp_path / "logs").glob("*.eval")
+        data = log.read_bytes()
+        middle = len(data) // 2
+        log.write_bytes(
+            {
+                "cut": data[:middle],
+                "altered": data[:middle] + bytes(64) + data[middle + 64 :],
+                "empty": b"",
+            }[damage]
+        )
+        again = cli_inside(*options, env=environment(server))
+    assert again.returncode == 0, again.stderr
+    assert f"{log.name} can't be read; it is now {log.name}.broken" in again.stderr
+    check_table(tmp_path / "logs", 20)
+    assert len(server.requests) == 40
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Any:
+    """A file system of 4 MB."""
+    place = tmp_path / "logs"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("mounting a file system needs root")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk(cli: Cli, cases: Path, small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    filler.write_bytes(b"x" * (4 * 2**20 - 60_000))
+    with FakeServer(lambda request: '{"judgement": "safe"}') as server:
+        done = cli(*arguments(cases), env=environment(server))
+        assert done.returncode in (1, 2), done.stderr
+        assert "Traceback" not in done.stderr
+        assert "No space left on device" in done.stderr
+        filler.unlink()
+        again = cli(*arguments(cases), env=environment(server))
+        assert again.returncode == 0, again.stderr
+    check_table(small_disk)
+
+
+def test_a_read_only_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
+    place = tmp_path / "logs"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", place], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("mounting a file system needs root")
+    try:
+        with FakeServer(lambda request: '{"judgement": "safe"}') as server:
+            done = cli(*arguments(cases), env=environment(server))
+            assert not server.requests
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert "Read-only file system" in done.stderr
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+CLOCK = """
+import datetime, random, time
+_real, _draw = time.time, random.Random(3)
+_start = _real()
+def _jumping():
+    now = _real()
+    # Another jump every half second, to a week before or after.
+    return now + random.Random(int((now - _start) * 2)).uniform(-6e5, 6e5)
+class _Clock(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(_jumping(), tz)
+    @classmethod
+    def utcnow(cls):
+        return cls.fromtimestamp(_jumping(), datetime.timezone.utc).replace(tzinfo=None)
+time.time = _jumping
+datetime.datetime = _Clock
+"""
+
+
+def test_a_clock_that_jumps(tmp_path: Path, cases: Path) -> None:
+    (tmp_path / "clock").mkdir()
+    (tmp_path / "clock/sitecustomize.py").write_text(CLOCK)
+    with FakeServer(slow) as server:
+        path = os.pathsep.join([str(tmp_path / "clock"), os.environ.get("PYTHONPATH", "")])
+        env = clean_env() | environment(server) | {"PYTHONPATH": path}
+        ended = killed_starts(arguments(cases), [(40, 0.0), (60, 0.0)], server, tmp_path, env)
+    assert ended == ["killed", "killed", "0"]
+    check_table(tmp_path / "logs")
+    assert len(server.requests) <= CASES + 2 * AT_ONCE

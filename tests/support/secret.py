@@ -1,0 +1,81 @@
+"""The key of every run in the tests: planted, and searched for in all that they leave."""
+
+import base64
+import gzip
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+KEY = "sk-planted-5c1e7b9d30f64a28b7e2"
+"""Given to every model; nothing that a run writes or prints may hold it."""
+
+
+def planted(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which every key is the planted one; an empty one stays empty."""
+    return {
+        name: KEY if name.endswith("_API_KEY") and value else value for name, value in env.items()
+    }
+
+
+def found_in(root: Path, needle: str = KEY) -> list[str]:
+    """Where a needle stands: in names, and in files, in what they compress, and in base64."""
+    forms = _written(needle)
+    found = []
+    for folder, folders, names in _walk(root):
+        found += [f"{folder / name}: its name" for name in (*folders, *names) if needle in name]
+        for name in names:
+            path = folder / name
+            if path.is_symlink() or not path.is_file():
+                continue
+            for part, content in _parts(path):
+                if any(form in content for form in forms):
+                    found.append(f"{path}{part}")
+    return found
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    for folder, folders, names in os.walk(root):
+        yield Path(folder), folders, names
+
+
+def _written(needle: str) -> list[bytes]:
+    """As text, in UTF-16, in hexadecimals, and in base64 at any offset."""
+    plain = needle.encode()
+    forms = [plain, needle.encode("utf-16-le"), plain.hex().encode()]
+    for offset in range(3):
+        whole = base64.b64encode(b"x" * offset + plain)
+        forms.append(whole[4 if offset else 0 : len(whole) - 4])
+    return forms
+
+
+def _parts(path: Path) -> Iterator[tuple[str, bytes]]:
+    """A file's bytes, and those of what it compresses."""
+    data = path.read_bytes()
+    yield "", data
+    if data.startswith(b"PK"):
+        yield from _of_zip(path)
+    elif data.startswith(b"\x1f\x8b"):
+        try:
+            yield "!", gzip.decompress(data)
+        except (OSError, EOFError):
+            return
+    elif data.startswith(b"PAR1") and data.endswith(b"PAR1"):
+        import polars as pl
+
+        yield "!values", pl.read_parquet(path).write_json().encode()
+        yield "!metadata", json.dumps(pl.read_parquet_metadata(path)).encode()
+
+
+def _of_zip(path: Path) -> Iterator[tuple[str, bytes]]:
+    if path.suffix == ".eval":
+        # It teaches zipfile the compression of logs.
+        import inspect_ai.log  # noqa: F401
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                yield f"!{name}", name.encode() + archive.read(name)
+    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, RuntimeError):
+        # A test has cut it short.
+        return
