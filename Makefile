@@ -5,7 +5,7 @@
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
-#   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
+#   make bench   measure speed beside what is possible (half an hour; docs/speed.md)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
