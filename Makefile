@@ -5,7 +5,7 @@
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
-#   make bench   measure speed beside what is possible (a quarter of an hour; docs/speed.md)
+#   make bench   measure speed beside what is possible (half an hour; docs/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
 #   make reliability  every fault of a provider, and kills; writes docs/reliability.md (a quarter of an hour)
 #   make figures draw the figures of docs/acting.md again

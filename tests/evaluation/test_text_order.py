@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casewise.evaluation.local import Batch, Line, TextOrder, Ticket, common_prefix
@@ -47,6 +47,7 @@ def test_a_tree_by_hand() -> None:
     assert computed([(1, 2, 3), (6,), (1, 2, 4), (1, 5)]) == 8
 
 
+@settings(deadline=None)
 @given(prompts)
 def test_where_all_wait_each_beginning_is_computed_once(texts: list[Tokens]) -> None:
     line: Line[Tokens] = Line()
@@ -59,6 +60,7 @@ def test_where_all_wait_each_beginning_is_computed_once(texts: list[Tokens]) -> 
     assert computed(taken) == tree_size(texts)
 
 
+@settings(deadline=None)
 @given(prompts, st.data())
 def test_any_order_of_arrival(texts: list[Tokens], data: st.DataObject) -> None:
     """Late ones are answered, too: each once, and never for less than the tree."""
@@ -75,6 +77,7 @@ def test_any_order_of_arrival(texts: list[Tokens], data: st.DataObject) -> None:
     assert computed([texts[one] for one in taken]) >= tree_size(texts)
 
 
+@settings(deadline=None)
 @given(prompts, st.integers(2, 5), st.integers(6, 24))
 def test_batches(texts: list[Tokens], most: int, elements: int) -> None:
     line: Line[Tokens] = Line()
