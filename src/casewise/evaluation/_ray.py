@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from casewise.cases import is_elsewhere, place_of
@@ -55,7 +56,7 @@ def run_on_ray(
         UsageError: Ray is not installed, the cluster can't be reached, or has no room.
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
-    ray = _import()
+    ray = _import(alone=cluster.address is None)
     folder = log_dir if is_elsewhere(log_dir) else place_of(log_dir).resolve()
     states = read_done(cells, log_dir).states
     if all(one.state is State.DONE for one in states):
@@ -77,14 +78,23 @@ def run_on_ray(
     return RunResult(logs_of(cells, log_dir), not failures, failures, capped)
 
 
-def _import() -> Any:
+def _import(*, alone: bool) -> Any:
     """Ray, told to keep to itself.
+
+    Args:
+        alone: For a cluster of this run's own. Whoever reaches its ports and knows its token can
+            run programs: it listens on the loopback, and the token is made up for it.
 
     Raises:
         UsageError: It is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if alone:
+        # What Ray does where it knows of single machines alone, whatever this system is.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
     try:
         import ray
     except ImportError:
@@ -102,8 +112,6 @@ def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
             "num_cpus": os.cpu_count(),
             "include_dashboard": False,
             "object_store_memory": STORE_BYTES,
-            # Whoever reaches its ports can run programs: nobody else does.
-            "_node_ip_address": "127.0.0.1",
         }
     else:
         _check_reachable(ray, cluster.address)
