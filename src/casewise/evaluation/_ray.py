@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from casewise.cases import is_elsewhere, place_of
@@ -37,6 +38,9 @@ TELL_S = 1.0
 
 NODES_S = 2.0
 """How long what is known of the nodes holds."""
+
+LONG_NAME = 30
+"""Characters of a folder's name that leave none for those of the sockets in it."""
 
 STORE_BYTES = 256 * 2**20
 """Of a cluster on this machine: cases and results pass through it, and are small."""
@@ -105,27 +109,31 @@ def _import(*, alone: bool) -> Any:
 @contextmanager
 def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
     """Connect while the block runs; without an address, to a cluster of this machine's own."""
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if cluster.address is None:
-        options = {
-            "address": "local",
-            "num_cpus": os.cpu_count(),
-            "include_dashboard": False,
-            "object_store_memory": STORE_BYTES,
-        }
-    else:
-        _check_reachable(ray, cluster.address)
-        options = {"address": cluster.address}
-    try:
-        ray.init(**options, **quiet)
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        where = cluster.address or "this machine"
-        raise UsageError(f"no Ray cluster could be used at {where}: {reason}") from None
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    # Ray's own logs; its last processes may still write to them.
+    with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        if cluster.address is None:
+            options |= {
+                "address": "local",
+                "num_cpus": os.cpu_count(),
+                "include_dashboard": False,
+                "object_store_memory": STORE_BYTES,
+            }
+            # It holds sockets, whose names may not be long.
+            options |= {"_temp_dir": folder} if len(folder) < LONG_NAME else {}
+        else:
+            _check_reachable(ray, cluster.address)
+            options["address"] = cluster.address
+        try:
+            ray.init(**options)
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            where = cluster.address or "this machine"
+            raise UsageError(f"no Ray cluster could be used at {where}: {reason}") from None
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 def _check_reachable(ray: Any, address: str) -> None:
