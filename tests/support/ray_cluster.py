@@ -74,7 +74,7 @@ def main() -> None:
         else:
             nodes.append(cluster.add_node(**options))
         print(len(nodes), file=out, flush=True)
-    cluster.shutdown()
+    cluster.shutdown()  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":
