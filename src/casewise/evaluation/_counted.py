@@ -68,6 +68,8 @@ def _header(path: str) -> EvalLog | None:
     except Exception:
         return None
     log.location = path
+    # Scores over the epochs, sample by sample: nobody reads them, and they take megabytes.
+    log.reductions = None
     return log if "casewise" in (log.eval.metadata or {}) else None
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from casewise.cases import is_elsewhere, place_of
@@ -40,6 +42,9 @@ TELL_S = 1.0
 NODES_S = 2.0
 """How long what is known of the nodes holds."""
 
+LONG_NAME = 30
+"""Characters of a folder's name that leave none for those of the sockets in it."""
+
 STORE_BYTES = 256 * 2**20
 """Of a cluster on this machine: cases and results pass through it, and are small."""
 
@@ -60,7 +65,7 @@ def run_on_ray(
             process runs in the folder.
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
-    ray = _import()
+    ray = _import(alone=cluster.address is None)
     folder = log_dir if is_elsewhere(log_dir) else place_of(log_dir).resolve()
     states = read_done(cells, log_dir).states
     if all(one.state is State.DONE for one in states):
@@ -84,14 +89,23 @@ def run_on_ray(
     return RunResult(logs, not failures, failures, capped, kept)
 
 
-def _import() -> Any:
+def _import(*, alone: bool) -> Any:
     """Ray, told to keep to itself.
+
+    Args:
+        alone: For a cluster of this run's own. Whoever reaches its ports and knows its token can
+            run programs: it listens on the loopback, and the token is made up for it.
 
     Raises:
         UsageError: It is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if alone:
+        # What Ray does where it knows of single machines alone, whatever this system is.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
     try:
         import ray
     except ImportError:
@@ -102,29 +116,31 @@ def _import() -> Any:
 @contextmanager
 def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
     """Connect while the block runs; without an address, to a cluster of this machine's own."""
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if cluster.address is None:
-        options = {
-            "address": "local",
-            "num_cpus": os.cpu_count(),
-            "include_dashboard": False,
-            "object_store_memory": STORE_BYTES,
-            # Whoever reaches its ports can run programs: nobody else does.
-            "_node_ip_address": "127.0.0.1",
-        }
-    else:
-        _check_reachable(ray, cluster.address)
-        options = {"address": cluster.address}
-    try:
-        ray.init(**options, **quiet)
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        where = cluster.address or "this machine"
-        raise UsageError(f"no Ray cluster could be used at {where}: {reason}") from None
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    # Ray's own logs; its last processes may still write to them.
+    with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        if cluster.address is None:
+            options |= {
+                "address": "local",
+                "num_cpus": os.cpu_count(),
+                "include_dashboard": False,
+                "object_store_memory": STORE_BYTES,
+            }
+            # It holds sockets, whose names may not be long.
+            options |= {"_temp_dir": folder} if len(folder) < LONG_NAME else {}
+        else:
+            _check_reachable(ray, cluster.address)
+            options["address"] = cluster.address
+        try:
+            ray.init(**options)
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            where = cluster.address or "this machine"
+            raise UsageError(f"no Ray cluster could be used at {where}: {reason}") from None
+        try:
+            yield
+        finally:
+            ray.shutdown()
 
 
 def _check_reachable(ray: Any, address: str) -> None:

@@ -111,6 +111,8 @@ def read_header(path: Path) -> LogHeader:
     except Exception as error:  # Inspect raises whatever the broken part raises
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"not a readable Inspect log: {reason}", file=path) from None
+    # Scores over the epochs, sample by sample: nobody reads them, and they take megabytes.
+    log.reductions = None
     if "casewise" not in (log.eval.metadata or {}):
         raise InputError(
             "a log of another task",
