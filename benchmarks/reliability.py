@@ -41,7 +41,7 @@ BEGIN, END = "<!-- {} -->", "<!-- end -->"
 AT_ONCE = 3
 """Batches side by side: they wait most of the time."""
 
-KILLS, KILLED_CASES, CONNECTIONS = 20, 900, 8
+KILLS, KILLED_CASES, CONNECTIONS = 20, 400, 8
 
 
 def casewise(*arguments: str | Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -60,6 +60,7 @@ def clean() -> dict[str, str]:
     return kept | {"NO_COLOR": "1", "TERM": "dumb"}
 
 
+COMMANDS = ["run", "inspect", "sweep", "grade", "generate"]
 Batch = Callable[[FaultyServer, Path], list[Outcome]]
 
 
@@ -108,7 +109,7 @@ def kill(count: int) -> dict[str, int | bool]:
         time.sleep(0.1)
         return '{"judgement": "safe"}'
 
-    moments = random_moments(11, count, 2 * KILLED_CASES // count)
+    moments = random_moments(11, count, KILLED_CASES // count)
     with tempfile.TemporaryDirectory() as folder, FaultyServer(answer=slow) as server:
         cases = write_questions(Path(folder) / "cases.jsonl", KILLED_CASES)
         model = f"openai-api/fake{server.port}/well"
@@ -174,20 +175,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--storm", type=float, default=20, help="seconds that a storm lasts")
     parser.add_argument("--cases", type=int, default=30, help="of each model in a run")
+    parser.add_argument("--only", nargs="+", default=COMMANDS, choices=COMMANDS)
+    parser.add_argument("--at-once", type=int, default=AT_ONCE, help="batches side by side")
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--write", action="store_true", help="put the tables into the docs")
     parser.add_argument("--json", type=Path, help="also write all cells here")
     options = parser.parse_args()
     begun = time.monotonic()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(options.at_once) as pool:
         work = [
             pool.submit(run_batch, name, batch, options.storm)
             for name, batch in batches(options.cases).items()
+            if name.split()[0] in options.only
         ]
         killed = pool.submit(kill, options.kills)
         outcomes = [one for part in work for one in part.result()]
         stopped = killed.result()
-    outcomes += make_contexts(options.storm)
+    if "generate" in options.only:
+        outcomes += make_contexts(options.storm)
     problems = [problem for one in outcomes for problem in one.problems]
     if stopped["judged"] != KILLED_CASES or stopped["rows"] != KILLED_CASES:
         problems.append("kills: not every case is judged once")

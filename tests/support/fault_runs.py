@@ -233,11 +233,8 @@ def _is_of(row: Mapping[str, Any], model: str, protocol: str) -> bool:
 
 def _declined(row: Mapping[str, Any]) -> bool:
     """What a filter stopped; of a grader, that it gave no grade."""
-    return bool(
-        row["status"] == "refused"
-        or row["graded_by"] == "provider"
-        or (row["grader"] != "rules" and row["error"] == "the grader declined")
-    )
+    by_grader = row["grader"] != "rules" and row["error"] == "the grader declined"
+    return bool(row["status"] == "refused" or row["graded_by"] == "provider" or by_grader)
 
 
 def _invented(row: Mapping[str, Any]) -> bool:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from support.fake_openai import FakeServer
@@ -52,7 +53,9 @@ def killed_starts(
                 while len(server.requests) < before + requests and time.monotonic() < latest:
                     time.sleep(0.002)
                 time.sleep(seconds)
-                os.kill(child, signal.SIGKILL)
+                # It may have come to its end before.
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
             ended.append(starter.stdout.readline().strip())
     return ended
 
