@@ -1,9 +1,7 @@
 """Shards on a Ray cluster: the only file that imports Ray."""
 
 import contextlib
-import logging
 import os
-import socket
 import threading
 import time
 from _thread import interrupt_main
@@ -13,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from casewise.cases import is_elsewhere, place_of
@@ -25,6 +22,7 @@ from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._faults import FaultObserver, by_model, counted
 from casewise.evaluation._kept import keeping
 from casewise.evaluation._progress import Observer
+from casewise.evaluation._ray_connect import REACH_S, connected
 from casewise.evaluation._run import RunResult
 from casewise.evaluation._shard_queue import Counts, LostError, ShardQueue
 from casewise.evaluation._shard_run import Base, ShardResult, base_of, run_shard
@@ -33,20 +31,11 @@ from casewise.evaluation._shards import Piece, Shard, cut, new_run, shard_size
 RETRIES = 3
 """How often Ray itself begins a shard anew whose process or node is gone."""
 
-REACH_S = 5.0
-"""How long a cluster's head may take to answer."""
-
 TELL_S = 1.0
 """How often a shard tells how far it is, and hears whether to stop."""
 
 NODES_S = 2.0
 """How long what is known of the nodes holds."""
-
-LONG_NAME = 30
-"""Characters of a folder's name that leave none for those of the sockets in it."""
-
-STORE_BYTES = 256 * 2**20
-"""Of a cluster on this machine: cases and results pass through it, and are small."""
 
 
 def run_on_ray(
@@ -70,7 +59,7 @@ def run_on_ray(
     states = read_done(cells, log_dir).states
     if all(one.state is State.DONE for one in states):
         return RunResult(logs_of(cells, log_dir), True, ())
-    with _connected(ray, cluster), keeping(log_dir, tell) as keeper:
+    with connected(ray, cluster), keeping(log_dir, tell) as keeper:
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
         queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
@@ -111,69 +100,6 @@ def _import(*, alone: bool) -> Any:
     except ImportError:
         raise UsageError("--engine ray needs Ray: pip install 'casewise[cluster]'") from None
     return ray
-
-
-@contextmanager
-def _connected(ray: Any, cluster: Cluster) -> Iterator[None]:
-    """Connect while the block runs; without an address, to a cluster of this machine's own."""
-    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    # Ray's own logs; its last processes may still write to them.
-    with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
-        if cluster.address is None:
-            options |= {
-                "address": "local",
-                "num_cpus": os.cpu_count(),
-                "include_dashboard": False,
-                "object_store_memory": STORE_BYTES,
-            }
-            # It holds sockets, whose names may not be long.
-            options |= {"_temp_dir": folder} if len(folder) < LONG_NAME else {}
-        else:
-            _check_reachable(ray, cluster.address)
-            options["address"] = cluster.address
-        try:
-            ray.init(**options)
-        except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            where = cluster.address or "this machine"
-            raise UsageError(f"no Ray cluster could be used at {where}: {reason}") from None
-        try:
-            yield
-        finally:
-            ray.shutdown()
-
-
-def _check_reachable(ray: Any, address: str) -> None:
-    """Find out at once what Ray would try for minutes.
-
-    Raises:
-        UsageError: Nobody listens there.
-    """
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if address == "auto":
-        return
-    if not host or not port.isdigit():
-        raise UsageError(f"--address {address}: write HOST:PORT, ray://HOST:PORT or auto")
-    if host in ("localhost", "127.0.0.1") and not address.startswith("ray://"):
-        # What Ray makes of it; a head that listens on the loopback alone it never finds.
-        host = ray.util.get_node_ip_address()
-    try:
-        with socket.create_connection((host, int(port)), timeout=REACH_S) as found:
-            found.sendall(_HELLO)
-            if found.recv(4)[3:] != _SETTINGS:
-                raise OSError("something else answers there")
-    except (OSError, OverflowError) as error:
-        raise UsageError(
-            f"--address {address}: no Ray cluster can be reached at {host} ({error}); start one "
-            "with ray start --head, or leave out --address for one on this machine"
-        ) from None
-
-
-_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""How a conversation of gRPC begins, which Ray speaks: HTTP/2's preface, and no settings."""
-
-_SETTINGS = b"\x04"
-"""The kind of the frame that it is answered with."""
 
 
 def _cut(
