@@ -11,7 +11,7 @@ import typer
 from casewise.cli._console import err, note
 from casewise.cli._console import out as results
 from casewise.cli._estimates import print_estimates
-from casewise.cli._options import parse_model_args
+from casewise.cli._model_args import parse_model_args
 from casewise.cli._progress import RoundProgress
 
 if TYPE_CHECKING:

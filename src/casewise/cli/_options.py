@@ -1,15 +1,12 @@
 """Arguments and options that several commands have, worded once."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from casewise.analysis import UnreadPolicy
 from casewise.cases import LabelRule, Ties
-from casewise.errors import UsageError
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
@@ -35,27 +32,3 @@ Unread = Annotated[
 TiesOption = Annotated[
     Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
 ]
-
-
-def parse_model_args(pairs: Sequence[str]) -> dict[str, Any]:
-    """``KEY=VALUE`` of ``--model-arg``; a value that is JSON is read as such.
-
-    Raises:
-        UsageError: A pair without a key or an equals sign, or a secret, which everybody on the
-            machine could read in the list of processes.
-    """
-    # Late: it imports Inspect, which takes seconds.
-    from casewise.evaluation import refuse_secret
-
-    arguments: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            # What stands there may be a key.
-            raise UsageError("--model-arg: write KEY=VALUE")
-        refuse_secret("--model-arg", name)
-        try:
-            arguments[name] = json.loads(value)
-        except ValueError:
-            arguments[name] = value
-    return arguments

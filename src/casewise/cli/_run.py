@@ -18,7 +18,7 @@ from casewise.cli._engine import (
     chosen_cluster,
 )
 from casewise.cli._estimates import print_estimates
-from casewise.cli._options import parse_model_args
+from casewise.cli._model_args import parse_model_args
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import MatrixFormat, check_alone, run_sweep
 from casewise.contexts import differing_parameters, swap_cases
