@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 from browser.conftest import Open
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 from support.reported import (
     models,
     overview_of,
@@ -132,7 +132,7 @@ def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     page.keyboard.press("Escape")
     assert not page.is_visible("#pair")
     # The browser tells of a closed dialog a moment later.
-    page.wait_for_function("document.activeElement?.dataset?.case === 'q00001-unsafe'")
+    expect(page.locator("#rows button[data-case='q00001-unsafe']")).to_be_focused()
     assert "#" not in page.url
 
 
@@ -140,7 +140,7 @@ def test_a_link_opens_its_case(open_page: Open) -> None:
     page = open_page(html(two_models()), link="#case=q00019-unsafe")
     assert page.inner_text("#pair-title") == "Case q00019-unsafe"
     page.evaluate("location.hash = '#case=q00002-safe'")
-    page.wait_for_function("document.getElementById('pair-title').textContent.includes('00002')")
+    expect(page.locator("#pair-title")).to_contain_text("00002")
     page = open_page(html(two_models()), link="#case=100%25%")
     assert not page.is_visible("#pair")
 

@@ -36,17 +36,28 @@ def check(outcomes: list[Outcome]) -> None:
     assert all(one.failed for one in outcomes)
 
 
+def unsettled(outcomes: list[Outcome], cases: int) -> list[Outcome]:
+    """Those with cases that were neither judged nor filtered.
+
+    What a stranger answered before the model had said its own name is an error of the table.
+    """
+    return [
+        one
+        for one in outcomes
+        if one.judged + one.refused < cases
+        and (one.fault != "other-model" or one.judged + sum(one.errors.values()) != cases)
+    ]
+
+
 @pytest.mark.parametrize(("how", "client"), [("1", "auto"), ("10", "inspect"), ("storm", "auto")])
 def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> None:
     models = [f"{fault}-{how}" for fault in KINDS]
     with FaultyServer() as server:
         found = run_faults(cli_inside, tmp_path, server, models, cases=CASES, client=client)
     check(found)
-    for one in found:
-        # After the second start, all is judged but what a filter stops for good.
-        assert one.judged + one.refused == CASES, one
-        if one.fault != "filter":
-            assert one.refused == 0
+    # After the second start, all is judged but what a filter stops for good.
+    assert unsettled(found, CASES) == []
+    assert {one.fault for one in found if one.refused} <= {"filter"}
 
 
 def test_every_fault_under_every_protocol(cli_inside: Cli, tmp_path: Path) -> None:
@@ -54,7 +65,7 @@ def test_every_fault_under_every_protocol(cli_inside: Cli, tmp_path: Path) -> No
     with FaultyServer() as server:
         found = run_faults(cli_inside, tmp_path, server, models, cases=4, protocols=PROTOCOLS)
     check(found)
-    assert all(one.judged + one.refused == 4 for one in found)
+    assert unsettled(found, 4) == []
 
 
 def test_every_fault_in_a_sweep_and_of_a_grader(cli_inside: Cli, tmp_path: Path) -> None:
@@ -63,7 +74,7 @@ def test_every_fault_in_a_sweep_and_of_a_grader(cli_inside: Cli, tmp_path: Path)
     with FaultyServer() as server:
         found = sweep_faults(cli_inside, tmp_path, server, entries, cases=4)
     check(found)
-    assert all(one.judged + one.refused == 4 for one in found)
+    assert unsettled(found, 4) == []
 
 
 def test_every_fault_while_contexts_are_made(

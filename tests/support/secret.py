@@ -76,6 +76,5 @@ def _of_zip(path: Path) -> Iterator[tuple[str, bytes]]:
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
                 yield f"!{name}", name.encode() + archive.read(name)
-    except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError, RuntimeError):
-        # A test has cut it short.
+    except Exception:  # whatever zipfile and zstandard raise at what a test has cut short
         return
