@@ -7,7 +7,7 @@
 #   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
 #   make bench   measure speed beside what is possible (half an hour; docs/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
-#   make reliability  every fault of a provider, and kills; writes docs/reliability.md (a quarter of an hour)
+#   make reliability  every fault of a provider, and kills; writes docs/reliability.md (four minutes)
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
