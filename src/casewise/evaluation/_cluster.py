@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from casewise.evaluation._cells import Cell
+from casewise.evaluation.local import is_in_process
 
-_LOADED = ("casewise/", "casewise-hf/", "hf/", "transformer_lens/", "nnterp/")
-"""How models begin that are loaded by the process that asks them."""
+_LOADED = ("hf/", "transformer_lens/", "nnterp/")
+"""How models of others begin that are loaded by the process that asks them, as ours are."""
 
 _SERVED = ("vllm/", "sglang/")
 """How models begin that are, too, unless a server's address is given."""
@@ -27,4 +28,4 @@ class Cluster:
 def loads_weights(cell: Cell) -> bool:
     """Whether whoever asks a cell's model has to load it first."""
     served = cell.request.model_base_url is None and cell.model.startswith(_SERVED)
-    return served or cell.model.startswith(_LOADED)
+    return served or is_in_process(cell.model) or cell.model.startswith(_LOADED)

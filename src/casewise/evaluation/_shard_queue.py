@@ -227,13 +227,11 @@ class ShardQueue(Generic[Work]):
 
     def _again(self, running: _Running, reason: str) -> None:
         """Ask a lost shard once more; what it had written is not asked again."""
-        number = running.number
+        number, model = running.number, self._cells[running.shard.cell].model
         self._lost[number] += 1
         if self._lost[number] <= LOST:
-            model = self._cells[running.shard.cell].model
             self._waiting[model].appendleft((number, running.shard))
         else:
-            model = self._cells[running.shard.cell].model
             self.failures[f"{model}: a shard was lost {LOST + 1} times ({reason})"] = None
 
     def _settle(self, running: _Running, found: ShardResult) -> None:

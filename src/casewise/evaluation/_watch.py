@@ -25,6 +25,7 @@ from casewise.evaluation._faults import (
     kind_of_status,
 )
 from casewise.evaluation._secrets import keep_secret, redacted, secrets_of_address
+from casewise.evaluation.local import is_in_process
 
 LONGEST = 2_000_000
 """Letters of the longest answer: above what any model writes, below what fills memory and logs."""
@@ -34,8 +35,8 @@ MOST_UNREAD = 4
 ever, and waits double."""
 
 _WATCHED = "casewise_watched"
-_NAMELESS = ("mockllm", "none", "casewise", "casewise-hf")
-"""Providers whose answers bear no model's name."""
+_NAMELESS = ("mockllm", "none")
+"""Providers whose answers bear no model's name, as do those of models in this process."""
 
 
 @dataclass(slots=True)
@@ -171,7 +172,8 @@ def attempt_failed(error: BaseException) -> None:
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
     """The name that an answer bears, if it is not that of the model that was asked."""
-    if str(asked).split("/")[0] in _NAMELESS or not answer.model:
+    nameless = is_in_process(str(asked)) or str(asked).split("/")[0] in _NAMELESS
+    if nameless or not answer.model:
         return None
     return None if is_same_model(asked.name, answer.model) else answer.model[:60]
 
