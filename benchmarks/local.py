@@ -8,14 +8,17 @@ on a CPU, and judge pairs of cases under ``probability``; then the same pairs wi
 and with seven ablations of it: every choice of the groups sender, recipient and transmission
 principle. ``casewise`` is the function that ``casewise run`` calls, from its plan to its logs,
 loading left out. ``reference`` is the published scripts' way: ``generate(max_new_tokens=8)``,
-prompt by prompt in the order of the file, on the same weights. The pairs are judged in turns; in
-each, every n-th prompt is asked in that way, before and after casewise, and stands for the others.
-Other work on the machine may slow either side: bounds are judged by the median turn.
+prompt by prompt in the order of the file, on the same weights as transformers loads them. The pairs
+are judged in turns; in each, every n-th prompt is asked in that way, before and after casewise, and
+stands for the others; then once more with the layers that casewise puts in, which tells what
+sharing gives without them. Other work on the machine may slow either side: bounds are judged by the
+median turn.
 
 The limit is the trie of all prompts: a token that several prompts share from their beginnings on
 needs computing once. What was computed is what the logs say that was used. Results are held against
-plain forward passes without a cache. The embedded engine (xllamacpp) judges a part of the same
-prompts, and its tokens are counted, too. On a CUDA device bf16 in batches is timed as well.
+plain forward passes without a cache, of the model as transformers loads it. The embedded engine
+(xllamacpp) judges a part of the same prompts, and its tokens are counted, too. On a CUDA device
+bf16 in batches is timed as well.
 """
 
 import argparse
@@ -31,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import transformers
 from inspect_ai.log import read_eval_log
 from remote import HERE, Row, find_cases, print_rows, record, table_row
 
@@ -91,9 +95,10 @@ def main() -> None:
     print(f"{told}; {torch.get_num_threads()} threads of torch {torch.__version__}", flush=True)
     weights = str(fetch_weights())
     engine = open_engine(weights, Options(device="cpu"))
+    usual = load_usual(Path(weights))
     with tempfile.TemporaryDirectory() as folder:
         parts = write_parts(cases, limit, options.turns, Path(folder))
-        measured = measure(engine, weights, parts, options)
+        measured = measure(engine, usual, weights, parts, options)
     rows = list(make_rows(measured))
     print_rows(rows, "prompts")
     if "gpu" not in measured:
@@ -105,6 +110,13 @@ def main() -> None:
     }
     options.json.write_text(json.dumps(found, indent=1) + "\n")
     print(f"\nwritten to {options.json}")
+
+
+def load_usual(weights: Path) -> Any:
+    """The model as transformers loads it."""
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        weights.parent, gguf_file=weights.name, dtype=torch.float32
+    ).eval()
 
 
 def write_parts(cases: str, limit: int, turns: int, folder: Path) -> list[str]:
@@ -121,23 +133,27 @@ def write_parts(cases: str, limit: int, turns: int, folder: Path) -> list[str]:
 
 
 def measure(
-    engine: Engine, weights: str, parts: Sequence[str], options: argparse.Namespace
+    engine: Engine, usual: Any, weights: str, parts: Sequence[str], options: argparse.Namespace
 ) -> dict[str, Any]:
     model = f"casewise-hf/{weights}"
     found: dict[str, Any] = {"pairs": [], "sweep": [], "results": []}
     for part in parts:
         named = prompts_of(engine, part, ABLATIONS)
         with torch.inference_mode():
-            engine._model(input_ids=torch.tensor([named[0][1]]))
+            for one in (engine._model, usual):
+                one(input_ids=torch.tensor([named[0][1]]))
         for name, ablations in (("pairs", ABLATIONS[:1]), ("sweep", ABLATIONS)):
             prompts = [prompt for _, prompt in prompts_of(engine, part, ablations)]
-            before = reference(engine, prompts, options.reference)
+            before = reference(usual, prompts, options.reference)
             engine._prefix.clear()
             judged = judge(model, part, ablations, {"device": "cpu"})
-            after = reference(engine, prompts, options.reference)
-            found[name].append(versus([before, after], judged, prompts))
+            after = reference(usual, prompts, options.reference)
+            layers = reference(engine._model, prompts, options.reference)
+            found[name].append(versus([before, after], judged, prompts, layers))
         # The sweep's answers, which hold those of the pairs.
-        found["results"].append(differences(engine, dict(named), judged, OTHERS // len(parts)))
+        found["results"].append(
+            differences(engine, usual, dict(named), judged, OTHERS // len(parts))
+        )
         if torch.cuda.is_available():
             gpu = on_a_gpu(weights, part, [prompt for _, prompt in named], options, judged)
             found.setdefault("gpu", []).append(gpu)
@@ -189,13 +205,13 @@ def tree_size(prompts: Sequence[Prompt]) -> int:
     return total
 
 
-def reference(engine: Engine, prompts: Sequence[Prompt], most: int) -> Timed:
+def reference(model: Any, prompts: Sequence[Prompt], most: int) -> Timed:
     """The published scripts' way, with every n-th prompt."""
     asked = prompts[:: max(1, len(prompts) // most)][:most]
     started, used = time.perf_counter(), time.process_time()
     for one in asked:
-        ids = torch.tensor([one], device=engine._model.device)
-        found = engine._model.generate(
+        ids = torch.tensor([one], device=model.device)
+        found = model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=WRITTEN,
@@ -238,8 +254,10 @@ def judge(model: str, cases: str, ablations: Sequence[str | None], args: dict[st
     return Judged(seconds, cpu, computed, told, answers)
 
 
-def versus(times: Sequence[Timed], judged: Judged, prompts: Sequence[Prompt]) -> dict[str, Any]:
-    """casewise beside the reference, each time that this was timed."""
+def versus(
+    times: Sequence[Timed], judged: Judged, prompts: Sequence[Prompt], layers: Timed | None = None
+) -> dict[str, Any]:
+    """casewise beside the reference, each time that this was timed, and on casewise's layers."""
     count = len(prompts)
     assert judged.told == sum(map(len, prompts))
     return {
@@ -250,12 +268,13 @@ def versus(times: Sequence[Timed], judged: Judged, prompts: Sequence[Prompt]) ->
         "casewise_s": judged.seconds / count,
         "reference_s": [one.seconds for one in times],
         "ratio": statistics.mean(one.seconds for one in times) * count / judged.seconds,
+        "ratio_by_sharing": layers and layers.seconds * count / judged.seconds,
         "cpu_ratio": statistics.mean(one.cpu_seconds for one in times) * count / judged.cpu_seconds,
     }
 
 
 def differences(
-    engine: Engine, prompts: dict[str, Prompt], judged: Judged, most: int
+    engine: Engine, usual: Any, prompts: dict[str, Prompt], judged: Judged, most: int
 ) -> dict[str, float]:
     """The largest differences from plain forward passes without a cache."""
     sets = derive_token_sets(engine.tokens.first_piece)
@@ -263,7 +282,7 @@ def differences(
     apart = {"p_safe": 0.0, "logprob": 0.0, "prompts": 0}
     for text, tokens in list(prompts.items())[::step]:
         with torch.inference_mode():
-            logits = engine._model(input_ids=torch.tensor([tokens]), use_cache=False).logits
+            logits = usual(input_ids=torch.tensor([tokens]), use_cache=False).logits
         plain = logits[0, -1].float().log_softmax(-1).tolist()
         listed: dict[str, list[float]] = {}
         for token, logprob in enumerate(plain):
@@ -285,9 +304,9 @@ def on_a_gpu(
 ) -> dict[str, Any]:
     """bf16 in batches, beside the reference's way in bf16 on the same device."""
     engine = open_engine(weights, Options(device="cuda"))
-    before = reference(engine, prompts, options.reference)
+    before = reference(engine._model, prompts, options.reference)
     judged = judge(f"casewise-hf/{weights}", cases, ABLATIONS, {"device": "cuda"})
-    after = reference(engine, prompts, options.reference)
+    after = reference(engine._model, prompts, options.reference)
     apart = [abs(p - exact.answers[text][0]) for text, (p, _) in judged.answers.items()]
     return versus([before, after], judged, prompts) | {
         "made_with": engine.made_with,
@@ -308,6 +327,8 @@ def make_rows(found: dict[str, Any]) -> Iterator[Row]:
         ratios = [one["ratio"] for one in turns]
         options: dict[str, Any] = {"at_least": True, "by_median": True}
         yield table_row("reference / casewise", setting, ratios, bound, must=must, **options)
+        sharing = [one["ratio_by_sharing"] for one in turns]
+        yield table_row("the same on its layers", setting, sharing)
         yield table_row("the same in CPU time", setting, [one["cpu_ratio"] for one in turns])
         limits = [one["tokens"] / one["trie"] for one in turns]
         yield table_row("all tokens / trie", setting, limits)

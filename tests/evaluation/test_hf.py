@@ -27,7 +27,7 @@ from casewise.evaluation.local.hf._types import Asked, Options, Replied
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
 torch = pytest.importorskip("torch", reason="torch is not installed (make hf)")
-pytest.importorskip("transformers", reason="transformers is not installed (make hf)")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed (make hf)")
 
 from support.tiny import WINDOW, make_tiny  # noqa: E402
 
@@ -105,6 +105,12 @@ def engine(tiny: Path) -> Engine:
 
 
 @pytest.fixture(scope="module")
+def plain(tiny: Path) -> Any:
+    """The model as transformers loads it."""
+    return transformers.AutoModelForCausalLM.from_pretrained(tiny, dtype=torch.float32)
+
+
+@pytest.fixture(scope="module")
 def asked(engine: Engine) -> list[tuple[int, ...]]:
     """Every prompt of three conditions, in tokens."""
     return [
@@ -114,10 +120,10 @@ def asked(engine: Engine) -> list[tuple[int, ...]]:
     ]
 
 
-def plain_pass(engine: Engine, tokens: Sequence[int]) -> Any:
+def plain_pass(plain: Any, tokens: Sequence[int]) -> Any:
     """Log-probabilities of the next token by one forward pass without any cache."""
     with torch.inference_mode():
-        logits = engine._model(input_ids=torch.tensor([list(tokens)]), use_cache=False).logits
+        logits = plain(input_ids=torch.tensor([list(tokens)]), use_cache=False).logits
     return logits[0, -1].float().log_softmax(-1)
 
 
@@ -136,45 +142,49 @@ def answers(engine: Engine, requests: Sequence[Asked]) -> list[Replied]:
     return asyncio.run(main())
 
 
-def furthest(engine: Engine, tokens: tuple[int, ...], replied: Replied) -> float:
+def furthest(engine: Engine, plain: Any, tokens: tuple[int, ...], replied: Replied) -> float:
     """The largest difference of a log-probability from the plain pass."""
-    plain = plain_pass(engine, tokens)
+    expected = plain_pass(plain, tokens)
     (place,) = replied.places
-    texts = [engine.tokens.text(one) for one in range(len(plain))]
+    texts = [engine.tokens.text(one) for one in range(len(expected))]
     # Pieces of letters beyond ASCII have one text.
     known = {text: number for number, text in enumerate(texts) if texts.count(text) == 1}
     assert len(known) > 400
     return max(
-        abs(logprob - float(plain[known[text]]))
+        abs(logprob - float(expected[known[text]]))
         for text, logprob in place.candidates
         if text in known
     )
 
 
 def test_each_token_of_the_tree_is_computed_once(
-    engine: Engine, asked: list[tuple[int, ...]]
+    engine: Engine, plain: Any, asked: list[tuple[int, ...]]
 ) -> None:
     engine._prefix.clear()
     replies = answers(engine, [one_pass(tokens) for tokens in reversed(asked)])
     assert sum(one.computed for one in replies) == tree_size(asked)
     assert sum(one.computed + one.reused for one in replies) == sum(map(len, asked))
     for tokens, replied in zip(reversed(asked), replies, strict=True):
-        assert furthest(engine, tokens, replied) < EXACT
+        assert furthest(engine, plain, tokens, replied) < EXACT
 
 
-def test_a_prompt_again_and_its_beginning(engine: Engine, asked: list[tuple[int, ...]]) -> None:
+def test_a_prompt_again_and_its_beginning(
+    engine: Engine, plain: Any, asked: list[tuple[int, ...]]
+) -> None:
     """By hand: the whole prompt; nothing; the last token of a beginning; the two cut off."""
     tokens, engine_prefix = asked[0], engine._prefix
     engine_prefix.clear()
     found = []
     for one in (tokens, tokens, tokens[:-2], tokens):
         (replied,) = answers(engine, [one_pass(one)])
-        assert furthest(engine, one, replied) < EXACT
+        assert furthest(engine, plain, one, replied) < EXACT
         found.append(replied.computed)
     assert found == [len(tokens), 0, 1, 2]
 
 
-def test_batches_say_the_same(tiny: Path, engine: Engine, asked: list[tuple[int, ...]]) -> None:
+def test_batches_say_the_same(
+    tiny: Path, engine: Engine, plain: Any, asked: list[tuple[int, ...]]
+) -> None:
     """What a GPU does, here on a CPU."""
     batched = open_engine(str(tiny), Options(batch_size=4))
     assert batched.is_batched
@@ -183,29 +193,29 @@ def test_batches_say_the_same(tiny: Path, engine: Engine, asked: list[tuple[int,
     # One that is left over alone takes what the cache has.
     assert sum(one.reused == 0 for one in replies) >= len(asked) - 2
     for tokens, replied in zip(asked, replies, strict=True):
-        assert furthest(engine, tokens, replied) < EXACT
+        assert furthest(engine, plain, tokens, replied) < EXACT
 
 
-def test_writing(engine: Engine, asked: list[tuple[int, ...]]) -> None:
+def test_writing(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> None:
     """Greedy answers are the most probable tokens, one after the other, whatever was cached."""
     tokens = asked[3]
     written: list[int] = []
     for _ in range(5):
-        written.append(int(plain_pass(engine, [*tokens, *written]).argmax()))
+        written.append(int(plain_pass(plain, [*tokens, *written]).argmax()))
     (replied,) = answers(engine, [Asked(tokens, max_tokens=5, candidates=3)])
     assert replied.text == engine.tokens.answer(written)
     assert (replied.written, replied.stop, len(replied.places)) == (5, "max_tokens", 5)
     assert math.isclose(
-        replied.places[0].logprob, float(plain_pass(engine, tokens).max()), abs_tol=EXACT
+        replied.places[0].logprob, float(plain_pass(plain, tokens).max()), abs_tol=EXACT
     )
     # What was written stays in the cache for the next turn of a conversation.
     longer = (*tokens, *written, *asked[4][-3:])
     (after,) = answers(engine, [one_pass(longer)])
     assert after.reused >= len(tokens) + 3
-    assert furthest(engine, longer, after) < EXACT
+    assert furthest(engine, plain, longer, after) < EXACT
 
 
-def test_stops_and_seeds(engine: Engine, asked: list[tuple[int, ...]]) -> None:
+def test_stops_and_seeds(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> None:
     drawn = Asked(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
     (first,), (again,) = answers(engine, [drawn]), answers(engine, [drawn])
     assert first.text == again.text
@@ -222,7 +232,7 @@ def samples_in(folder: Path) -> list[tuple[dict[str, Any], EvalSample]]:
 
 
 def test_a_run_with_ablations(
-    flows: Flows, folder: Path, engine: Engine, asked: list[tuple[int, ...]]
+    flows: Flows, folder: Path, engine: Engine, plain: Any, asked: list[tuple[int, ...]]
 ) -> None:
     """The whole way: each token of the tree once, and P(safe) as of plain passes."""
     assert flows["sweep"].returncode == 0, flows["sweep"].stderr
@@ -238,8 +248,8 @@ def test_a_run_with_ablations(
         assert said["variant"] == "greedy;dtype=float32"
         assert said["made_with"]["torch"] == torch.__version__
         tokens = engine.tokens.prompt([{"role": "user", "content": sample.input[0].text}])  # type: ignore[union-attr]
-        plain = plain_pass(engine, tokens)
-        listed = {engine.tokens.text(one): float(plain[one]) for one in range(len(plain))}
+        logprobs = plain_pass(plain, tokens).tolist()
+        listed = {engine.tokens.text(token): one for token, one in enumerate(logprobs)}
         (score,) = (one.value for one in (sample.scores or {}).values())
         assert isinstance(score, dict)
         expected = read_probability(listed, pieces)

@@ -7,7 +7,7 @@ differ little: they wait here together.
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -41,15 +41,15 @@ class TextOrder(Generic[Request, Answer]):
 
     Args:
         name: Of the worker's thread.
-        answer: Answers tickets, in their order; called by one thread at a time. What it raises,
-            all of these tickets get.
+        answer: Answers tickets, in their order; called by one thread at a time. Each answer goes
+            out when it comes, and what is raised goes to the tickets that are left.
         batch: How many tickets it gets at once.
     """
 
     def __init__(
         self,
         name: str,
-        answer: Callable[[Sequence[Ticket[Request, Answer]]], Sequence[Answer]],
+        answer: Callable[[Sequence[Ticket[Request, Answer]]], Iterable[Answer]],
         batch: Batch = Batch(),  # noqa: B008 - frozen
     ) -> None:
         self._answer = answer
@@ -93,14 +93,14 @@ class TextOrder(Generic[Request, Answer]):
 
     def _work(self) -> None:
         while tickets := self._next():
+            answered = 0
             try:
-                answers = self._answer(tickets)
-            except BaseException as error:  # each asker is to see it, and none to wait for ever
-                for ticket in tickets:
-                    ticket.future.set_exception(error)
-            else:
-                for ticket, answer in zip(tickets, answers, strict=True):
+                for ticket, answer in zip(tickets, self._answer(tickets), strict=True):
                     ticket.future.set_result(answer)
+                    answered += 1
+            except BaseException as error:  # each asker is to see it, and none to wait for ever
+                for ticket in tickets[answered:]:
+                    ticket.future.set_exception(error)
 
     def _next(self) -> list[Ticket[Request, Answer]]:
         """What is to be answered now; nothing ends the worker."""

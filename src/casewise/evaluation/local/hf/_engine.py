@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -57,19 +57,20 @@ class Engine:
         batch = Batch(batch_size or BATCH, BATCH_TOKENS) if self.is_batched else Batch()
         self.line: TextOrder[Asked, Replied] = TextOrder("casewise-hf", self._answer, batch)
 
-    def _answer(self, tickets: Sequence[Waiting]) -> list[Replied]:
-        with torch.inference_mode():
-            if len(tickets) > 1 and all(one.request.is_one_pass for one in tickets):
+    def _answer(self, tickets: Sequence[Waiting]) -> Iterable[Replied]:
+        if len(tickets) > 1 and all(one.request.is_one_pass for one in tickets):
+            with torch.inference_mode():
                 return self._pass_over([one.request for one in tickets])
-            return [self._reply(one) for one in tickets]
+        return map(self._reply, tickets)
 
     def _reply(self, ticket: Waiting) -> Replied:
         started = time.perf_counter()
         asked = ticket.request
-        if asked.is_one_pass:
-            logits, reused = self._prefix.logits(asked.tokens)
-            return self._from_logits(asked, logits, reused, time.perf_counter() - started)
-        return self._write(ticket, started)
+        with torch.inference_mode():
+            if asked.is_one_pass:
+                logits, reused = self._prefix.logits(asked.tokens)
+                return self._from_logits(asked, logits, reused, time.perf_counter() - started)
+            return self._write(ticket, started)
 
     def _pass_over(self, asked: Sequence[Asked]) -> list[Replied]:
         started = time.perf_counter()

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from transformers import modeling_gguf_pytorch_utils
 
 from casewise.errors import ModelError
+from casewise.evaluation.local.hf._linear import with_fast_layers
 from casewise.evaluation.local.hf._types import Options
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -53,8 +54,14 @@ def load(name: str, options: Options) -> Loaded:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **given)
-            model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=dtype, **given)
-            model = model.to(device).eval()
+
+            def loaded() -> Any:
+                model = transformers.AutoModelForCausalLM.from_pretrained(
+                    source, dtype=dtype, **given
+                )
+                return model.to(device).eval()
+
+            model = with_fast_layers(loaded) if device.type == "cpu" else loaded()
     except ImportError:
         raise
     except Exception as error:  # a broken file raises whatever its reader raises
