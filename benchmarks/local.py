@@ -27,11 +27,11 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import transformers
@@ -41,7 +41,7 @@ from remote import HERE, Row, find_cases, print_rows, record, table_row
 from casewise.cases import STARTER, open_cases
 from casewise.evaluation import SMOLLM2, RunRequest, fetch_weights, make_plan, run
 from casewise.evaluation._condition import make_condition
-from casewise.evaluation.local.hf._engine import Engine, open_engine
+from casewise.evaluation.local.hf._engine import WORKER, Engine, open_engine
 from casewise.evaluation.local.hf._types import Options
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
@@ -53,6 +53,7 @@ OTHERS = 16
 """Prompts held against plain passes."""
 
 Prompt = tuple[int, ...]
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Timed:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=60)
-    parser.add_argument("--turns", type=int, default=3, help="parts in which the pairs are judged")
+    parser.add_argument("--turns", type=int, default=5, help="parts in which the pairs are judged")
     parser.add_argument("--reference", type=int, default=8, help="prompts, each time it is timed")
     parser.add_argument("--embedded", type=int, default=8, help="pairs, by the embedded engine")
     parser.add_argument("--cases", type=Path, help="a file of cases; default: CASE-Bench's")
@@ -95,7 +96,7 @@ def main() -> None:
     print(f"{told}; {torch.get_num_threads()} threads of torch {torch.__version__}", flush=True)
     weights = str(fetch_weights())
     engine = open_engine(weights, Options(device="cpu"))
-    usual = load_usual(Path(weights))
+    usual = in_thread(load_usual, Path(weights))
     with tempfile.TemporaryDirectory() as folder:
         parts = write_parts(cases, limit, options.turns, Path(folder))
         measured = measure(engine, usual, weights, parts, options)
@@ -110,6 +111,11 @@ def main() -> None:
     }
     options.json.write_text(json.dumps(found, indent=1) + "\n")
     print(f"\nwritten to {options.json}")
+
+
+def in_thread(work: Callable[..., Found], *given: Any) -> Found:
+    """Do it where casewise computes: PyTorch is slower in a process with two such threads."""
+    return WORKER.submit(work, *given).result()
 
 
 def load_usual(weights: Path) -> Any:
@@ -139,16 +145,15 @@ def measure(
     found: dict[str, Any] = {"pairs": [], "sweep": [], "results": []}
     for part in parts:
         named = prompts_of(engine, part, ABLATIONS)
-        with torch.inference_mode():
-            for one in (engine._model, usual):
-                one(input_ids=torch.tensor([named[0][1]]))
+        for one in (engine._model, usual):
+            in_thread(logits_of, one, named[0][1])
         for name, ablations in (("pairs", ABLATIONS[:1]), ("sweep", ABLATIONS)):
             prompts = [prompt for _, prompt in prompts_of(engine, part, ablations)]
-            before = reference(usual, prompts, options.reference)
+            before = in_thread(reference, usual, prompts, options.reference)
             engine._prefix.clear()
             judged = judge(model, part, ablations, {"device": "cpu"})
-            after = reference(usual, prompts, options.reference)
-            layers = reference(engine._model, prompts, options.reference)
+            after = in_thread(reference, usual, prompts, options.reference)
+            layers = in_thread(reference, engine._model, prompts, options.reference)
             found[name].append(versus([before, after], judged, prompts, layers))
         # The sweep's answers, which hold those of the pairs.
         found["results"].append(
@@ -203,6 +208,13 @@ def tree_size(prompts: Sequence[Prompt]) -> int:
         )
         total, last = total + len(one) - shared, one
     return total
+
+
+def logits_of(model: Any, prompt: Prompt) -> torch.Tensor:
+    """What comes next after a prompt, by one plain forward pass."""
+    with torch.inference_mode():
+        found: torch.Tensor = model(input_ids=torch.tensor([prompt]), use_cache=False).logits
+    return found[0, -1]
 
 
 def reference(model: Any, prompts: Sequence[Prompt], most: int) -> Timed:
@@ -281,9 +293,8 @@ def differences(
     step = max(1, len(prompts) // max(1, most))
     apart = {"p_safe": 0.0, "logprob": 0.0, "prompts": 0}
     for text, tokens in list(prompts.items())[::step]:
-        with torch.inference_mode():
-            logits = usual(input_ids=torch.tensor([tokens]), use_cache=False).logits
-        plain = logits[0, -1].float().log_softmax(-1).tolist()
+        logits = in_thread(logits_of, usual, tokens)
+        plain = logits.float().log_softmax(-1).tolist()
         listed: dict[str, list[float]] = {}
         for token, logprob in enumerate(plain):
             listed.setdefault(engine.tokens.text(token), []).append(logprob)
@@ -304,9 +315,9 @@ def on_a_gpu(
 ) -> dict[str, Any]:
     """bf16 in batches, beside the reference's way in bf16 on the same device."""
     engine = open_engine(weights, Options(device="cuda"))
-    before = reference(engine._model, prompts, options.reference)
+    before = in_thread(reference, engine._model, prompts, options.reference)
     judged = judge(f"casewise-hf/{weights}", cases, ABLATIONS, {"device": "cuda"})
-    after = reference(engine._model, prompts, options.reference)
+    after = in_thread(reference, engine._model, prompts, options.reference)
     apart = [abs(p - exact.answers[text][0]) for text, (p, _) in judged.answers.items()]
     return versus([before, after], judged, prompts) | {
         "made_with": engine.made_with,

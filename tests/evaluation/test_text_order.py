@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -99,7 +100,7 @@ class Recorder:
         self.order: list[str] = []
         self.threads: set[int] = set()
         self._seconds = seconds
-        self.line: TextOrder[str, str] = TextOrder("recorder", self.answer)
+        self.line: TextOrder[str, str] = TextOrder(ThreadPoolExecutor(1), self.answer)
 
     def answer(self, tickets: Sequence[Ticket[str, str]]) -> list[str]:
         time.sleep(self._seconds)

@@ -8,6 +8,7 @@ import os
 import threading
 import urllib.request
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -199,7 +200,9 @@ def _answer_all(
     return [_answer(ticket.request) for ticket in tickets]
 
 
-_line: TextOrder[dict[str, Any], ModelOutput] = TextOrder("casewise-smollm2", _answer_all)
+_line: TextOrder[dict[str, Any], ModelOutput] = TextOrder(
+    ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2"), _answer_all
+)
 
 
 def _output(response: dict[str, Any]) -> ModelOutput:

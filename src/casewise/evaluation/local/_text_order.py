@@ -8,7 +8,7 @@ differ little: they wait here together.
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -40,7 +40,7 @@ class TextOrder(Generic[Request, Answer]):
     """A queue with one worker, for one engine.
 
     Args:
-        name: Of the worker's thread.
+        worker: Of one thread.
         answer: Answers tickets, in their order; called by one thread at a time. Each answer goes
             out when it comes, and what is raised goes to the tickets that are left.
         batch: How many tickets it gets at once.
@@ -48,7 +48,7 @@ class TextOrder(Generic[Request, Answer]):
 
     def __init__(
         self,
-        name: str,
+        worker: Executor,
         answer: Callable[[Sequence[Ticket[Request, Answer]]], Iterable[Answer]],
         batch: Batch = Batch(),  # noqa: B008 - frozen
     ) -> None:
@@ -56,7 +56,7 @@ class TextOrder(Generic[Request, Answer]):
         self._batch = batch
         self._line: Line[Ticket[Request, Answer]] = Line()
         self._news = threading.Condition()
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._worker = worker
         self._works = False
         self._last: Key | None = None
         self._awaited: set[int] = set()

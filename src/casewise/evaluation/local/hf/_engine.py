@@ -1,8 +1,8 @@
 """One loaded model, and the line in which requests wait for it."""
 
-import threading
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -24,7 +24,10 @@ BATCH_TOKENS = 32_768
 
 Waiting = Ticket[Asked, Replied]
 
-_opening = threading.Lock()
+WORKER = ThreadPoolExecutor(1, thread_name_prefix="casewise-hf")
+"""The one thread for all that torch computes, whichever the model. Each thread that has computed
+keeps OpenMP's threads of its own; where they are more than the processors, all of them go to sleep
+after each operation, and a pass takes half as long again."""
 
 
 def open_engine(name: str, options: Options) -> "Engine":
@@ -33,8 +36,7 @@ def open_engine(name: str, options: Options) -> "Engine":
     Raises:
         ModelError: It can't be loaded.
     """
-    with _opening:
-        return _opened(name, options)
+    return WORKER.submit(_opened, name, options).result()
 
 
 @cache
@@ -55,7 +57,7 @@ class Engine:
         self._openings = self.tokens.openings()
         self._prefix = Prefix(loaded.model)
         batch = Batch(batch_size or BATCH, BATCH_TOKENS) if self.is_batched else Batch()
-        self.line: TextOrder[Asked, Replied] = TextOrder("casewise-hf", self._answer, batch)
+        self.line: TextOrder[Asked, Replied] = TextOrder(WORKER, self._answer, batch)
 
     def _answer(self, tickets: Sequence[Waiting]) -> Iterable[Replied]:
         if len(tickets) > 1 and all(one.request.is_one_pass for one in tickets):

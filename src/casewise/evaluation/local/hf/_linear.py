@@ -1,8 +1,8 @@
 """Linear layers whose weights are laid out once for oneDNN, for fp32 on a CPU.
 
-PyTorch multiplies fp32 matrices with MKL, which lays the weights out anew at each call and leaves
-the widest instructions of processors of other makers unused. oneDNN comes with PyTorch and does
-neither. ``torch.compile`` calls it in the same way, but needs a C++ compiler where it runs.
+PyTorch multiplies fp32 matrices with MKL, which lays the weights out anew at each call and is slow
+on processors that are not Intel's. oneDNN comes with PyTorch, too; ``torch.compile`` calls it in
+the same way, but needs a C++ compiler where it runs.
 """
 
 from collections.abc import Callable
