@@ -36,7 +36,7 @@ WALLED = {
     "xllamacpp": lambda path: path == "evaluation/_smollm2.py",
     "torch": lambda path: path.startswith("evaluation/local/hf/"),
     "transformers": lambda path: path.startswith("evaluation/local/hf/"),
-    "ray": lambda path: path.startswith("evaluation/"),
+    "ray": lambda path: path.startswith("evaluation/cluster/"),
     "fastapi": lambda path: path.startswith("annotation/app"),
     "sqlalchemy": lambda path: path.startswith("annotation/store/"),
     "alembic": lambda path: path.startswith("annotation/store/"),

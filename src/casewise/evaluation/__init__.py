@@ -2,17 +2,8 @@
 
 from casewise.evaluation._assets import SIZE_MB, fetch_weights, weights_path
 from casewise.evaluation._cells import Cell, Plan, RunRequest, make_plan
-from casewise.evaluation._cluster import Cluster
 from casewise.evaluation._done import CellState, Done, State, make_budget, read_done
 from casewise.evaluation._engine import run, run_cells
-from casewise.evaluation._generate import Aside, Generated, check_out, generate_contexts
-from casewise.evaluation._generate_asking import Structured
-from casewise.evaluation._generate_plan import (
-    GeneratePlan,
-    GenerateRequest,
-    plan_generation,
-)
-from casewise.evaluation._generate_rounds import Step
 from casewise.evaluation._grading import grade_replies, grade_with
 from casewise.evaluation._judge import judge
 from casewise.evaluation._kept import Kept
@@ -24,6 +15,18 @@ from casewise.evaluation._sampling import SAMPLES, Sampling
 from casewise.evaluation._secrets import refuse_password, refuse_secret
 from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
+from casewise.evaluation.cluster import Cluster
+from casewise.evaluation.generate import (
+    Aside,
+    Generated,
+    GeneratePlan,
+    GenerateRequest,
+    Step,
+    Structured,
+    check_out,
+    generate_contexts,
+    plan_generation,
+)
 
 __all__ = [
     "Aside",

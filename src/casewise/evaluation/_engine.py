@@ -6,7 +6,6 @@ from pathlib import Path
 from casewise.cases import is_elsewhere
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell, Plan
-from casewise.evaluation._cluster import Cluster
 from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._faults import FaultObserver
 from casewise.evaluation._kept import keeping
@@ -14,6 +13,7 @@ from casewise.evaluation._progress import Observer
 from casewise.evaluation._run import RunResult, make_tasks, run_here
 from casewise.evaluation._shard_run import ShardResult, base_of, run_shard
 from casewise.evaluation._shards import LARGEST, SHARDS, cut, piece_of
+from casewise.evaluation.cluster import Cluster
 
 
 def run(
@@ -56,7 +56,7 @@ def run_cells(
     """
     if cluster is not None:
         # Only here: nothing else needs Ray.
-        from casewise.evaluation._ray import run_on_ray
+        from casewise.evaluation.cluster._ray import run_on_ray
 
         return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
     done = _done_in_shards(cells, log_dir)

@@ -17,9 +17,9 @@ from casewise.contexts import (
     render_review,
     review_nonce,
 )
-from casewise.evaluation._generate_asking import Asker
-from casewise.evaluation._generate_journal import Reply
-from casewise.evaluation._generate_work import Work, compare, read_attempt
+from casewise.evaluation.generate._asking import Asker
+from casewise.evaluation.generate._journal import Reply
+from casewise.evaluation.generate._work import Work, compare, read_attempt
 
 REVIEW_TRIES = 2
 """Times that the critic is asked about a context, where its answer can't be read."""

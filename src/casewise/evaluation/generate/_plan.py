@@ -17,12 +17,12 @@ from casewise.contexts import (
 )
 from casewise.errors import UsageError
 from casewise.evaluation._condition import choose
-from casewise.evaluation._generate_asking import Structured
-from casewise.evaluation._generate_rounds import REVIEW_TRIES
-from casewise.evaluation._generate_work import Work, open_works
 from casewise.evaluation._plan import BYTES_PER_TOKEN, Estimate, Prices, known_prices
 from casewise.evaluation._sampling import MAX_TOKENS
 from casewise.evaluation._smollm2 import SMOLLM2
+from casewise.evaluation.generate._asking import Structured
+from casewise.evaluation.generate._rounds import REVIEW_TRIES
+from casewise.evaluation.generate._work import Work, open_works
 
 CONTEXT_TOKENS = 400
 """Length of a usual context as an answer, in tokens: eight texts of about 25 words."""

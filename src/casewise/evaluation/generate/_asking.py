@@ -13,8 +13,8 @@ from casewise.cases import digest
 from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
 from casewise.evaluation._faults import failed
-from casewise.evaluation._generate_journal import Journal, Reply
 from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
+from casewise.evaluation.generate._journal import Journal, Reply
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""

@@ -22,7 +22,7 @@ from casewise.contexts import (
     make_context,
     read_answer,
 )
-from casewise.evaluation._generate_journal import Reply
+from casewise.evaluation.generate._journal import Reply
 from casewise.protocols import ResponseClass, read_reply
 
 SIDES: tuple[Side, Side] = ("safe", "unsafe")

@@ -9,7 +9,7 @@ from typing import Any
 
 from casewise.cases import write_atomically
 from casewise.errors import UsageError
-from casewise.evaluation._generate_journal import ANSWERS
+from casewise.evaluation.generate._journal import ANSWERS
 
 STATE = "state.json"
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from casewise.errors import UsageError
-from casewise.evaluation._cluster import Cluster
+from casewise.evaluation.cluster._cluster import Cluster
 
 REACH_S = 5.0
 """How long a cluster's head may take to answer."""

@@ -15,12 +15,12 @@ from casewise.contexts import (
     make_context,
 )
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation._generate_asking import Asker, open_askers
-from casewise.evaluation._generate_files import Files, begin, check_files, files_beside, write_files
-from casewise.evaluation._generate_journal import opened_journal
-from casewise.evaluation._generate_plan import GeneratePlan
-from casewise.evaluation._generate_rounds import Rounds, Watcher
-from casewise.evaluation._generate_work import Attempt, Work
+from casewise.evaluation.generate._asking import Asker, open_askers
+from casewise.evaluation.generate._files import Files, begin, check_files, files_beside, write_files
+from casewise.evaluation.generate._journal import opened_journal
+from casewise.evaluation.generate._plan import GeneratePlan
+from casewise.evaluation.generate._rounds import Rounds, Watcher
+from casewise.evaluation.generate._work import Attempt, Work
 
 
 @dataclass(frozen=True, slots=True)
