@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 import torch
 import transformers
 from inspect_ai.log import read_eval_log
-from remote import HERE, Row, find_cases, print_rows, record, table_row
+from remote import HERE, Row, find_cases, print_method, print_rows, record, table_row
 
 from casewise.cases import STARTER, open_cases
 from casewise.evaluation import SMOLLM2, RunRequest, fetch_weights, make_plan, run
@@ -110,6 +110,7 @@ def main() -> None:
         "threads": torch.get_num_threads(),
     }
     options.json.write_text(json.dumps(found, indent=1) + "\n")
+    print_method(__doc__)
     print(f"\nwritten to {options.json}")
 
 

@@ -82,6 +82,7 @@ def main() -> None:
     rows = list(make_rows(measured))
     print_rows(rows)
     options.json.write_text(json.dumps(record(told, options, rows, measured), indent=1) + "\n")
+    print_method(__doc__)
     print(f"\nwritten to {options.json}")
 
 
@@ -254,6 +255,11 @@ def table_row(
         holds = judged >= bound if at_least else judged <= bound
         told = f"{'>=' if at_least else '<='} {bound:g}{unit} ({'must' if must else 'should'})"
     return Row(what, setting, best, statistics.median(values), worst, told, holds, unit)
+
+
+def print_method(told: str) -> None:
+    """What a benchmark's text says of how it measures: all below its commands."""
+    print("\nHow it is measured:\n\n" + "\n\n".join(told.strip().split("\n\n")[2:]))
 
 
 def print_rows(rows: list[Row], settings: str = "latency, at once") -> None:

@@ -36,7 +36,7 @@ import psutil
 
 # Teaches zipfile the compression that Inspect's logs have.
 from inspect_ai._util.zipfile import zipfile_compress_kwargs
-from remote import environment, serving
+from remote import environment, print_method, serving
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs/scale.md"
@@ -140,6 +140,7 @@ def main() -> None:
     options.json.write_text(json.dumps(record, indent=1) + "\n")
     table = growth_table(ran, scored)
     print(table)
+    print_method(__doc__)
     if not options.no_docs:
         write_between(PAGE, table)
         print(f"written to {PAGE} and {options.json}")

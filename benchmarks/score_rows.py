@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from remote import print_method
 
 from casewise.analysis import SCHEMA
 
@@ -107,6 +108,7 @@ def main() -> None:
         print(
             f"{rows:>10,}  {options.models:>6}  {found.seconds:>7.1f}  {found.peak_gb:>7.2f}{over}"
         )
+    print_method(__doc__)
 
 
 if __name__ == "__main__":
