@@ -84,3 +84,21 @@ def test_layers_that_would_say_something_else(monkeypatch: pytest.MonkeyPatch) -
     model = with_fast_layers(load)
     assert replaced(model) == 0
     assert torch.equal(said(model), said(load()))
+
+
+def test_without_the_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is tried that would need the model to be loaded again."""
+
+    def absent(*_: Any) -> Any:
+        raise NotImplementedError
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", absent)
+    load = loader(transformers.LlamaConfig(**SIZES))
+    loaded: list[Any] = []
+
+    def counted() -> Any:
+        loaded.append(load())
+        return loaded[-1]
+
+    model = with_fast_layers(counted)
+    assert [replaced(model), len(loaded)] == [0, 1]
