@@ -8,9 +8,10 @@ from inspect_ai.model import GenerateConfig, Model
 
 from casewise.errors import ModelError
 from casewise.evaluation._answers import provider_refused
-from casewise.evaluation._faults import asked, failed
+from casewise.evaluation._faults import FaultKind, asked, failed
 from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation._sampling import MAX_TOKENS
+from casewise.evaluation._watch import other_model
 from casewise.protocols import (
     GRADER_DECLINED,
     Conversation,
@@ -46,7 +47,12 @@ async def grade_with(
     output = await asked(model.generate(prompt, config=config))
     if provider_refused(output):
         return GRADER_DECLINED
-    return read_grade(output.completion, grade_nonce(conversation, reply))
+    grade = read_grade(output.completion, grade_nonce(conversation, reply))
+    if grade.status is Status.UNPARSED and (name := other_model(model, output)) is not None:
+        # Until the grader's own name is known, another may be what its server calls it.
+        reason = f"{FaultKind.OTHER_MODEL.words}: the answer is by {name!r}, not by the grader"
+        return Graded(Status.ERROR, None, reason)
+    return grade
 
 
 def grade_replies(
