@@ -41,6 +41,7 @@ from remote import HERE, Row, find_cases, print_method, print_rows, record, tabl
 from casewise.cases import STARTER, open_cases
 from casewise.evaluation import SMOLLM2, RunRequest, fetch_weights, make_plan, run
 from casewise.evaluation._condition import make_condition
+from casewise.evaluation.local import common_prefix
 from casewise.evaluation.local.hf._engine import WORKER, Engine, open_engine
 from casewise.evaluation.local.hf._types import Options
 from casewise.protocols import Protocol, derive_token_sets, read_probability
@@ -203,11 +204,7 @@ def tree_size(prompts: Sequence[Prompt]) -> int:
     """Tokens of the prompts' trie: sorted, each adds what it does not share with its neighbour."""
     total, last = 0, ()
     for one in sorted(prompts):
-        shared = next(
-            (at for at, pair in enumerate(zip(one, last, strict=False)) if pair[0] != pair[1]),
-            min(len(one), len(last)),
-        )
-        total, last = total + len(one) - shared, one
+        total, last = total + len(one) - common_prefix(one, last), one
     return total
 
 

@@ -215,7 +215,7 @@ def test_writing(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> No
     assert furthest(engine, plain, longer, after) < EXACT
 
 
-def test_stops_and_seeds(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> None:
+def test_stops_and_seeds(engine: Engine, asked: list[tuple[int, ...]]) -> None:
     drawn = Asked(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
     (first,), (again,) = answers(engine, [drawn]), answers(engine, [drawn])
     assert first.text == again.text
