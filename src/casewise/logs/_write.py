@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 from zipfile import ZIP_DEFLATED, ZipFile
 
-import fsspec
 from inspect_ai.log import (
     EvalError,
     EvalLog,
@@ -167,6 +166,9 @@ class _Archive:
                     archive.writestr(name, content)
             tail.write_out()
         if self._elsewhere:
+            # Only here: it takes a while to import, and logs that stand here don't need it.
+            import fsspec
+
             with self._path.open("rb") as source, fsspec.open(self._address, "wb") as target:
                 shutil.copyfileobj(source, target)
 

@@ -215,7 +215,7 @@ class ShardRun:
         error = None if isinstance(found, Score) else _error(found)
         self._count(found, usage, grader, error)
         return EvalSample.model_construct(
-            id=sample.id,
+            id=str(sample.id),
             epoch=epoch,
             input=sample.input,
             target=sample.target,

@@ -30,6 +30,7 @@ from casewise.evaluation._reply_scorer import GRADER, read_chatbot
 from casewise.evaluation._respond import respond
 from casewise.evaluation._samples import script_sample, task_metadata, to_sample
 from casewise.evaluation._scorer import Read, read_judge
+from casewise.evaluation._shards import sample_ids
 from casewise.evaluation._side_by_side import MADE_WITH
 from casewise.evaluation._solver import Ask, ask_judge
 from casewise.evaluation.local import WINDOW, InProcess, is_in_process
@@ -152,7 +153,8 @@ def make_work(
             "grader": request.grader or "rules",
             "grader_version": GRADE_VERSION if request.grader else READER_VERSION,
         }
-        ask, read = ask_chatbot, read_chatbot(request.grader, clients.grader)
+        ask: Ask = ask_chatbot
+        read = read_chatbot(request.grader, clients.grader)
         scorer, options = "grade_reply", {"grader": request.grader}
         step = EvalPlanStep(solver="casewise/converse")
     else:
@@ -207,8 +209,7 @@ def _spec(
     request, condition = cell.request, cell.planned.condition
     task: Callable[..., Any] = respond if cell.acts else judge
     name = "casewise/respond" if cell.acts else "casewise/judge"
-    ids = [case.id for case in condition.cases]
-    ids += [script_sample(condition.script, None).id] if condition.script is not None else []
+    ids = sample_ids(condition)
     return EvalSpec(
         eval_id=uuid4().hex,
         run_id=uuid4().hex,
@@ -221,7 +222,10 @@ def _spec(
         task_args=_defaults(task) | cell.arguments,
         task_args_passed=cell.arguments,
         dataset=EvalDataset(
-            name=condition.data.name, samples=len(ids), sample_ids=ids, shuffled=False
+            name=condition.data.name,
+            samples=len(ids),
+            sample_ids=list[str | int](ids),
+            shuffled=False,
         ),
         model=cell.model,
         model_base_url=request.model_base_url,
@@ -234,7 +238,7 @@ def _spec(
         ),
         packages={"inspect_ai": version("inspect_ai"), "casewise": casewise.__version__},
         metadata=said,
-        scorers=[scorer],  # type: ignore[list-item]
+        scorers=[scorer],
     )
 
 
