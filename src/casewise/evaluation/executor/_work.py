@@ -121,6 +121,10 @@ def open_clients(cell: Cell) -> Clients:
     grader = None
     if cell.acts and request.grader is not None:
         (grader,) = open_models([request.grader])
+        patience = GenerateConfig(
+            attempt_timeout=attempt_timeout(request.attempt_timeout), max_retries=MAX_RETRIES
+        )
+        grader.config = patience.merge(grader.config)
     return Clients(model, grader)
 
 
