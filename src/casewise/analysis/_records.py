@@ -298,4 +298,6 @@ def interval(ends: tuple[float, float]) -> list[float] | None:
 
 def finite(number: float) -> float | None:
     """A number, or None where it is undefined or infinite."""
+    if number == 0:
+        return abs(number)  # without the sign of -0
     return number if math.isfinite(number) else None

@@ -197,17 +197,17 @@ def _money(value: float, pay: Pay) -> str:
 
 
 def _number(value: float, digits: int = 1) -> str:
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+    return "–" if math.isnan(value) else f"{value:z.{digits}f}"
 
 
 def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
+    return "–" if math.isnan(value) else f"{100 * value:z.1f} %"
 
 
 def _range(found: Range) -> str:
     if math.isnan(found.least):
         return "–"
-    low, high = f"{found.least:g}", f"{found.most:g}"
+    low, high = f"{found.least:zg}", f"{found.most:zg}"
     return low if low == high else f"{low} to {high}"
 
 

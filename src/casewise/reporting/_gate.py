@@ -111,7 +111,7 @@ def _wanted(row: GateRow) -> str:
 
 def _limit(value: float) -> str:
     """A limit as it is written in the file."""
-    return f"{value:g}".replace("0.", ".", 1) if abs(value) < 1 and value else f"{value:g}"
+    return f"{value:zg}".replace("0.", ".", 1) if abs(value) < 1 and value else f"{value:zg}"
 
 
 def _cells(row: GateRow) -> list[str]:

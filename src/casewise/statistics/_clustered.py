@@ -97,11 +97,15 @@ class Estimate:
 
     @property
     def is_wilson(self) -> bool:
-        """Whether the interval is Wilson's: few clusters, or a proportion close to 0 or 1."""
+        """Whether the interval is Wilson's: few clusters, or a proportion close to 0 or 1.
+
+        Close enough, too, where a normal interval would leave 0..1.
+        """
         if math.isnan(self.size) or math.isnan(self.value):
             return False
-        rare = min(self.value, 1 - self.value) * self.clusters
-        return self.clusters < FEW_CLUSTERS or rare < FEW_EXCEPTIONS
+        rare = min(self.value, 1 - self.value)
+        few = self.clusters < FEW_CLUSTERS or rare * self.clusters < FEW_EXCEPTIONS
+        return few or Z_95 * self.se > rare
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -260,7 +264,9 @@ def wilson_interval(share: float, size: float) -> tuple[float, float]:
         return math.nan, math.nan
     z2 = Z_95**2 / size
     centre, half = share + z2 / 2, math.sqrt(z2 * (share * (1 - share) + z2 / 4))
-    return (centre - half) / (1 + z2), (centre + half) / (1 + z2)
+    low, high = (centre - half) / (1 + z2), (centre + half) / (1 + z2)
+    # Of no hits, and of nothing but hits, the ends are 0 and 1 but for rounding.
+    return max(0.0, low), min(1.0, high)
 
 
 def _ratio(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
