@@ -18,6 +18,9 @@ from casewise.annotation.study import Page, Study
 from casewise.annotation.votes import PersonStatus
 from casewise.cases import Case
 
+WRONG_CODE = "That is not your personal code: look at each letter and digit again."
+MANY_CODES = "Too many tries. Wait a minute."
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -64,8 +67,9 @@ class Site:
         if known is not None:
             key = known.visitor.key
             values |= {"form": self.sessions.form(key), "person": known.person}
-            if known.person is not None:
+            if known.person is not None and not known.visitor.by_account:
                 values["own_address"] = self.own_address(key)
+                values["personal_code"] = self.store.keys.personal_code(key)
         return HTMLResponse(self.html(template, **values), status)
 
     def back(self, code: str) -> str | None:
