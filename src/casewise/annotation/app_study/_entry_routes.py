@@ -107,7 +107,7 @@ def _add_return(app: FastAPI, site: Site, rates: Rates) -> None:
     @app.get("/resume")
     def ask_code() -> Response:
         """For who comes back with a personal code."""
-        return site.show("resume.html")
+        return site.show("resume.html", problem=None)
 
     @app.post("/resume")
     def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:

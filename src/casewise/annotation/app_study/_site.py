@@ -57,8 +57,9 @@ class Site:
 
     def html(self, template: str, **values: Any) -> str:
         """A page."""
-        shared = {"study": self.study, "version": __version__, "key": None, "person": None}
-        return self._templates.get_template(template).render(shared | values)
+        shared = {"study": self.study, "version": __version__}
+        nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
+        return self._templates.get_template(template).render(shared | nobody | values)
 
     def show(
         self, template: str, known: Known | None = None, status: int = 200, **values: Any
