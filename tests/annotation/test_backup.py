@@ -222,7 +222,7 @@ def test_postgresql_is_told_its_own_command_which_does_it(
         subprocess.run([folder / command[0], *command[1:]], cwd=tmp_path, check=True)
         restored = postgres.database()
         dump = tmp_path / "a backup.dump"
-        load = [folder / "pg_restore", f"--dbname={restored}", "--no-owner", dump]
+        load: list[Path | str] = [folder / "pg_restore", f"--dbname={restored}", dump]
         subprocess.run(load, check=True)
         for folder_name, database in (("live", address), ("restored", restored)):
             done = cli_inside(

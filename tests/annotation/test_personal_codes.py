@@ -57,7 +57,7 @@ def test_a_mistyped_code_is_known_as_such() -> None:
     for number in range(300):
         code = KEYS.personal_code(f"key-{number}").replace("-", "")
         for place in range(10):
-            one, two = code[place : place + 2]
+            one, two = code[place], code[place + 1]
             if one != two:
                 swapped += 1
                 missed += bool(KEYS.code_key(code[:place] + two + one + code[place + 2 :]))
