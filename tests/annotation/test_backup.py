@@ -196,7 +196,7 @@ def test_what_can_not_be_backed_up_is_told_and_leaves_nothing(
         assert (tmp_path / "taken.db").read_text() == "mine"
         done = cli_inside("annotate", "backup", study.name, "--out", "taken.db", "--force")
         assert done.returncode == 0, done.stderr
-        assert "1 people and" in done.stderr
+        assert "1 person and" in done.stderr
         assert stat.S_IMODE((tmp_path / "taken.db").stat().st_mode) == 0o600
     other = write_study(tmp_path, id="other")
     assert "holds the study 'small', not 'other'" in refused("--out", "b.db")
@@ -217,6 +217,7 @@ def test_postgresql_is_told_its_own_command_which_does_it(
         done = cli_inside(*call, secret)
         assert (done.returncode, done.stdout) == (2, "")
         assert "a-password" not in done.stderr
+        assert address in done.stderr
         said = " ".join(done.stderr.split())
         command = shlex.split(said[said.index("pg_dump") :])
         subprocess.run([folder / command[0], *command[1:]], cwd=tmp_path, check=True)

@@ -17,6 +17,7 @@ from casewise.annotation.store import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
 from casewise.annotation.store._database import Database
 from casewise.annotation.store._migrate import alembic_config
 from casewise.cases import digest
+from casewise.cli._annotate_purge import purge
 
 FORM = re.compile(r"[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}")
 THEN = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -62,6 +63,8 @@ def test_a_mistyped_code_is_known_as_such() -> None:
                 swapped += 1
                 missed += bool(KEYS.code_key(code[:place] + two + one + code[place + 2 :]))
     assert missed / swapped < 0.05
+    (example,) = re.findall("--code (\\S+)", purge.__doc__ or "")
+    assert KEYS.code_key(example)
     for text in ("", "-", code[:11], code + "0", "U" * 12, "é" * 12, "COMPLETED"):
         assert KEYS.code_key(text) is None
 

@@ -39,7 +39,9 @@ def backup(
     from casewise.annotation.store import back_up
 
     made = back_up(address, to, study=study.id, force=force)
-    note(f"{made.people} people and {made.votes} votes; the copy is whole")
+    people = "1 person" if made.people == 1 else f"{made.people} people"
+    votes = "1 vote" if made.votes == 1 else f"{made.votes} votes"
+    note(f"{people} and {votes}; the copy is whole")
     secrets = file.with_suffix(".secrets.json")
     if secrets.exists():
         note(f"keep {secrets} too, apart from what you publish: the backup is read with it")

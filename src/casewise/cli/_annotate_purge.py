@@ -36,7 +36,7 @@ def purge(
 
     casewise annotate purge study.yaml --platform-id 5f0c1d2e3b4a596877665544
 
-    casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTW
+    casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTY
     """
     given = {"rater": rater, "account": platform_id, "code": code}
     named = {name: value.strip() for name, value in given.items() if value is not None}
@@ -47,7 +47,7 @@ def purge(
         if code is not None and store.keys.code_key(code) is None:
             raise UsageError(
                 "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
-                "which checks the others, such as 7K3Q-M2ZX-9HTW; nothing was deleted"
+                "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
             )
         purged = store.purge(**named)
     if purged is None:

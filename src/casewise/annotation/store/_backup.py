@@ -48,7 +48,7 @@ def back_up(address: str, to: Path, *, study: str, force: bool = False) -> Backu
     """
     url = read_address(address)
     if url.get_backend_name() != "sqlite":
-        plain = url.set(drivername="postgresql", password=None)
+        plain = url.set(drivername="postgresql")._replace(password=None)
         raise UsageError(
             "a PostgreSQL database is backed up by its own program, while the server runs: "
             f"pg_dump --format=custom --file={quote(str(to))} {quote(plain.render_as_string())}"
