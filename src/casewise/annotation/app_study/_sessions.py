@@ -27,15 +27,18 @@ class Sessions:
 
     def visit(self, visitor: Visitor) -> str:
         """The cookie of a visitor or person."""
-        return self._visits.dumps([visitor.key, visitor.platform_key or "", visitor.panel])
+        return self._visits.dumps(
+            [visitor.key, visitor.platform_key or "", visitor.panel, visitor.by_account]
+        )
 
     def read_visit(self, cookie: str) -> Visitor | None:
         """Whose cookie it is; None where it was not made here."""
         try:
-            key, platform_key, panel = self._visits.loads(cookie, max_age=_SESSION_SECONDS)
+            key, platform_key, panel, *more = self._visits.loads(cookie, max_age=_SESSION_SECONDS)
         except BadSignature:
             return None
-        return Visitor(key, platform_key or None, panel)
+        # A cookie of the version before holds three: nobody was known by the account alone.
+        return Visitor(key, platform_key or None, panel, by_account=bool(more and more[0]))
 
     def token(self, key: str) -> str:
         """What stands in a person's own address."""

@@ -18,6 +18,9 @@ from casewise.annotation.study import Page, Study
 from casewise.annotation.votes import PersonStatus
 from casewise.cases import Case
 
+WRONG_CODE = "That is not your personal code: look at each letter and digit again."
+MANY_CODES = "Too many tries. Wait a minute."
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -54,8 +57,9 @@ class Site:
 
     def html(self, template: str, **values: Any) -> str:
         """A page."""
-        shared = {"study": self.study, "version": __version__, "key": None, "person": None}
-        return self._templates.get_template(template).render(shared | values)
+        shared = {"study": self.study, "version": __version__}
+        nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
+        return self._templates.get_template(template).render(shared | nobody | values)
 
     def show(
         self, template: str, known: Known | None = None, status: int = 200, **values: Any
@@ -64,8 +68,9 @@ class Site:
         if known is not None:
             key = known.visitor.key
             values |= {"form": self.sessions.form(key), "person": known.person}
-            if known.person is not None:
+            if known.person is not None and not known.visitor.by_account:
                 values["own_address"] = self.own_address(key)
+                values["personal_code"] = self.store.keys.personal_code(key)
         return HTMLResponse(self.html(template, **values), status)
 
     def back(self, code: str) -> str | None:

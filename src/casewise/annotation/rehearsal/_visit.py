@@ -13,9 +13,14 @@ import httpx
 from casewise.annotation.rehearsal._log import Given, Outcome, VisitLog
 from casewise.annotation.rehearsal._pages import SeenPage, SentForm, Words
 from casewise.annotation.rehearsal._people import SimulatedPerson
-from casewise.annotation.study import Platform, Study
+from casewise.annotation.study import ACCOUNT_PARAMETER, Platform, Study
 
-_ACCOUNT = {Platform.PROLIFIC: "PROLIFIC_PID", Platform.MTURK: "workerId"}
+_ACCOUNTS = {
+    Platform.NONE: "sim-{:06d}",
+    Platform.PROLIFIC: "51a{:021x}",
+    Platform.MTURK: "ASIM{:010d}",
+}
+"""Ids of simulated people, in the form of each platform's."""
 
 CONFUSED = 0.1
 """How often somebody misses the comprehension check, each time."""
@@ -77,7 +82,9 @@ class Visit:
     def __init__(self, scene: Scene, person: SimulatedPerson, panel: str) -> None:
         self.scene = scene
         self.person = person
-        self.log = VisitLog(person.number, f"sim-{person.number:06d}", person.manner, panel)
+        platform = scene.study.recruitment.platform
+        account = _ACCOUNTS[platform].format(person.number)
+        self.log = VisitLog(person.number, account, person.manner, panel)
         self._client = httpx.AsyncClient(
             base_url=scene.url,
             follow_redirects=True,
@@ -93,7 +100,7 @@ class Visit:
     async def run(self) -> VisitLog:
         """Go through the study; returns what happened."""
         platform = self.scene.study.recruitment.platform
-        account = {_ACCOUNT.get(platform, "participant"): self.log.platform_id}
+        account = {ACCOUNT_PARAMETER[platform]: self.log.platform_id}
         try:
             async with self._client:
                 await self._think()  # people don't come all in one moment

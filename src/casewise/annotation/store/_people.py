@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from casewise.annotation.store._records import Person
+from casewise.annotation.store._secrets import Secrets
 from casewise.annotation.store._tables import assignment, event, participant
 from casewise.annotation.votes import PersonStatus
 
@@ -56,6 +57,13 @@ def find_locked(connection: Connection, where: ColumnElement[bool]) -> Person | 
 def change(connection: Connection, person: int, **values: Any) -> None:
     """Change a person's row."""
     connection.execute(update(participant).where(participant.c.id == person).values(values))
+
+
+def give_codes(connection: Connection, keys: Secrets) -> None:
+    """Give a personal code to everybody who began before there were any."""
+    lacking = participant.c.code_key.is_(None) & ~participant.c.purged
+    for row in connection.execute(select(participant.c.id, participant.c.key).where(lacking)).all():
+        change(connection, row.id, code_key=keys.code_key(keys.personal_code(row.key)))
 
 
 def end(connection: Connection, person: int, status: PersonStatus, now: datetime) -> None:

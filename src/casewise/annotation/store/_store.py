@@ -121,6 +121,7 @@ class Store:
                 "the database was made with other secrets: nobody who comes again would be known. "
                 "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
             )
+        _people.give_codes(connection, self.keys)
 
     # People, from the first page to the last.
 
@@ -137,6 +138,15 @@ class Store:
         where = participant.c.platform_key == platform_key
         return self._database.read(lambda one: _people.find(one, where))
 
+    def person_of_code(self, code: str) -> Person | None:
+        """The person of this personal code, as typed."""
+        code_key = self.keys.code_key(code)
+        if code_key is None:
+            return None
+        return self._database.read(
+            lambda one: _people.find(one, participant.c.code_key == code_key)
+        )
+
     def wait(self, person: Person) -> float:
         """Seconds until the person's page takes an answer."""
         if person.shown is None:
@@ -145,7 +155,10 @@ class Store:
         return max(0.0, (person.shown + least - self._clock()).total_seconds())
 
     def enter(self, visitor: Visitor) -> Person:
-        """A visitor consents. An account that is known already stays the person that it was."""
+        """A visitor consents. An account that is known already stays the person that it was.
+
+        That person then has another key than the visitor.
+        """
         rater = f"p-{secrets.token_hex(5)}"
 
         def work(connection: Connection) -> Person:
@@ -165,6 +178,7 @@ class Store:
                 attempts=0,
                 started=now,
                 purged=False,
+                code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
             )
             number = connection.execute(made).inserted_primary_key
             assert number is not None
@@ -298,21 +312,31 @@ class Store:
 
     # The administrator's.
 
-    def purge(self, *, rater: str | None = None, platform_key: str | None = None) -> bool:
+    def purge(
+        self, *, rater: str | None = None, account: str | None = None, code: str | None = None
+    ) -> str | None:
         """Delete all of a person but the hash of its account, by which it is known when it returns.
 
-        False where there is no such person.
-        """
-        where = (
-            participant.c.platform_key == platform_key
-            if rater is None
-            else participant.c.rater == rater
-        )
+        Args:
+            rater: The person's pseudonym.
+            account: In its place, the platform's id of the person.
+            code: In their place, the personal code.
 
-        def work(connection: Connection) -> bool:
+        Returns:
+            The pseudonym that the person had; None where there is no such person.
+        """
+        if rater is not None:
+            where = participant.c.rater == rater
+        elif account is not None:
+            platform_key = self.keys.platform_key(self.study.recruitment.platform, account)
+            where = participant.c.platform_key == platform_key
+        else:
+            where = participant.c.code_key == (self.keys.code_key(code or "") or "")
+
+        def work(connection: Connection) -> str | None:
             person = _people.find_locked(connection, where & ~participant.c.purged)
             if person is None:
-                return False
+                return None
             now = self._clock()
             erase(connection, person.id)
             connection.execute(delete(event).where(event.c.participant == person.id))
@@ -328,14 +352,15 @@ class Store:
                 passed=None,
                 ended=now,
                 purged=True,
+                code_key=None,
             )
             _people.log(connection, now, "purged")
-            return True
+            return person.rater
 
-        done = self._database.write(work)
-        if done:
+        purged = self._database.write(work)
+        if purged:
             self._database.forget()
-        return done
+        return purged
 
     def pause(self, paused: bool) -> None:
         """While the study is paused nobody gets a block; who has one can finish."""

@@ -1,5 +1,13 @@
 """Studies: their plan, their file, and the cases that they are about."""
 
+from casewise.annotation.study._accounts import (
+    ACCOUNT_FORM,
+    ACCOUNT_PARAMETER,
+    AccountFault,
+    account_fault,
+    given_account,
+    normal_account,
+)
 from casewise.annotation.study._balance import Balance, Range, balance, efficiency_bound
 from casewise.annotation.study._hashing import hash_platform_id
 from casewise.annotation.study._pages import Page, pages_of
@@ -42,6 +50,9 @@ from casewise.annotation.study._texts import TODO, Asker
 from casewise.annotation.study._write import study_yaml, write_study
 
 __all__ = [
+    "ACCOUNT_FORM",
+    "ACCOUNT_PARAMETER",
+    "AccountFault",
     "Arm",
     "Ask",
     "Asker",
@@ -67,13 +78,16 @@ __all__ = [
     "StudyPlan",
     "TODO",
     "Timing",
+    "account_fault",
     "balance",
     "by_arm",
     "check_ready",
     "efficiency_bound",
     "forecast",
+    "given_account",
     "hash_platform_id",
     "load_study",
+    "normal_account",
     "open_study_cases",
     "other_tasks",
     "pages_of",
