@@ -50,6 +50,8 @@ def _add_start(app: FastAPI, site: Site) -> None:
             if known is not None and known.visitor.platform_key == platform_key:
                 return go(place_of(known.person))
             before = site.store.person_of_platform(platform_key)
+            if known is not None and known.person not in (None, before):
+                site.store.another_id(known.person)
             if before is not None:
                 visitor = Visitor(before.key, platform_key)
                 return site.remember(go(place_of(before)), visitor)

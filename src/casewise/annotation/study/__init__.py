@@ -11,7 +11,23 @@ from casewise.annotation.study._plan import (
     other_tasks,
     plan_study,
 )
-from casewise.annotation.study._ready import check_ready
+from casewise.annotation.study._reading import (
+    FAST_SECONDS,
+    IMPOSSIBLE,
+    LEAST_SECONDS,
+    MOST_LEAST_SECONDS,
+    PACES,
+    QUESTION,
+    UNDERSTOOD,
+    USUAL,
+    Pace,
+    Reading,
+    case_words,
+    fast_seconds,
+    least_seconds,
+    reading,
+)
+from casewise.annotation.study._ready import check_ready, time_warnings
 from casewise.annotation.study._study import (
     Arm,
     Ask,
@@ -38,7 +54,7 @@ from casewise.annotation.study._study_file import (
     study_cases,
     without_context,
 )
-from casewise.annotation.study._texts import TODO, Asker
+from casewise.annotation.study._texts import TODO, Asker, paragraphs
 from casewise.annotation.study._write import study_yaml, write_study
 
 __all__ = [
@@ -54,32 +70,48 @@ __all__ = [
     "Consent",
     "Design",
     "Example",
+    "FAST_SECONDS",
     "Forecast",
+    "IMPOSSIBLE",
+    "PACES",
     "PAPER_VOTES",
+    "LEAST_SECONDS",
+    "MOST_LEAST_SECONDS",
+    "Pace",
     "Page",
     "Pay",
     "Platform",
+    "QUESTION",
     "Question",
     "Range",
+    "Reading",
     "Recruitment",
     "Screening",
     "Study",
     "StudyPlan",
     "TODO",
     "Timing",
+    "UNDERSTOOD",
+    "USUAL",
     "balance",
     "by_arm",
+    "case_words",
     "check_ready",
     "efficiency_bound",
+    "fast_seconds",
     "forecast",
     "hash_platform_id",
+    "least_seconds",
     "load_study",
     "open_study_cases",
     "other_tasks",
     "pages_of",
+    "paragraphs",
     "plan_study",
+    "reading",
     "study_cases",
     "study_yaml",
+    "time_warnings",
     "without_context",
     "write_study",
 ]
