@@ -19,7 +19,7 @@ from casewise.annotation.study._study import (
 )
 from casewise.cases import read_plain_yaml
 
-_OWN_LINE = re.compile(r"\s|[-*•–]\s|\d{1,2}[.)]\s")
+_OWN_LINE = re.compile(r"\s*([-*•]|\d{1,2}[.)])\s")
 """How a line begins that is not run on from the one before."""
 
 TODO = "TODO"
@@ -80,7 +80,7 @@ def paragraphs(text: str) -> list[str]:
     """The paragraphs of a text, without the line ends that only serve the file.
 
     As in Markdown, a blank line parts paragraphs, and a line end is a space; items of a list, and
-    lines that are indented or follow two spaces, stay lines of their own.
+    lines after one that ends in two spaces, stay lines of their own.
     """
     found = []
     for one in re.split(r"\n[ \t]*\n", text):
