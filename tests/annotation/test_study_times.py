@@ -49,7 +49,7 @@ def long_cases(queries: int, words: int = WORDS) -> list[Case]:
             query=f"Which form is for matter {number}?",
             # "Sender:", "Platform type:" and the query's six are 9 words.
             context=Context({"sender": {"platform_type": " ".join([side] * (words - 9))}}),
-            intended=side,  # type: ignore[arg-type]
+            intended=side,
             category=f"desk {number % 3}",
         )
         for number in range(queries)
@@ -199,8 +199,8 @@ def test_implausible_numbers_are_told_of(tmp_path: Path) -> None:
     assert time_warnings(changed(study, pay=Pay(per_hour=12, seconds_per_task=60))) == []
     (short, *_) = time_warnings(changed(study, pay=Pay(seconds_per_task=25, minutes_besides=6)))
     assert short.startswith(
-        "pay.seconds_per_task: 25 s are short for 252 words: fast readers take 53.0, most 68.8, "
-        "slow ones 97.0"
+        "pay.seconds_per_task: 25 s are short for 252 words: fast readers take 53.0, average ones "
+        "68.8, slow ones 97.0"
     )
     (long, _) = time_warnings(changed(study, pay=Pay(seconds_per_task=900)))
     assert "900 s are long" in long

@@ -1,6 +1,7 @@
 """The folder of an export: read back, read by the rest of casewise, free of what may identify."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -325,7 +326,7 @@ def test_the_card_names_times_by_the_words(
     assert "s a case (by their words at 238 a minute and 5.3 s to answer)" in text
 
 
-def with_path(study: Study, changes: dict[str, object]) -> Study:
+def with_path(study: Study, changes: Mapping[str, object]) -> Study:
     made = study.model_copy(update=changes)
     made._path = study.path
     return made

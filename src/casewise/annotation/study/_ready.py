@@ -72,8 +72,8 @@ def _odd_times(read: Reading) -> Iterator[str]:
             short = "short" if value < low else "long"
             yield (
                 f"{name}: {value:g} {unit} are {short} for {words:.0f} words: fast readers take "
-                f"{low:.1f}, most {usual:.1f}, slow ones {high:.1f}; null takes the time from the "
-                "words"
+                f"{low:.1f}, average ones {usual:.1f}, slow ones {high:.1f}; null takes the time "
+                "from the words"
             )
 
 
