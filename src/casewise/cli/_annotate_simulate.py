@@ -34,7 +34,7 @@ def simulate(
     at_once: Annotated[int, typer.Option(min=1, max=500, help="People at the same time.")] = 30,
     speed: Annotated[
         float, typer.Option(min=1, max=1000, help="Time runs so many times as fast.")
-    ] = 60,
+    ] = 20,
     careless: Annotated[
         float, typer.Option(min=0, max=1, help="Share who answer at random, fast.")
     ] = 0.1,
