@@ -388,3 +388,39 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
             assert "{{ 7 * 7 }}" in ada.page.text
             ada.answer(reason=HOSTILE)
         assert {vote.reason for vote in server.store.collected().votes} == {HOSTILE}
+
+
+def test_texts_run_on_where_their_file_breaks_lines(tmp_path: Path) -> None:
+    consent = {"text": "We ask\nhow people judge.\n\n- one\n- two", "warning": "Some may\nupset."}
+    path = write_study(
+        tmp_path, consent=consent | {"contact": "lab"}, instructions="Read the\nquery."
+    )
+    with Serving(path) as one, Guest(one) as ada:
+        for shown in ("We ask how people judge.", "- one\n- two", "Some may upset."):
+            assert f'<p class="said">{shown}</p>' in ada.page.text
+        ada.agree()
+        assert '<p class="said">Read the query.</p>' in ada.page.text
+
+
+def test_a_browser_that_brings_another_id_is_counted_once(server: Serving) -> None:
+    def shared() -> int | None:
+        return server.store.collected().shared_browsers
+
+    with Guest(server, "/?participant=first") as ada:
+        ada.begin()
+        own = ada.own_address
+        ada.get("/?participant=first")
+        ada.client.get(own)
+        ada.get("/?participant=first")
+        assert (ada.at, shared()) == ("/page/1", 0)
+        ada.get("/?participant=second")
+        assert (ada.at, shared()) == ("/consent", 1)
+        ada.begin()
+        for again in ("first", "second", "first"):
+            ada.get(f"/?participant={again}")
+        # From the browser of either the study was opened under the other's id.
+        assert shared() == 2
+    with Guest(server, "/?participant=third") as bob:
+        bob.get("/?participant=fourth")
+        # Who agreed to nothing is nobody yet.
+        assert shared() == 2

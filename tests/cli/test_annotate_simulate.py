@@ -12,7 +12,9 @@ from casewise.annotation.study import Pay, Platform, Recruitment
 
 def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
     # 4 queries by 3 arms by 2 votes, in 6 blocks of 4; 10 an hour for (5 x 25 s + 6 min) is 1.35.
-    write_study(tmp_path, queries=4, votes=2, pay=Pay(per_hour=10))
+    write_study(
+        tmp_path, queries=4, votes=2, pay=Pay(per_hour=10, seconds_per_task=25, minutes_besides=6)
+    )
     before = sorted(tmp_path.iterdir())
     options = ["--speed", "50", "--at-once", "3", "--leave", "0", "--careless", "0", "--seed", "2"]
     done = cli("annotate", "simulate", "study.yaml", *options, "--format", "json")

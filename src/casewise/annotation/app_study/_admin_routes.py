@@ -120,6 +120,6 @@ def _add_actions(app: FastAPI, site: Site) -> None:
 
 
 def _admin_page(site: Site, said: str | None = None, status: int = 200) -> Response:
-    found = figures(site.study, site.store.progress(), site.store.collected())
+    found = figures(site.study, site.store.progress(), site.store.collected(), site.cases)
     form = site.sessions.form(_KEY)
     return site.show("admin.html", status=status, figures=found, form=form, said=said)

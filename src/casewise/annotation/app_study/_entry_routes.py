@@ -70,6 +70,8 @@ def _add_start(app: FastAPI, site: Site) -> None:
         if known is not None and known.visitor.platform_key == platform_key:
             return go(place_of(known.person))
         before = site.store.person_of_platform(platform_key)
+        if known is not None and known.person not in (None, before):
+            site.store.another_id(known.person)
         if before is None:
             return site.remember(go("/consent"), _visitor(given, platform_key))
         if known is not None and known.visitor.key == before.key:

@@ -14,7 +14,7 @@ from casewise.annotation.app_study._sessions import Sessions
 from casewise.annotation.app_study._settings import Settings
 from casewise.annotation.app_study._shown import Shown, shown, shown_case
 from casewise.annotation.store import Person, Store, Visitor
-from casewise.annotation.study import Page, Study
+from casewise.annotation.study import Page, Study, paragraphs
 from casewise.annotation.votes import PersonStatus
 from casewise.cases import Case
 
@@ -39,9 +39,10 @@ class Site:
         self.study: Study = store.study
         self.settings = settings
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
-        self._cases = cases
+        self.cases = cases
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
+        self._templates.filters["paragraphs"] = paragraphs
         self.examples = [shown(one.query, one.context) for one in self.study.tutorial]
         # Compiled before the first person comes.
         for name in template_names(__package__ or ""):
@@ -51,7 +52,7 @@ class Site:
     def _content(self, page: Page) -> Shown:
         """What a page shows: the same for a case and for a check."""
         if page.place is not None:
-            return shown_case(self._cases[page.place])
+            return shown_case(self.cases[page.place])
         check = self._checks[page.check or ""]
         return shown(check.query, check.context)
 

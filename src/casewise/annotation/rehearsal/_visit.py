@@ -25,6 +25,9 @@ _ACCOUNTS = {
 CONFUSED = 0.1
 """How often somebody misses the comprehension check, each time."""
 
+ARRIVAL_WORDS = 50
+"""What people are taken to read before they come."""
+
 AWAY_LEASES = 1.2
 """Who leaves and comes back does so after so many leases."""
 
@@ -103,7 +106,7 @@ class Visit:
         account = {ACCOUNT_PARAMETER[platform]: self.log.platform_id}
         try:
             async with self._client:
-                await self._think()  # people don't come all in one moment
+                await self._think(ARRIVAL_WORDS)  # people don't come all in one moment
                 response = await self._ask(
                     "GET", f"/?{urlencode(account | {'panel': self.log.panel})}"
                 )
@@ -129,7 +132,7 @@ class Visit:
             form = page.form("/consent")
             if form is None:  # every place is taken at the moment
                 return await self._later("GET", "/consent")
-            await self._think()
+            await self._think(page.words)
             return await self._send(form, agree="yes", age="true", read="true")
         if path == "/wait":
             form = page.form("/wait")
@@ -138,7 +141,7 @@ class Visit:
             return await self._later("POST", "/wait", form)
         if path == "/tutorial":
             form = page.form("/check")
-            await self._think()
+            await self._think(page.words)
             return await (self._send(form) if form else self._ask("GET", "/check"))
         if path == "/check":
             return await self._check(page)
@@ -158,7 +161,7 @@ class Visit:
             chosen[name] = options.get(right.get(text, ""), values[0])
             if confused:
                 chosen[name] = values[int(self.person.draw.integers(len(values)))]
-        await self._think()
+        await self._think(page.words)
         return await self._send(form, **chosen)
 
     async def _judge(self, response: httpx.Response, page: SeenPage) -> httpx.Response | None:
@@ -180,7 +183,7 @@ class Visit:
         fields: dict[str, str] = {"verdict": verdict}
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.confidence())
-        await self._think()
+        await self._think(page.words)
         after = await self._answer(form, fields)
         if after.url.path == path:
             # Too soon: the page says how long to wait, in the study's time.
@@ -255,11 +258,11 @@ class Visit:
     def _odd(self, what: str) -> None:
         self.log.oddities.append(f"visitor {self.person.number}: {what}")
 
-    async def _think(self) -> None:
+    async def _think(self, words: int) -> None:
         if self.scene.think is not None:
             seconds = self.person.draw.uniform(*self.scene.think)
         else:
-            seconds = self.person.seconds()
+            seconds = self.person.seconds(words)
         await asyncio.sleep(float(seconds) / self.scene.speed)
 
     async def _later(self, method: str, path: str, form: SentForm | None = None) -> httpx.Response:

@@ -12,7 +12,7 @@ from casewise.annotation.store._secrets import (
     Secrets,
     load_secrets,
 )
-from casewise.annotation.store._store import Clock, Store, utc_now
+from casewise.annotation.store._store import Clock, Store, steady_clock, utc_now
 
 __all__ = [
     "ADMIN_VARIABLE",
@@ -30,5 +30,6 @@ __all__ = [
     "Visitor",
     "back_up",
     "load_secrets",
+    "steady_clock",
     "utc_now",
 ]

@@ -72,6 +72,12 @@ def end(connection: Connection, person: int, status: PersonStatus, now: datetime
     log(connection, now, status, person)
 
 
+def has_event(connection: Connection, kind: str, person: int) -> bool:
+    """Whether it was written down of a person before."""
+    same = select(event.c.id).where(event.c.kind == kind, event.c.participant == person)
+    return connection.execute(same.limit(1)).one_or_none() is not None
+
+
 def log(connection: Connection, now: datetime, kind: str, person: int | None = None) -> None:
     """Write down that something changed."""
     connection.execute(insert(event).values(time=now, participant=person, kind=kind))
