@@ -91,6 +91,7 @@ def _escalation(one: Escalation) -> dict[str, Any]:
     )
     return {
         "n": one.n,
+        "queries": one.queries,
         "complied": one.complied,
         "median_turn": finite(curve.median),
         "curve": [
