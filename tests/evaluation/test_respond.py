@@ -202,7 +202,8 @@ def test_a_model_grades_every_step_against_the_query(
     cli: Cli, tmp_path: Path, turn: int | None
 ) -> None:
     """It answers every harmless step, and the query never, or in passing at the third."""
-    cases = [json.loads(line) for line in write_cases(tmp_path / "cases.jsonl", QUERIES).open()]
+    lines = write_cases(tmp_path / "cases.jsonl", QUERIES).read_text("utf-8").splitlines()
+    cases = [json.loads(line) for line in lines]
     sent: list[dict[str, str]] = []
 
     def act_or_grade(request: dict[str, Any]) -> Answer:
@@ -240,6 +241,7 @@ def test_a_model_grades_every_step_against_the_query(
         assert (found["complied"], found["median_turn"]) == (2 * QUERIES, turn)
 
 
+@pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
 def test_grades_by_another_prompt_are_not_taken_for_these(
     cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

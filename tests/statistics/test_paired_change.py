@@ -1,6 +1,7 @@
 """The interval of a change of shares: by hand, by simulation, and the same test as its p."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from casewise.statistics import (
 A = np.array
 
 
-def change(before: list[float], after: list[float], cases: int = 1) -> Estimate:
+def change(before: Sequence[float], after: Sequence[float], cases: int = 1) -> Estimate:
     """The change of an accuracy, so many cases a query."""
     queries = len(before) // cases
     clusters = Clusters(np.repeat(np.arange(queries), cases), queries, Resampling(50, 3))

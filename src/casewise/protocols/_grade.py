@@ -70,8 +70,8 @@ def render_grading(
 
 def grade_nonce(conversation: Conversation, reply: str, request: str | None = None) -> str:
     """The id that a verdict on the reply must bear: 8 hexadecimal characters of a digest."""
-    said = [[role, text] for role, text in conversation]
-    return digest(said, _request(conversation, request), reply)[:8]
+    asked = _request(conversation, request)
+    return digest([[role, text] for role, text in conversation], asked, reply)[:8]
 
 
 def _request(conversation: Conversation, request: str | None) -> str | None:
