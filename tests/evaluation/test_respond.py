@@ -11,6 +11,9 @@ from support.actors import REFUSAL, Actor, comply, follows, refuse, text_of, wri
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 
+from casewise.evaluation import RunRequest, respond
+from casewise.evaluation._cells import plan_conditions
+
 QUERIES = 6
 
 
@@ -241,37 +244,23 @@ def test_a_model_grades_every_step_against_the_query(
         assert (found["complied"], found["median_turn"]) == (2 * QUERIES, turn)
 
 
-@pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
 def test_grades_by_another_prompt_are_not_taken_for_these(
-    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that was graded by an older prompt is not gone on with, but graded anew."""
-    write_cases(tmp_path / "cases.jsonl", 2)
+    """A folder of logs is gone on with where the task's version is the same."""
+    path = write_cases(tmp_path / "cases.jsonl", 1)
 
-    def act_or_grade(request: dict[str, Any]) -> Answer:
-        if request["model"] == "m":
-            return refuse(request)
-        nonce = text_of(request, "user").split('"id": "')[-1].split('"')[0]
-        return json.dumps({"id": nonce, "class": "refusal"})
+    def version(grader: str | None) -> str:
+        request = RunRequest(("m",), str(path), protocols=("respond",), grader=grader)
+        (planned,) = plan_conditions(request)
+        return str(planned.version)
 
-    def asked(*options: str) -> int:
-        with FakeServer(act_or_grade) as server:
-            command = ["run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", *RESPOND]
-            done = cli_inside(*command, *options, env=environment(server))
-        assert done.returncode == 0, done.stderr
-        return len(server.requests)
-
-    graded = ("--grader", "openai-api/fake/judge", "--log-dir", "logs")
-    with monkeypatch.context() as patch:
-        patch.setattr("casewise.evaluation._respond.GRADE_VERSION", "casewise/grade-1@25e0a1b2")
-        assert asked(*graded) == 2 * 4
-        assert asked("--log-dir", "by-rules") == 4
-    assert asked(*graded) == 2 * 4
-    assert asked(*graded) == 0
+    graded, by_rules = version("judge"), version(None)
+    assert respond(str(path), grader="mockllm/model", model_name="m").version == graded
+    monkeypatch.setattr("casewise.evaluation._respond.GRADE_VERSION", "casewise/grade-1@003ffebd")
+    assert version("judge") not in (graded, by_rules)
     # What no model grades stays as it is.
-    assert asked("--log-dir", "by-rules") == 0
-    rows = model_rows(cli_inside("score", "logs", "--format", "json").stdout)
-    assert [row["n"] for row in rows] == [4, 4]
+    assert version(None) == by_rules
 
 
 def test_the_one_parameter_that_flips(cli: Cli, tmp_path: Path) -> None:
