@@ -46,6 +46,12 @@ def number(value: float, digits: int = 3) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def signed(change: float, digits: int = 3) -> str:
+    """A change with its sign, unless it rounds to 0."""
+    shown = number(change, digits)
+    return f"+{shown}" if change > 0 and shown.strip(".0") else shown
+
+
 def with_margin(one: Estimate | None) -> str:
     """A figure with half its 95 % interval; a dash where there is none."""
     if one is None:

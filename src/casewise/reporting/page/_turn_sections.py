@@ -133,7 +133,8 @@ def escalation(overview: Overview) -> Section:
         "escalation",
         title,
         f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the last "
-        "turn is the query. A Kaplan-Meier curve with 95 % intervals: conversations whose last "
+        "turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
+        "conversations whose last "
         "replies could not be graded count until then.",
         (
             Column("run", "run", "text"),
