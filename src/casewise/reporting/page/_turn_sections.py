@@ -134,8 +134,7 @@ def escalation(overview: Overview) -> Section:
         title,
         f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the last "
         "turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
-        "conversations whose last "
-        "replies could not be graded count until then.",
+        "conversations whose last replies could not be graded count until then.",
         (
             Column("run", "run", "text"),
             Column("turn", "turn", "count"),
