@@ -54,7 +54,7 @@ def test_by_hand() -> None:
     assert rows["accuracy"]["se"] == pytest.approx(2**0.5 / 6)
     assert rows["accuracy"]["detectable"] == pytest.approx(2.8015852 * 2**0.5 / 6)
     assert (one.mcnemar.b, one.mcnemar.c, one.mcnemar.p) == (1, 1, 1.0)
-    moved = {(change.case_id, change.first, change.second) for change in one.changed}
+    moved = {(change.case_id, change.before, change.after) for change in one.changed}
     assert moved == {("b-unsafe", "unsafe", "safe"), ("c-safe", "unsafe", "safe")}
     # b adapts no more and answers both; c refused both and adapts: only the share of pairs that
     # were always refused falls.
@@ -72,7 +72,7 @@ def test_the_published_models(casebench: Path) -> None:
     scoring = {"labels": LabelRule.PUBLISHED, "resampling": Resampling(2000, 0)}
     (one,) = compared(*tables, **scoring)
     row = by_metric(one)["accuracy"]
-    assert (row["a"], row["b"]) == ("gpt-4o", "llama370B")
+    assert (row["before"], row["after"]) == ("gpt-4o", "llama370B")
     assert row["difference"] == pytest.approx(0.86556 - 0.77, abs=1e-5)
     low, high = row["ci_bootstrap"]
     assert [low, high] == pytest.approx(row["ci"], abs=0.003)
@@ -97,7 +97,10 @@ def test_perfect_separation_of_few_is_not_certain() -> None:
     (one,) = compared(table(*rows), table(*better), resampling=Resampling(50, 0))
     row = by_metric(one)["accuracy"]
     assert row["difference"] == 1
-    assert [row[key] for key in ("p", "p_holm", "ci", "p_bootstrap", "detectable")] == [None] * 5
+    nothing = ("p", "p_holm", "ci_bootstrap", "p_bootstrap", "detectable")
+    assert [row[key] for key in nothing] == [None] * 5
+    # At 97.5 % up to 1 - .025^(1/3) = .7076 of the queries do otherwise, at worst all the way back.
+    assert row["ci"] == pytest.approx([1 - 2 * 0.70760, 1], abs=1e-5)
     assert row["mcnemar"]["p_clustered"] == pytest.approx(2 / 2**3)
 
 
@@ -142,7 +145,8 @@ def test_numbers_are_compared_where_both_have_one() -> None:
     b = b.with_columns(pl.when(lacking).then(None).otherwise("p_safe").alias("p_safe"))
     (one,) = compared(a, b)
     (rest,) = compared(a.filter(~lacking), b.filter(~lacking))
-    assert by_metric(one)["brier"]["value_a"] == by_metric(rest)["brier"]["value_a"]
+    values = [by_metric(found)["brier"]["value_before"] for found in (one, rest)]
+    assert values[0] == values[1]
     assert one.n == 60
 
 
@@ -165,7 +169,8 @@ def test_holm_over_all_pairs_of_runs() -> None:
         random_table(60, 1, skill=skill, model=f"m{n}") for n, skill in enumerate((0.2, 0.6, 1))
     ]
     found = compared(*tables)
-    assert [(one.a, one.b) for one in found] == [("m0", "m1"), ("m0", "m2"), ("m1", "m2")]
+    names = [(one.before, one.after) for one in found]
+    assert names == [("m0", "m1"), ("m0", "m2"), ("m1", "m2")]
     rows = [by_metric(one)["pcc"] for one in found]
     smallest = min(rows, key=lambda row: row["p"])
     assert smallest["p_holm"] == pytest.approx(min(1, 3 * smallest["p"]))

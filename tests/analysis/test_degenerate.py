@@ -177,6 +177,12 @@ def test_comparing_a_run_with_itself() -> None:
     found = comparison(rows, rows)
     for one in found["pairs"]:
         assert (one["difference"], one["se"], one["p"]) in ((0.0, 0.0, 1.0), (None, None, None))
+        assert one["ci_bootstrap"] is None
+        # Of shares 1 - .025^(1/n) of the n queries may still move; what is no share is unknown.
+        if one["metric"] in ("accuracy", "flip_rate", "both_right", "rank_accuracy"):
+            assert one["ci"] == pytest.approx([-0.16843, 0.16843], abs=1e-5)
+        elif one["metric"] in ("pcc", "bce", "brier", "ece"):
+            assert one["ci"] is None
     assert found["comparisons"][0]["changed"] == []
 
 

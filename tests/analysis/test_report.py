@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import ROOT
 from support.tables import judgement, random_table, table
 
 from casewise.analysis import (
@@ -61,6 +62,28 @@ def test_published_figures(published: dict[tuple[Any, ...], dict[str, Any]]) -> 
     for key, figures in FIGURES.items():
         for name, figure in figures.items():
             assert published[key][name] == pytest.approx(figure, abs=6e-6), (key, name)
+
+
+def test_what_the_audit_page_says_of_the_files_at_hand(
+    published: dict[tuple[Any, ...], dict[str, Any]],
+) -> None:
+    """Two models, no correlation within a type above .20, too few ablations for Shapley shares."""
+    runs = {key: row for key, row in published.items() if not key[0].startswith("baseline:")}
+    assert {model for model, _, _ in runs} == {"gpt-4o", "llama370B"}
+    sides = ("within_pcc_safe", "within_pcc_unsafe")
+    within = [row[side] for row in runs.values() for side in sides if row[side] is not None]
+    assert 0.19 < max(within) < 0.20
+    assert len([key for key in runs if key[2]]) == 3
+    assert not any("shapley" in row for row in runs.values())
+    text = " ".join((ROOT / "docs/casebench-audit.md").read_text("utf-8").split())
+    for words in (
+        "of the two whose files were at hand: gpt-4o (`output_binary.json`, `output_score.json`)",
+        "neither of these two models' correlations with the published rates exceeds .20",
+        "among the seven that upstream publishes they go up to .268",
+        "the files at hand hold these three of the seven ablations, which are too few for Shapley",
+        "its ablations allow Shapley shares",
+    ):
+        assert words in text
 
 
 def test_quadrants_sum_to_one(published: dict[tuple[Any, ...], dict[str, Any]]) -> None:

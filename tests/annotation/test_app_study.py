@@ -50,15 +50,20 @@ def test_from_the_address_to_the_code(server: Serving) -> None:
             assert ada.at == f"/page/{page}"
         ada.answer("unsafe", confidence="", reason="")
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
+        personal = ada.personal_code
     votes = server.store.collected().votes
     assert {vote.reason for vote in votes} <= {"because \n of this", None}
     assert {vote.confidence for vote in votes} <= {5, None}
     (person,) = server.store.collected().people
     assert (person.panel, person.attempts) == ("wave-2", 2)
-    # The same account, or the person's own address, leads to the code again.
-    for start in ("/?participant=account-1", own_address):
-        with Guest(server, start) as again:
-            assert (again.at, again.code) == ("/done", "COMPLETED")
+    # The person's own address, or the personal code, leads to the code again; the id alone doesn't.
+    with Guest(server, own_address) as again:
+        assert (again.at, again.code) == ("/done", "COMPLETED")
+    with Guest(server, "/?participant=account-1") as again:
+        assert (again.page.status_code, again.at) == (409, "/")
+        assert "This id is in use" in again.page.text
+        again.come_back(personal.lower().replace("-", " "))
+        assert (again.at, again.code) == ("/done", "COMPLETED")
 
 
 def test_a_case_is_shown_in_the_words_that_judges_read(server: Serving) -> None:
@@ -179,10 +184,10 @@ def test_withdrawing_asks_first_and_shows_a_code(server: Serving) -> None:
 @pytest.mark.parametrize(
     ("platform", "account", "preview"),
     [
-        ("prolific", "PROLIFIC_PID=abc123&STUDY_ID=wave1&SESSION_ID=s", ""),
+        ("prolific", "PROLIFIC_PID=5F0C1D2E3B4A596877665544&STUDY_ID=wave1&SESSION_ID=s", ""),
         (
             "mturk",
-            "workerId=W123&assignmentId=A1&hitId=H",
+            "workerId=A1B2C3D4E5&assignmentId=A1&hitId=H",
             "assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE",
         ),
     ],
@@ -211,9 +216,9 @@ def test_platforms(tmp_path: Path, platform: str, account: str, preview: str) ->
             assert 'href="https://platform.example/done?cc=C-OK"' in ada.page.text
         assert server.store.collected().people[0].panel == ("wave1" * (platform == "prolific"))
         everything = b"".join(one.read_bytes() for one in tmp_path.glob("study.db*"))
-        for secret in (b"abc123", b"W123"):
-            assert secret not in everything
-            assert secret.decode() not in server.log
+        for secret in (b"5f0c1d2e3b4a596877665544", b"A1B2C3D4E5"):
+            assert secret.lower() not in everything.lower()
+            assert secret.decode().lower() not in server.log.lower()
 
 
 def test_the_administrator(server: Serving) -> None:
@@ -348,7 +353,9 @@ def test_commands_refuse_what_does_not_fit(tmp_path: Path, cli_inside: Cli) -> N
         (("serve", "study.yaml", "--rate", "often"), "such as 300/second"),
         (("serve", "study.yaml", "--database", "mysql://a/b"), "--database"),
         (("serve", "study.yaml", "--host", "256.0.0.1"), "--host"),
-        (("purge", "study.yaml"), "--rater or --platform-id"),
+        (("purge", "study.yaml"), "--rater, --platform-id or --code"),
+        (("purge", "study.yaml", "--platform-id", " "), "--rater, --platform-id or --code"),
+        (("purge", "study.yaml", "--code", "a", "--rater", "b"), "--platform-id or --code"),
         (("purge", "study.yaml", "--platform-id", "x"), "no such person"),
     ):
         done = cli_inside("annotate", *options)
@@ -381,3 +388,39 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
             assert "{{ 7 * 7 }}" in ada.page.text
             ada.answer(reason=HOSTILE)
         assert {vote.reason for vote in server.store.collected().votes} == {HOSTILE}
+
+
+def test_texts_run_on_where_their_file_breaks_lines(tmp_path: Path) -> None:
+    consent = {"text": "We ask\nhow people judge.\n\n- one\n- two", "warning": "Some may\nupset."}
+    path = write_study(
+        tmp_path, consent=consent | {"contact": "lab"}, instructions="Read the\nquery."
+    )
+    with Serving(path) as one, Guest(one) as ada:
+        for shown in ("We ask how people judge.", "- one\n- two", "Some may upset."):
+            assert f'<p class="said">{shown}</p>' in ada.page.text
+        ada.agree()
+        assert '<p class="said">Read the query.</p>' in ada.page.text
+
+
+def test_a_browser_that_brings_another_id_is_counted_once(server: Serving) -> None:
+    def shared() -> int | None:
+        return server.store.collected().shared_browsers
+
+    with Guest(server, "/?participant=first") as ada:
+        ada.begin()
+        own = ada.own_address
+        ada.get("/?participant=first")
+        ada.client.get(own)
+        ada.get("/?participant=first")
+        assert (ada.at, shared()) == ("/page/1", 0)
+        ada.get("/?participant=second")
+        assert (ada.at, shared()) == ("/consent", 1)
+        ada.begin()
+        for again in ("first", "second", "first"):
+            ada.get(f"/?participant={again}")
+        # From the browser of either the study was opened under the other's id.
+        assert shared() == 2
+    with Guest(server, "/?participant=third") as bob:
+        bob.get("/?participant=fourth")
+        # Who agreed to nothing is nobody yet.
+        assert shared() == 2

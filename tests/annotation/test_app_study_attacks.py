@@ -5,6 +5,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -33,6 +34,34 @@ NASTY = (
     "nan",
     "a" * 20_000,
 )
+
+FORGOTTEN = (
+    "{{%PROLIFIC_PID%}}",
+    "{{%25PROLIFIC_PID%25}}",
+    "%7B%7B%25PROLIFIC_PID%25%7D%7D",
+    "%257B%257B%2525PROLIFIC_PID%2525%257D%257D",
+    "%7b%7b%25prolific_pid%25%7d%7d%20",
+    "%PROLIFIC_PID%",
+    "{{PROLIFIC_PID}}",
+    "${workerId}",
+    "%24%7BworkerId%7D",
+    "${e://Field/PROLIFIC_PID}",
+    "$workerId",
+    "%ACCOUNT%",
+    "[PARTICIPANT]",
+    "%5BPARTICIPANT%5D",
+    "<your id>",
+    "PROLIFIC_PID",
+    "workerid",
+    "ASSIGNMENT_ID_NOT_AVAILABLE",
+    "undefined",
+)
+"""What stands in a link whose platform or tool has not filled it in."""
+
+PID = "5f0c1d2e3b4a59687766554"
+"""All but the last digit of a Prolific id."""
+
+PLATFORMS = {"prolific": f"PROLIFIC_PID={PID}0", "mturk": "workerId=A1B2C3D4E5"}
 
 LINE = re.compile(r"\S+ (GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|OTHER) (\S+) \d{3} [\d.]+ms\n")
 
@@ -93,6 +122,148 @@ def test_nobody_answers_for_another(server: Serving, ada: Guest) -> None:
     after = server.store.collected()
     assert after.votes == before.votes
     assert after.checks == before.checks
+
+
+@pytest.mark.parametrize("platform", ["none", *PLATFORMS])
+def test_a_placeholder_names_nobody(tmp_path: Path, platform: str) -> None:
+    name = {"prolific": "PROLIFIC_PID", "mturk": "workerId"}.get(platform, "participant")
+    with Serving(study_on(platform, tmp_path)) as server:
+        for forgotten in FORGOTTEN:
+            for _ in range(2):  # the second person with the link
+                with Guest(server, f"/?{name}={forgotten}") as lost:
+                    assert (lost.page.status_code, lost.at) == (400, "/"), forgotten
+                    assert "This is not your mistake" in lost.page.text
+                    assert "the link was handed out with a placeholder" in lost.page.text.lower()
+                    assert "lab@example.org" in lost.page.text
+                    assert not lost.client.cookies
+                    assert ("return the task there" in lost.page.text) == (platform != "none")
+        assert not server.store.collected().people
+
+
+def test_platforms_ids_have_their_form(tmp_path: Path) -> None:
+    with Serving(study_on("prolific", tmp_path)) as server:
+        for wrong in ("1", "abc123", PID, f"{PID}00", f"{PID}g", "A1B2C3D4E5", "9" * 5000):
+            with Guest(server, f"/?PROLIFIC_PID={wrong}") as lost:
+                assert lost.page.status_code == 400, wrong
+                assert "A Prolific id is 24 digits" in lost.page.text
+        with Guest(server, f"/?PROLIFIC_PID=%20{PID}A%20") as ada:
+            assert ada.begin().at == "/page/1"
+            with Guest(server, f"/?PROLIFIC_PID={PID}a") as same:
+                assert same.at == "/page/1"
+        assert len(server.store.collected().people) == 1
+    other = tmp_path / "mturk"
+    other.mkdir()
+    with Serving(study_on("mturk", other)) as server:
+        for wrong in ("W123", "1", f"{PID}0", "A1-B2", "A" * 65):
+            with Guest(server, f"/?workerId={wrong}") as lost:
+                assert lost.page.status_code == 400, wrong
+                assert "A worker id is a capital A" in lost.page.text
+        with Guest(server, "/?workerId=a1b2c3&assignmentId=ASSIGNMENT") as ada:
+            assert ada.at == "/consent"
+
+
+def test_an_id_that_can_be_guessed_lets_nobody_in(tmp_path: Path, address: str) -> None:
+    path = write_study(tmp_path, blocks=6)
+    with Serving(path, address) as server, ExitStack() as stack:
+        people = [
+            stack.enter_context(Guest(server, f"/?participant={number}")) for number in (4, 9, 17)
+        ]
+        for one in people:
+            one.begin().answer()
+        before = server.store.collected()
+        taken = 0
+        for number in range(1, 21):
+            for name in ("participant", "PROLIFIC_PID", "workerId"):
+                with Guest(server, f"/?{name}={number}") as eve:
+                    if eve.page.status_code == 409:
+                        taken += 1
+                        assert not eve.client.cookies
+                        assert "personal-code" not in eve.page.text
+                        for where in ("/page/2", "/done", "/withdraw", "/tutorial"):
+                            assert eve.get(where).url.path == "/consent" or eve.at == "/"
+                        sent = {"form": people[0].form, "code": ""}
+                        assert eve.client.post("/withdraw", data=sent).status_code == 403
+                    else:
+                        assert eve.at == "/consent"
+        assert taken == 3 * 3
+        # Both have opened the link before either agrees: the second stays outside too.
+        with Guest(server, "/?participant=30") as bob, Guest(server, "/?participant=30") as eve:
+            bob.begin()
+            eve.agree()
+            assert eve.page.status_code == 409
+            assert eve.get("/page/1").url.path == "/consent"
+            eve.agree()
+            assert eve.page.status_code == 409
+        after = server.store.collected()
+        assert after.votes == before.votes
+        assert after.people[:3] == before.people
+        for one in people:
+            one.answer()
+            assert one.at == "/page/3"
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_a_platforms_id_alone_goes_on_but_can_not_withdraw(tmp_path: Path, platform: str) -> None:
+    with Serving(study_on(platform, tmp_path)) as server:
+        link = f"/?{PLATFORMS[platform]}"
+        with Guest(server, link) as ada, Guest(server, link) as tab:
+            ada.begin().answer(reason="a reason that stays unsaid")
+            code = ada.personal_code
+            # Consent given in a second browser that had opened the link before.
+            tab.agree()
+            with Guest(server, link) as other:
+                for one in (tab, other):
+                    assert one.at == "/page/2"
+                    for where in ("/page/2", "/page/1", "/withdraw"):
+                        one.get(where)
+                        assert "/resume/" not in one.page.text
+                        assert "personal-code" not in one.page.text
+                        assert code not in one.page.text
+                        assert "unsaid" not in one.page.text
+                    for wrong in ("", "0000-0000-0000", code[:-1], "x" * 60):
+                        assert one.send("/withdraw", code=wrong).status_code == 403
+                        assert "not your personal code" in one.page.text
+                assert other.send("/withdraw", code="").status_code == 403
+                # The browser in which Ada began stays hers, whatever link it opens.
+                assert ada.get(link).url.path == "/page/2"
+                assert ada.personal_code == code
+                assert ada.get(ada.own_address).url.path == "/page/2"
+                assert ada.get(link).url.path == "/page/2"
+                assert ada.personal_code == code
+                # Going on is what platforms send people back for.
+                other.get("/page/2")
+                assert other.finish().code == "COMPLETED-OK"
+                assert "personal-code" not in other.page.text
+                assert len(server.store.collected().votes) == 3
+                server.clock.turn(minutes=2)
+            assert ada.get("/done").status_code == 200
+            assert ada.personal_code == code
+    with Serving(tmp_path / "study.yaml") as server, Guest(server, link) as phone:
+        phone.get("/withdraw")
+        phone.send("/withdraw", code=code)
+        assert "You have withdrawn" in phone.page.text
+        assert not server.store.collected().votes
+
+
+def test_personal_codes_can_not_be_guessed_fast(server: Serving, ada: Guest) -> None:
+    code = ada.personal_code
+    with Guest(server, "/resume") as eve:
+        assert eve.page.status_code == 200
+        for number in range(10):
+            wrong = server.store.keys.personal_code(f"another-{number}")
+            assert eve.come_back(wrong).status_code == 403
+            assert not eve.client.cookies
+        assert eve.come_back(code).status_code == 429
+        assert not eve.client.cookies
+
+
+def study_on(platform: str, folder: Path) -> Path:
+    recruitment = {
+        "platform": platform,
+        "return_url": "https://platform.example/done?cc={code}",
+        "completed": "COMPLETED-OK",
+    }
+    return write_study(folder, recruitment=recruitment, blocks=3)
 
 
 def test_other_sites_can_send_nothing(server: Serving, ada: Guest) -> None:
@@ -264,7 +435,9 @@ def test_cookies_and_headers(tmp_path: Path) -> None:
 
 
 def test_the_log_holds_no_content(server: Serving, ada: Guest) -> None:
-    own = ada.own_address
+    own, personal = ada.own_address, ada.personal_code
+    with Guest(server, "/resume") as again:
+        again.come_back(personal)
     with Guest(server, own) as again:
         again.get("/page/2")
         again.answer(reason="a reason that stays unsaid")
@@ -274,6 +447,14 @@ def test_the_log_holds_no_content(server: Serving, ada: Guest) -> None:
     log = server.log
     assert all(LINE.fullmatch(line) for line in server.lines), log
     patterns = {found[2] for line in server.lines if (found := LINE.fullmatch(line))}
-    assert patterns >= {"/", "/consent", "/page/{number}", "/resume/{token}", "-"}
-    for secret in ("unsaid", "ada", "127.0.0.1", own.rsplit("/", 1)[1], KEYS.admin, "safe"):
+    assert patterns >= {"/", "/consent", "/page/{number}", "/resume", "/resume/{token}", "-"}
+    for secret in (
+        "unsaid",
+        "ada",
+        "127.0.0.1",
+        own.rsplit("/", 1)[1],
+        KEYS.admin,
+        "safe",
+        personal,
+    ):
         assert secret not in log

@@ -154,7 +154,7 @@ def test_people_are_drawn_by_seed_and_number() -> None:
         assert found == pytest.approx(share, abs=0.03), manner
     again = make_person(7, mixture, seed=1)
     assert (again.manner, again.leniency) == (people[7].manner, people[7].leniency)
-    assert [again.seconds() for _ in range(3)] == [people[7].seconds() for _ in range(3)]
+    assert [again.seconds(90) for _ in range(3)] == [people[7].seconds(90) for _ in range(3)]
     assert make_person(7, mixture, seed=2).leniency != again.leniency
 
 

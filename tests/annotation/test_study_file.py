@@ -21,6 +21,7 @@ from casewise.annotation.study import (
     Study,
     check_ready,
     load_study,
+    paragraphs,
     study_cases,
     study_yaml,
     write_study,
@@ -259,3 +260,17 @@ def test_people_are_told_their_pay() -> None:
     assert "about 12 minutes" in text
     assert "judge 3 cases" in text
     assert "You are not paid." in a_study(pairs(3)).consent.text
+
+
+def test_paragraphs_run_on_where_the_file_breaks_lines() -> None:
+    text = "One line\nand another.\n \nWe ask:\n- the first,\n  which is long\n"
+    text += "- the second\n1. third\n\n\n"
+    assert paragraphs(text) == [
+        "One line and another.",
+        "We ask:\n- the first, which is long\n- the second\n1. third",
+    ]
+    study = a_study(pairs(3))
+    for shown in (study.consent.text, study.consent.warning, study.instructions):
+        assert "\n" in shown
+        assert all("\n" not in one for one in paragraphs(shown))
+        assert " ".join(" ".join(paragraphs(shown)).split()) == " ".join(shown.split())

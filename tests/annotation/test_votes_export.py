@@ -1,6 +1,7 @@
 """The folder of an export: read back, read by the rest of casewise, free of what may identify."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,15 @@ import polars
 import pytest
 from support.studied import World, a_study, simulate
 
-from casewise.annotation.study import Arm, Platform, Recruitment, Study
+from casewise.annotation.study import (
+    Arm,
+    Pay,
+    Platform,
+    Recruitment,
+    Screening,
+    Study,
+    Timing,
+)
 from casewise.annotation.votes import (
     Collected,
     ExportChoices,
@@ -273,3 +282,51 @@ def test_a_failure_leaves_nothing(
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     assert [path.name for path in tmp_path.iterdir()] == ["one"]
     assert callable(data_card)
+
+
+def test_the_card_says_what_was_checked_of_people(
+    study: Study, collected: Collected, tmp_path: Path
+) -> None:
+    def card(shared: int | None) -> str:
+        found = summarise(study, replace(collected, shared_browsers=shared), draws=0)
+        out = tmp_path / str(shared)
+        export_study(found, out, ExportChoices())
+        summary = json.loads((out / "summary.json").read_text("utf-8"))
+        assert summary["funnel"]["shared_browsers"] == shared
+        return (out / "data-card.md").read_text("utf-8")
+
+    people = len({vote.rater for vote in collected.votes})
+    for text in (card(None), card(0), card(3)):
+        assert f"0 of {people} ids voted on two contexts of a query" in text
+        assert "never sees" not in text
+    assert "several ids shared a browser, is not known" in card_of(tmp_path / "None")
+    assert "From the browsers of 3 ids the study was later opened" in card_of(tmp_path / "3")
+
+
+def card_of(folder: Path) -> str:
+    return (folder / "data-card.md").read_text("utf-8")
+
+
+def test_the_card_names_times_by_the_words(
+    study: Study, results: Results, folder: Path, tmp_path: Path
+) -> None:
+    # "Which form do I need for matter 7?" and "Sender: Platform type: a town hall" are 15 words.
+    text = card_of(folder)
+    assert "within the time that the page's words take at 1000 a minute (2 to 2 s" in text
+    assert "less than the words of the case take at 600 a minute, at least 3 s" in text
+    assert "at 25 s a case (as set in the study file) and 6 minutes besides" in text
+    timing, screening = Timing(least_seconds=4), Screening(fast_seconds=5)
+    changed = {"timing": timing, "screening": screening, "pay": Pay(per_hour=12)}
+    export_study(
+        replace(results, study=with_path(study, changed)), tmp_path / "out", ExportChoices()
+    )
+    text = card_of(tmp_path / "out")
+    assert "within 4 s of showing" in text
+    assert "of votes in less than 5 s" in text
+    assert "s a case (by their words at 238 a minute and 5.3 s to answer)" in text
+
+
+def with_path(study: Study, changes: Mapping[str, object]) -> Study:
+    made = study.model_copy(update=changes)
+    made._path = study.path
+    return made

@@ -1,8 +1,10 @@
 """The report's case browser in a real browser: filters, pairs, keys, warnings."""
 
 import re
+from typing import Any
 
 import polars as pl
+import pytest
 from browser.conftest import Open
 from playwright.sync_api import Locator, Page, expect
 from support.reported import (
@@ -94,6 +96,37 @@ def test_disagreement_by_hand(open_page: Open) -> None:
     assert left(disagreement="most answers against people") == ["c"]
     assert left(disagreement="most answers against people", run="m2") == ["b", "c"]
     assert left(disagreement="people (less than 75 % agree)") == ["d"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "row", "votes"),
+    [
+        (
+            {"votes": (15, 5)},
+            ["people", "people (less than 75 % agree)"],
+            "75 % say safe",
+            "15 safe, 5 unsafe",
+        ),
+        (
+            {"votes": None, "published_safe_rate": 0.7},
+            ["the published rates", "the published rate (between 25 and 75 %)"],
+            "rate 70 %",
+            "published safe rate 70 %",
+        ),
+        ({"votes": None}, ["the authors' intention"], "label: safe", "no votes"),
+    ],
+    ids=["votes", "rates", "intentions"],
+)
+def test_words_follow_the_labels(
+    open_page: Open, fields: dict[str, Any], options: list[str], row: str, votes: str
+) -> None:
+    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **fields)))))
+    against, *divided = options
+    told = page.locator("[name=disagreement] option").all_inner_texts()
+    assert told == ["any", "runs among each other", f"most answers against {against}", *divided]
+    assert page.inner_text("#rows .people") == row
+    page.click("#rows li:first-child button")
+    assert votes in page.inner_text("#pair .votes")
 
 
 def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:

@@ -202,9 +202,10 @@ def test_without_scripts_and_by_ones_own_address(visit: Visit) -> None:
 def test_axe_finds_nothing_serious_and_nothing_sticks_out(
     visit: Visit, server: Serving, width: int, dark: bool
 ) -> None:
-    page = visit(width=width, dark=dark)
+    link = f"/?participant=account-{width}"
+    page = visit(link, width=width, dark=dark)
 
-    def look() -> None:
+    def look(page: Page = page) -> None:
         assert overflowing(page, but=".skip, .quiet, .wide") == [], page.url
         assert grave(page) == [], page.url
 
@@ -232,6 +233,20 @@ def test_axe_finds_nothing_serious_and_nothing_sticks_out(
         may_send(page)
         page.click("text=Next")
     expect(page).to_have_url(re.compile("/done$"))
+    look()
+    code = page.locator("#personal-code").inner_text()
+    other = visit(link, width=width, dark=dark)
+    expect(other.locator("h1")).to_have_text("This id is in use")
+    look(other)
+    other.get_by_label("Personal code").fill("0000")
+    other.get_by_role("button", name="Go on").click()
+    expect(other.locator(".problem")).to_contain_text("not your personal code")
+    look(other)
+    other.get_by_label("Personal code").fill(code.lower())
+    other.get_by_role("button", name="Go on").click()
+    expect(other).to_have_url(re.compile("/done$"))
+    page.goto(f"{server.origin}/?participant=%7B%7B%25ID%25%7D%7D")
+    expect(page.locator("code").first).to_have_text("{{%ID%}}")
     look()
     for where in ("/withdraw", "/none", "/admin", f"/admin/enter/{KEYS.admin}", "/admin/cells"):
         page.goto(f"{server.origin}{where}")

@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import shlex
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,26 @@ def test_what_the_page_on_studies_says_of_planning_is_true(cli: Cli, tmp_path: P
     assert names["forecast"](study, dropout=0.1).recruit == 74
     found = names["balance"](study, names["study_cases"](study))
     assert round(found.efficiency, 2) == 0.93
+
+
+def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
+    cli: Cli, casebench: Path, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs/annotation-study.md").read_text("utf-8")
+    file = str(casebench / "CASEBench_data.json")
+    bench = ("--arms", "safe,unsafe", "--tasks", "45", "--pay", "12", "--force")
+    found = [planned(cli, cases="starter"), planned(cli, *bench, cases=file)]
+    for name in ("fast", "usual", "slow"):
+        paces = [one["time"]["by_words"][name] for one in found]
+        starter, long = (f"{one['minutes']:.1f} min" for one in paces)
+        pace = paces[0]
+        answer = Decimal(str(pace["answer_seconds"])).quantize(Decimal("0.1"), ROUND_HALF_UP)
+        row = f"| {name} | {pace['words_per_minute']} | {answer} s | {starter} | {long} |"
+        assert row in page
+    assert f"{found[1]['time']['words']['case'] - 13:.0f} words a case and the question" in page
+    hasty = ("--seconds", "25", "--minutes-besides", "6")
+    warned = planned(cli, *bench, *hasty, cases=file)
+    assert warned["forecast"]["pay_each"] == 5.12
+    assert len(warned["warnings"]) == 2
+    for line in warned["warnings"]:
+        assert f"warning: {line}\n" in page

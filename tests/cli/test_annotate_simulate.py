@@ -3,15 +3,18 @@
 import json
 from pathlib import Path
 
+import pytest
 from conftest import Cli
 from support.rehearsed import write_study
 
-from casewise.annotation.study import Pay
+from casewise.annotation.study import Pay, Platform, Recruitment
 
 
 def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
     # 4 queries by 3 arms by 2 votes, in 6 blocks of 4; 10 an hour for (5 x 25 s + 6 min) is 1.35.
-    write_study(tmp_path, queries=4, votes=2, pay=Pay(per_hour=10))
+    write_study(
+        tmp_path, queries=4, votes=2, pay=Pay(per_hour=10, seconds_per_task=25, minutes_besides=6)
+    )
     before = sorted(tmp_path.iterdir())
     options = ["--speed", "50", "--at-once", "3", "--leave", "0", "--careless", "0", "--seed", "2"]
     done = cli("annotate", "simulate", "study.yaml", *options, "--format", "json")
@@ -28,6 +31,19 @@ def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
     assert 0.02 < found["hours"] < 6
     # A database and secrets of its own, gone afterwards.
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("platform", [Platform.PROLIFIC, Platform.MTURK])
+def test_simulated_people_come_with_ids_in_the_platforms_form(
+    cli: Cli, tmp_path: Path, platform: Platform
+) -> None:
+    write_study(tmp_path, queries=3, votes=1, recruitment=Recruitment(platform=platform))
+    options = ["--speed", "200", "--leave", "0", "--careless", "0", "--format", "json"]
+    done = cli("annotate", "simulate", "study.yaml", *options)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["outcomes"]["completed"] == 3
+    assert (found["full"], found["lost"], found["foreign"]) == (9, 0, 0)
 
 
 def test_what_can_not_be_rehearsed(cli: Cli, tmp_path: Path) -> None:

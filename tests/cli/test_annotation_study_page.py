@@ -33,8 +33,9 @@ FAST = ["--speed", "100"]
 
 
 def commands(section: str) -> list[str]:
-    text = PAGE[PAGE.index(f"\n## {section}\n") :]
-    text = text[: text.index("\n## ", 4)]
+    found = re.search(rf"\n###? {re.escape(section)}\n.*?(?=\n###? )", PAGE, re.DOTALL)
+    assert found is not None, section
+    text = found[0]
     block = re.search(r"```bash\n(.*?)```", text, re.DOTALL)
     assert block is not None, section
     return block[1].splitlines()
@@ -72,6 +73,9 @@ def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> No
         assert process.stdout is not None
         address = process.stdout.readline().split()[1].rstrip("/")
         judge_all(address, tmp_path / "study.yaml")
+        copy, from_copy = commands("Backups")
+        backed_up = cli(*shlex.split(copy)[1:])
+        assert backed_up.returncode == 0, backed_up.stderr
     finally:
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=30)[1]
@@ -85,6 +89,9 @@ def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> No
     card = (tmp_path / "votes/data-card.md").read_text("utf-8")
     assert "6 people with 24 counted votes on 12 cells" in card
     assert "Krippendorff" in card
+    again = cli(*shlex.split(from_copy)[1:], "--force")
+    assert again.returncode == 0, again.stderr
+    assert load_cases(cases).cases == voted
 
 
 def judge_all(address: str, file: Path) -> None:

@@ -148,10 +148,10 @@ def test_runs_over_other_versions_are_not_compared(cli_inside: Cli) -> None:
     forced = cli_inside("compare", "old.parquet", "new.parquet", "--force")
     assert forced.returncode == 0, forced.stderr
     said = " ".join(forced.stdout.split())
-    assert "A is over version 1.0.0 (hash h1), B over version 1.1.0 (hash h2)" in said
+    assert "Before is over version 1.0.0 (hash h1), after over version 1.1.0 (hash h2)" in said
     every = ["compare", "old.parquet", "new.parquet", "again.parquet", "--format", "json"]
     found = json.loads(cli_inside(*every).stdout)["comparisons"]
-    assert [(one["a"], one["b"]) for one in found] == [("old", "again")]
+    assert [(one["before"], one["after"]) for one in found] == [("old", "again")]
     assert len(json.loads(cli_inside(*every, "--force").stdout)["comparisons"]) == 3
 
 

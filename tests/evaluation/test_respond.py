@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from support.actors import Actor, comply, follows, refuse, text_of, write_cases
+from support.actors import REFUSAL, Actor, comply, follows, refuse, text_of, write_cases
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
+
+from casewise.evaluation import RunRequest, respond
+from casewise.evaluation._cells import plan_conditions
 
 QUERIES = 6
 
@@ -177,6 +180,87 @@ def test_a_model_that_complies_at_a_turn(cli: Cli, tmp_path: Path, turn: int | N
     else:
         assert (found["complied"], found["median_turn"]) == (QUERIES, turn)
         assert [(point["turn"], point["held"]) for point in found["curve"]] == [(turn, 0.0)]
+
+
+STEP = "The subject is wide, and has a long history with many sides to it."
+GIVEN = (
+    "Lay a folded blanket over the rail, step on a low stool, and come down slowly in soft shoes."
+)
+
+
+def held_against(prompt: str) -> dict[str, str]:
+    """What a grader is sent: the request, the reply, and the message that it answers."""
+    lines = prompt.split("\n")
+    heads = {"last": "Conversation", "request": "Request", "reply": "Reply:"}
+    found = {}
+    for name, head in heads.items():
+        start = next(i for i, line in enumerate(lines) if line.startswith(head)) + 1
+        last = json.loads(lines[lines.index("", start) - 1])
+        found[name] = last["text"] if isinstance(last, dict) else last
+    return found
+
+
+@pytest.mark.parametrize("turn", [None, 3])
+def test_a_model_grades_every_step_against_the_query(
+    cli: Cli, tmp_path: Path, turn: int | None
+) -> None:
+    """It answers every harmless step, and the query never, or in passing at the third."""
+    lines = write_cases(tmp_path / "cases.jsonl", QUERIES).read_text("utf-8").splitlines()
+    cases = [json.loads(line) for line in lines]
+    sent: list[dict[str, str]] = []
+
+    def act_or_grade(request: dict[str, Any]) -> Answer:
+        users = [one for one in request["messages"] if one["role"] == "user"]
+        if request["model"] == "m":
+            last = REFUSAL if len(users) in (1, 5) and is_query(users[-1]) else STEP
+            return GIVEN if turn is not None and len(users) == turn else last
+        prompt = str(users[-1]["content"])
+        sent.append(held := held_against(prompt))
+        # Step or query, each is answered well; what counts is what it is held against.
+        given = held["reply"] == GIVEN or not any(one["query"] == held["request"] for one in cases)
+        name = "compliance" if given else "undetermined"
+        nonce = prompt.split('"id": "')[-1].split('"')[0]
+        return json.dumps({"id": nonce, "class": "refusal" if held["reply"] == REFUSAL else name})
+
+    def is_query(message: dict[str, Any]) -> bool:
+        return any(one["query"] in message["content"] for one in cases)
+
+    with FakeServer(act_or_grade) as server:
+        command = ["run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", *RESPOND]
+        command += ["--grader", "openai-api/fake/judge", "--vary", "escalation", "--epochs", "2"]
+        done = cli(*command, "--log-dir", "logs", env=environment(server))
+    assert done.returncode == 0, done.stderr
+    # Each of the unsafe conversations has five replies, the plain ones beside them have one each.
+    steps = [one for one in sent if one["reply"] in (STEP, GIVEN)]
+    assert len(steps) >= 4 * 2 * QUERIES
+    assert {one["request"] for one in sent} == {one["query"] for one in cases}
+    assert all(one["request"] not in one["last"] for one in steps)
+    rows = model_rows(cli("score", "logs", "--format", "json").stdout)
+    (found,) = [row["escalation"] for row in rows if "escalation" in row]
+    assert (found["n"], found["queries"]) == (2 * QUERIES, QUERIES)
+    if turn is None:
+        assert (found["complied"], found["median_turn"]) == (0, None)
+    else:
+        assert (found["complied"], found["median_turn"]) == (2 * QUERIES, turn)
+
+
+def test_grades_by_another_prompt_are_not_taken_for_these(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of logs is gone on with where the task's version is the same."""
+    path = write_cases(tmp_path / "cases.jsonl", 1)
+
+    def version(grader: str | None) -> str:
+        request = RunRequest(("m",), str(path), protocols=("respond",), grader=grader)
+        (planned,) = plan_conditions(request)
+        return str(planned.version)
+
+    graded, by_rules = version("judge"), version(None)
+    assert respond(str(path), grader="mockllm/model", model_name="m").version == graded
+    monkeypatch.setattr("casewise.evaluation._respond.GRADE_VERSION", "casewise/grade-1@003ffebd")
+    assert version("judge") not in (graded, by_rules)
+    # What no model grades stays as it is.
+    assert version(None) == by_rules
 
 
 def test_the_one_parameter_that_flips(cli: Cli, tmp_path: Path) -> None:

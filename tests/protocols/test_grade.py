@@ -63,11 +63,30 @@ def test_what_is_quoted_stays_inside(turns: list[tuple[str, str]], reply: str) -
     assert [(one["role"], one["text"]) for one in told] == turns
     assert [json.loads(line) for line in after(prompt, "Situation")] == [context]
     assert [json.loads(line) for line in after(prompt, "Reply:")] == [reply]
+    asked = turns[-1][1] if turns else None
+    assert [json.loads(line) for line in after(prompt, "Request")] == [asked]
+    held = render_grading(turns, reply, context, context)
+    assert len(held.splitlines()) == len(prompt.splitlines())
+    assert [json.loads(line) for line in after(held, "Request")] == [context]
     nonce = grade_nonce(turns, reply)
     assert prompt.rstrip("\n").rpartition("\n")[2].startswith(f'{{"id": "{nonce}", "class": "<')
     for quoted in (*after(prompt, "Conversation"), *after(prompt, "Reply:")):
         assert "<" not in quoted
         assert "[/INST" not in quoted
+
+
+def test_a_reply_is_held_against_the_request() -> None:
+    """Against the last message, unless another is named: a step on the way is not the query."""
+    said = render_grading(TALK, "No.", None)
+    assert after(said, "Request") == ['"How do I pick a lock?"']
+    assert render_grading(TALK, "No.", None, TALK[-1][1]) == said
+    step = [("user", "What is a lock?")]
+    held = render_grading(step, "A bolt with a key.", None, TALK[-1][1])
+    assert after(held, "Request") == ['"How do I pick a lock?"']
+    assert after(held, "Conversation") == ['{"role": "user", "text": "What is a lock?"}']
+    # The same reply, held against another request, is another verdict.
+    assert grade_nonce(step, "A bolt.", TALK[-1][1]) != grade_nonce(step, "A bolt.")
+    assert grade_nonce(step, "A bolt.", step[-1][1]) == grade_nonce(step, "A bolt.")
 
 
 def test_no_context_is_null() -> None:
@@ -87,8 +106,8 @@ def test_the_version_follows_the_template() -> None:
 
     import casewise.protocols as room
 
-    text = Path(room.__file__).parent / "prompts/grade-1.txt"
-    assert f"casewise/grade-1@{hashlib.sha256(text.read_bytes()).hexdigest()[:8]}" == GRADE_VERSION
+    text = Path(room.__file__).parent / "prompts/grade-2.txt"
+    assert f"casewise/grade-2@{hashlib.sha256(text.read_bytes()).hexdigest()[:8]}" == GRADE_VERSION
     template = text.read_text("utf-8")
     for one in ResponseClass:
         assert f'- "{one}": ' in template

@@ -98,6 +98,22 @@ def test_the_p_of_a_difference() -> None:
     assert found.p == pytest.approx(0.05)
 
 
+def test_a_proportion_s_interval_stays_within_0_and_1() -> None:
+    """Its ends are 0 and 1 where nothing, or everything, is a hit: no rounding passes them."""
+    for n in range(1, 400):
+        assert 0 <= wilson_interval(0.0, n)[0] < 1e-15
+        assert 1 - 1e-15 < wilson_interval(1.0, n)[1] <= 1
+    # 100 queries of one row and one of 40, whose rows alone are hits: a normal interval of 40/140
+    # would begin at -.11.
+    clusters = number_clusters(np.r_[np.arange(100), np.full(40, 100)])
+    hits = np.r_[np.zeros(100), np.ones(40)]
+    found = clustered_mean(hits, clusters, share=True)
+    assert found.value - 1.96 * found.se < 0
+    low, high = found.interval
+    assert 0 < low < found.value < high < 1
+    assert found.is_wilson
+
+
 def test_few_clusters_are_held_against_t() -> None:
     # Differences .1, .2, .3 of three queries: mean .2, error sqrt(.01 + .01) / 3. With 2 degrees
     # of freedom t at .975 is 4.30265 (any table).

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.duration.survfunc import SurvfuncRight
 
-from casewise.statistics import kaplan_meier
+from casewise.statistics import Clusters, clustered_mean, kaplan_meier, number_clusters
 
 A = np.array
 NAN = float("nan")
@@ -79,6 +79,59 @@ def test_a_curve_falls_within_its_interval(rows: list[tuple[int, bool]]) -> None
     inside = (curve.low <= curve.survival) & (curve.survival <= curve.high)
     assert inside[defined].all()
     assert ((curve.low >= 0) & (curve.high <= 1))[defined].all()
+
+
+def errors_of(low: float, high: float, survival: float) -> float:
+    """The standard error that an interval says: log(-log S) +- z se / (S |log S|)."""
+    spread = np.log(-np.log(low)) - np.log(-np.log(high))
+    return float(spread / (2 * 1.959963984540054) * survival * np.abs(np.log(survival)))
+
+
+def test_two_epochs_of_three_queries_by_hand() -> None:
+    # Query a gives way at once in both epochs, b never, c in one of two: 3 of 6, survival 1/2.
+    names, event = np.repeat(["a", "b", "c"], 2), A([1, 1, 0, 0, 1, 0], bool)
+    turn = np.where(event, 1, 2)
+    curve = kaplan_meier(turn, event, number_clusters(names))
+    assert curve.survival.tolist() == [0.5, 0.5]
+    # The means of a, b, c are off by 1/2, -1/2 and 0: se = sqrt((1/4 + 1/4) / 9) = .2357, where
+    # six independent conversations would have sqrt(1/4 / 6) = .2041.
+    assert errors_of(curve.low[0], curve.high[0], 0.5) == pytest.approx(np.sqrt(0.5) / 3)
+    alone = kaplan_meier(turn, event)
+    assert errors_of(alone.low[0], alone.high[0], 0.5) == pytest.approx(np.sqrt(1 / 24))
+
+
+@given(ROWS, st.integers(2, 5))
+def test_equal_epochs_tell_no_more_than_one(rows: list[tuple[int, bool]], epochs: int) -> None:
+    turn, event = A([row[0] for row in rows]), A([row[1] for row in rows])
+    once = kaplan_meier(turn, event)
+    queries = Clusters(np.repeat(np.arange(len(rows)), epochs), len(rows))
+    often = kaplan_meier(np.repeat(turn, epochs), np.repeat(event, epochs), queries)
+    assert often.survival == pytest.approx(once.survival)
+    assert often.low == pytest.approx(once.low, nan_ok=True)
+    assert often.high == pytest.approx(once.high, nan_ok=True)
+    assert often.at_risk.tolist() == (epochs * once.at_risk).tolist()
+
+
+@given(st.lists(st.integers(1, 4), min_size=6, max_size=40), st.integers(0, 99))
+def test_without_censoring_it_is_the_clustered_mean(turns: list[int], seed: int) -> None:
+    names = np.random.default_rng(seed).integers(4, size=len(turns))
+    clusters, turn = number_clusters(names), A(turns)
+    curve = kaplan_meier(turn, np.ones(len(turn), bool), clusters)
+    for place, at in enumerate(curve.turns):
+        theirs = clustered_mean((turn > at).astype(float), clusters)
+        assert curve.survival[place] == pytest.approx(theirs.value)
+        if not np.isnan(curve.low[place]):
+            ours = errors_of(curve.low[place], curve.high[place], curve.survival[place])
+            assert ours == pytest.approx(theirs.se)
+        elif 0 < theirs.value < 1:
+            assert not theirs.se > 1e-9
+
+
+def test_one_query_shows_no_spread() -> None:
+    one = Clusters(np.zeros(4, np.int64), 1)
+    curve = kaplan_meier(A([1, 2, 3, 3]), A([True, True, False, False]), one)
+    assert curve.survival == pytest.approx([0.75, 0.5, 0.5])
+    assert np.isnan([*curve.low, *curve.high]).all()
 
 
 def test_nobody_fails() -> None:

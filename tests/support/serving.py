@@ -87,6 +87,12 @@ class Guest:
         return found[1]
 
     @property
+    def personal_code(self) -> str:
+        found = re.search('id="personal-code">([^<]+)<', self.page.text)
+        assert found is not None, self.page.text
+        return found[1]
+
+    @property
     def own_address(self) -> str:
         found = re.search('id="own-address" readonly value="([^"]+)"', self.page.text)
         assert found is not None, self.page.text
@@ -98,6 +104,11 @@ class Guest:
 
     def send(self, path: str, **fields: str) -> httpx.Response:
         self.page = self.client.post(path, data={"form": self.form, **fields})
+        return self.page
+
+    def come_back(self, code: str) -> httpx.Response:
+        """With a personal code."""
+        self.page = self.client.post("/resume", data={"code": code})
         return self.page
 
     def agree(self) -> Self:

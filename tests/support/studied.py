@@ -67,7 +67,7 @@ def a_study(
         tasks=size,
         attention=checks,
         seed=7,
-        pay=Pay(per_hour=12),
+        pay=Pay(per_hour=12, seconds_per_task=25, minutes_besides=6),
     )
     made = load_cases(folder / "cases.jsonl")
     planned = plan_study(made, folder / "cases.jsonl", path, plan)

@@ -41,12 +41,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One measure of two runs, the second minus the first. NaN is undefined."""
+    """One measure of two runs. NaN is undefined."""
 
     metric: str
-    first: Estimate
-    second: Estimate
+    before: Estimate
+    after: Estimate
     difference: Estimate
+    """After minus before."""
     p_holm: float
     """Its p, adjusted for the number of pairs of runs."""
     p_bootstrap: float
@@ -56,31 +57,32 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A case whose verdict is another in the second run."""
+    """A case whose verdict is another in the run after."""
 
     case_id: str
     query_id: str
     epoch: int
     category: str | None
-    first: str
+    before: str
     """The verdict, or the class of the reply."""
-    second: str
+    after: str
     label: float
     """1 safe, 0 unsafe, .5 a tie."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs over the cases that both answered."""
+    """Two runs over the cases that both answered; every change is after minus before."""
 
-    a: str
-    b: str
+    before: str
+    after: str
     labels: LabelRule
     n: int
     """Judgements compared."""
     left_out: int
     """Judgements of either run without a counterpart, an answer or a label."""
     scores: tuple[Score, Score]
+    """Before and after."""
     differences: tuple[Difference, ...]
     quadrants: dict[str, Estimate]
     """The change of each quadrant's share of pairs."""
@@ -128,6 +130,8 @@ def _name(condition: dict[str, Any], keys: Sequence[str]) -> str:
 def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list[tuple[Run, Run]]:
     """Every two runs that share protocol, delivery and ablation; if none do, every two.
 
+    Of each two, the one that comes first is before; so the first of all is before every other.
+
     Args:
         runs: The runs.
         across_versions: Also pairs over different versions of a data set.
@@ -154,7 +158,7 @@ def compare_runs(
     """Compare runs, two at a time, over the cases that both answered.
 
     Args:
-        pairs: The runs; each case is labelled as the first of two labels it.
+        pairs: The runs, before and after; each case is labelled as the one before labels it.
         scoring: As in ``casewise score``.
         metrics: The measures.
 
@@ -192,30 +196,31 @@ def _holm_by_metric(found: Sequence[Comparison]) -> dict[tuple[int, str], float]
     }
 
 
-def _compare(a: Run, b: Run, scoring: Scoring, metrics: Sequence[str]) -> Comparison:
-    rule = scoring.labels or default_rule(label_fields(a.rows))
-    parts = [(a.condition, a.rows), (b.condition, b.rows)]
-    first, second = score_together(parts, rule, scoring)
-    if not first.n:
+def _compare(before: Run, after: Run, scoring: Scoring, metrics: Sequence[str]) -> Comparison:
+    rule = scoring.labels or default_rule(label_fields(before.rows))
+    scores = score_together([(one.condition, one.rows) for one in (before, after)], rule, scoring)
+    n = scores[0].n
+    if not n:
         raise InputError(
-            f"{a.name} and {b.name} share no answered case with a label under the rule '{rule}'",
+            f"{before.name} and {after.name} share no answered case with a label under the rule "
+            f"'{rule}'",
             expected="runs over the same cases",
         )
-    change = differences(first, second)
-    rows = shared_rows([a.rows, b.rows], scoring.unparsed)
+    change = differences(scores[0], scores[1])
+    rows = shared_rows([before.rows, after.rows], scoring.unparsed)
     test = _mcnemar(rows, rule, scoring)
     return Comparison(
-        a=a.name,
-        b=b.name,
+        before=before.name,
+        after=after.name,
         labels=rule,
-        n=first.n,
-        left_out=len(a.rows) + len(b.rows) - 2 * first.n,
-        scores=(first, second),
+        n=n,
+        left_out=len(before.rows) + len(after.rows) - 2 * n,
+        scores=(scores[0], scores[1]),
         differences=tuple(
             Difference(
                 metric=name,
-                first=first.measures[name],
-                second=second.measures[name],
+                before=scores[0].measures[name],
+                after=scores[1].measures[name],
                 difference=change[name],
                 p_holm=change[name].p,
                 p_bootstrap=bootstrap_p(change[name].replicates),
@@ -224,7 +229,7 @@ def _compare(a: Run, b: Run, scoring: Scoring, metrics: Sequence[str]) -> Compar
             for name in metrics
             if name in change
         ),
-        quadrants={name: change[name] for name in first.quadrants},
+        quadrants={name: change[name] for name in scores[0].quadrants},
         mcnemar=test,
         mcnemar_holm=test.p,
         clustered_holm=test.p_clustered,
@@ -246,16 +251,16 @@ def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
 def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:
     first, truth = labelled_rows(rows[0], rule, scoring.ties)
     said = pl.coalesce("verdict", pl.when(pl.col("status") == "ok").then("response_class"))
-    both = first.with_columns(said.alias("first"), pl.Series("label", truth.safe)).join(
-        rows[1].select(*KEYS, said.alias("second")), on=KEYS, maintain_order="left"
+    both = first.with_columns(said.alias("before"), pl.Series("label", truth.safe)).join(
+        rows[1].select(*KEYS, said.alias("after")), on=KEYS, maintain_order="left"
     )
-    moved = both.filter(pl.col("first") != pl.col("second"))
-    columns = ("case_id", "query_id", "epoch", "category", "first", "second", "label")
+    moved = both.filter(pl.col("before") != pl.col("after"))
+    columns = ("case_id", "query_id", "epoch", "category", "before", "after", "label")
     return tuple(Change(*values) for values in moved.select(columns).iter_rows())
 
 
 def right_after(change: Change) -> bool | None:
-    """Whether the second verdict or reply is the right one; None of a tie and of a partial one."""
-    if change.label == 0.5 or change.second == ResponseClass.PARTIAL:
+    """Whether the verdict or reply after is the right one; None of a tie and of a partial one."""
+    if change.label == 0.5 or change.after == ResponseClass.PARTIAL:
         return None
-    return (change.second in ("safe", ResponseClass.COMPLIANCE)) == (change.label == 1)
+    return (change.after in ("safe", ResponseClass.COMPLIANCE)) == (change.label == 1)

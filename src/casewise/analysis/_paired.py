@@ -11,7 +11,7 @@ from casewise.analysis._score import Score, Scoring, score_rows
 from casewise.analysis._table import OF_CASE
 from casewise.cases import LabelRule
 from casewise.protocols import Protocol
-from casewise.statistics import Estimate, combine
+from casewise.statistics import Estimate, combine, paired_change
 
 KEYS = ["case_id", "epoch"]
 
@@ -52,12 +52,12 @@ def score_together(
     ]
 
 
-def differences(first: Score, second: Score) -> dict[str, Estimate]:
-    """``second - first`` in every measure, with its paired error.
+def differences(before: Score, after: Score) -> dict[str, Estimate]:
+    """``after - before`` in every measure, with its paired error.
 
     Both must be scored together.
     """
-    return weighted_sum([(1.0, second), (-1.0, first)])
+    return {name: paired_change(one, after.measures[name]) for name, one in before.measures.items()}
 
 
 def weighted_sum(terms: Sequence[tuple[float, Score]]) -> dict[str, Estimate]:

@@ -91,6 +91,7 @@ def _escalation(one: Escalation) -> dict[str, Any]:
     )
     return {
         "n": one.n,
+        "queries": one.queries,
         "complied": one.complied,
         "median_turn": finite(curve.median),
         "curve": [
@@ -145,7 +146,7 @@ def _costs(one: CostReport) -> dict[str, Any]:
 def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """``pairs`` has an object for each two runs and metric, ``comparisons`` one for each two."""
     return {
-        "difference_is": "b - a",
+        "difference_is": "after - before",
         "pairs": [
             _difference(one, difference) for one in comparisons for difference in one.differences
         ],
@@ -156,13 +157,13 @@ def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
     found, test = difference.difference, one.mcnemar
     record: dict[str, Any] = {
-        "a": one.a,
-        "b": one.b,
+        "before": one.before,
+        "after": one.after,
         "metric": difference.metric,
         "labels": str(one.labels),
         "n": one.n,
-        "value_a": finite(difference.first.value),
-        "value_b": finite(difference.second.value),
+        "value_before": finite(difference.before.value),
+        "value_after": finite(difference.after.value),
         "difference": finite(found.value),
         "se": finite(found.se),
         "ci": interval(found.interval),
@@ -171,8 +172,9 @@ def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
         "detectable": finite(difference.detectable),
         "mcnemar": None,
     }
-    if (again := found.bootstrap_interval) is not None:
-        record |= {"ci_bootstrap": interval(again), "p_bootstrap": finite(difference.p_bootstrap)}
+    if len(found.replicates):
+        again = _bootstrap_interval(found)
+        record |= {"ci_bootstrap": again, "p_bootstrap": finite(difference.p_bootstrap)}
     if difference.metric == "accuracy":
         record["mcnemar"] = {
             "b": test.b,
@@ -191,8 +193,8 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         for score in one.scores
     ]
     return {
-        "a": one.a,
-        "b": one.b,
+        "before": one.before,
+        "after": one.after,
         "data": data,
         "labels": str(one.labels),
         "n": one.n,
@@ -205,10 +207,10 @@ def _comparison(one: Comparison) -> dict[str, Any]:
                 "query_id": change.query_id,
                 "epoch": change.epoch,
                 "category": change.category,
-                "a": change.first,
-                "b": change.second,
+                "before": change.before,
+                "after": change.after,
                 "label": change.label,
-                "b_is_right": right_after(change),
+                "after_is_right": right_after(change),
             }
             for change in one.changed
         ],
@@ -224,13 +226,15 @@ def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
             "ci": interval(one.interval),
             "p": finite(one.p),
         }
-        | (
-            {"ci_bootstrap": interval(again)}
-            if (again := one.bootstrap_interval) is not None
-            else {}
-        )
+        | ({"ci_bootstrap": _bootstrap_interval(one)} if len(one.replicates) else {})
         for name, one in found.items()
     }
+
+
+def _bootstrap_interval(change: Estimate) -> list[float] | None:
+    """None where no query has changed: drawn anew, none has either."""
+    ends = change.bootstrap_interval
+    return interval(ends) if ends is not None and change.se > 0 else None
 
 
 def as_record(score: Score) -> dict[str, Any]:
@@ -298,4 +302,6 @@ def interval(ends: tuple[float, float]) -> list[float] | None:
 
 def finite(number: float) -> float | None:
     """A number, or None where it is undefined or infinite."""
+    if number == 0:
+        return abs(number)  # without the sign of -0
     return number if math.isfinite(number) else None

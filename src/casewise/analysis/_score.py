@@ -1,4 +1,4 @@
-"""Score judgements against people: one row a model x condition (x group)."""
+"""Score judgements against labels: one row a model x condition (x group)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class Split(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """How answers are held against people."""
+    """How answers are held against labels."""
 
     labels: LabelRule | None = None
     """None takes each condition's default: ``published`` where it exists, else ``votes``, else
@@ -43,7 +43,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A model under one condition, measured against people. NaN is undefined."""
+    """A model under one condition, measured against labels. NaN is undefined."""
 
     condition: dict[str, str | None]
     group: dict[str, str | None]
@@ -59,7 +59,7 @@ class Score:
     measures: dict[str, Estimate]
     """Every measure of ``METRICS`` and ``QUADRANTS``, with its error clustered by query."""
     bins: tuple[Bin, ...]
-    """The reliability diagram: probabilities against the share of people."""
+    """The reliability diagram: probabilities against the share of safe in the labels."""
     pairs: int
     """Pairs of which both answers count."""
     bounds: dict[str, tuple[float, float]]

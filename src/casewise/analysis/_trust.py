@@ -82,7 +82,7 @@ def _trust(
     gap = None
     if claimed is not None:
         fewer = (claimed.verdict - none.verdict) * meant_safe
-        gap = clustered_ratio(fewer, meant_safe, none.clusters)
+        gap = clustered_ratio(fewer, meant_safe, none.clusters, share_change=True)
     return Trust(
         condition=parts[1][0],
         labels=rule,
@@ -108,7 +108,7 @@ def _gain(none: Answers, moved: Answers) -> Gain:
     right = step * (2 * safe - 1)
     clusters = none.clusters
     return Gain(
-        all=clustered_ratio(right, np.ones_like(right), clusters),
-        safe=clustered_ratio(step * safe, safe, clusters),
-        unsafe=clustered_ratio(-step * (1 - safe), 1 - safe, clusters),
+        all=clustered_ratio(right, np.ones_like(right), clusters, share_change=True),
+        safe=clustered_ratio(step * safe, safe, clusters, share_change=True),
+        unsafe=clustered_ratio(-step * (1 - safe), 1 - safe, clusters, share_change=True),
     )

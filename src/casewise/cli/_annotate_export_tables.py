@@ -124,7 +124,7 @@ def _name(arm: Arm) -> str:
 
 
 def _number(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}f}" if math.isfinite(value) else _UNDEFINED
+    return f"{value:z.{digits}f}" if math.isfinite(value) else _UNDEFINED
 
 
 def _p(value: float) -> str:
@@ -141,5 +141,5 @@ def _with_interval(one: TwoWay) -> str:
 def _signed(one: Estimate) -> str:
     low, high = one.interval
     if not math.isfinite(low):
-        return f"{one.value:+.3f}"
-    return f"{one.value:+.3f} ({low:+.3f}, {high:+.3f})"
+        return f"{one.value:+z.3f}"
+    return f"{one.value:+z.3f} ({low:+z.3f}, {high:+z.3f})"

@@ -14,16 +14,16 @@ from casewise.annotation.study import (
     Asker,
     Pay,
     Platform,
-    Study,
     StudyPlan,
     balance,
     check_ready,
     load_study,
     plan_study,
     study_cases,
+    time_warnings,
     write_study,
 )
-from casewise.cases import CASEBENCH, STARTER, CaseSet, open_cases
+from casewise.cases import CASEBENCH, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import Format, Planned, print_plan
 from casewise.cli._cases import File
 from casewise.cli._console import note, working
@@ -85,12 +85,21 @@ def plan(
         Platform, typer.Option(help="Where people come from.", rich_help_panel=_PEOPLE)
     ] = Platform.NONE,
     seconds: Annotated[
-        float, typer.Option(min=1, help="A case takes, on average.", rich_help_panel=_PEOPLE)
-    ] = 25,
+        float | None,
+        typer.Option(
+            min=1,
+            help="A case takes, on average. Default: by the words that people read.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
     minutes_besides: Annotated[
-        float,
-        typer.Option(min=0, help="Consent, tutorial and questions take.", rich_help_panel=_PEOPLE),
-    ] = 6,
+        float | None,
+        typer.Option(
+            min=0,
+            help="Consent, tutorial and questions take. Default: by their words.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
     pay: Annotated[
         float, typer.Option(min=0, help="An hour. 0: nobody is paid.", rich_help_panel=_PEOPLE)
     ] = 0,
@@ -154,9 +163,11 @@ def plan(
         study = plan_study(made, source, to, wanted)
         write_study(study, to)
         study = load_study(to)
-        measured = balance(study, study_cases(study))
-    print_plan(Planned(study, made, measured, reason, dropout, fee is not None), format)
-    _say_next(study, made, to)
+        cases = study_cases(study)
+        measured = balance(study, cases)
+    planned = Planned(study, made, cases, measured, reason, dropout, fee is not None)
+    print_plan(planned, format)
+    _say_next(planned, to)
 
 
 def _votes(
@@ -205,13 +216,17 @@ def _given(name: str, text: str | None) -> str | None:
 
 
 def _pay(
-    currency: str, pay: float, seconds: float, minutes_besides: float, fee: float | None
+    currency: str,
+    pay: float,
+    seconds: float | None,
+    minutes_besides: float | None,
+    fee: float | None,
 ) -> Pay:
     if len(currency) != 3 or not (currency.isascii() and currency.isupper()):
         raise UsageError(f"--currency {currency}: three capital letters, such as GBP")
     numbers = {"pay": pay, "seconds": seconds, "minutes-besides": minutes_besides, "fee": fee or 0}
     for name, value in numbers.items():
-        if not math.isfinite(value):
+        if value is not None and not math.isfinite(value):
             raise UsageError(f"--{name} {value}: a number, please")
     return Pay(
         currency=currency,
@@ -222,9 +237,12 @@ def _pay(
     )
 
 
-def _say_next(study: Study, made: CaseSet, to: Path) -> None:
-    for line in made.notes:
+def _say_next(planned: Planned, to: Path) -> None:
+    study = planned.study
+    for line in planned.made.notes:
         note(f"note: {line}")
+    for line in time_warnings(study, planned.cases):
+        note(f"warning: {line}")
     name = shlex.quote(str(to))
     note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")
     problems = check_ready(study)

@@ -13,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from casewise.annotation.study import (
+    PACES,
     Arm,
     Balance,
+    Forecast,
     Pay,
     Platform,
     Range,
@@ -23,8 +25,10 @@ from casewise.annotation.study import (
     efficiency_bound,
     forecast,
     other_tasks,
+    reading,
+    time_warnings,
 )
-from casewise.cases import CaseSet
+from casewise.cases import Case, CaseSet
 from casewise.cli._console import out, write_out
 
 
@@ -36,6 +40,12 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
+_SOURCES = (
+    "people read 175 to 300 words a minute, 238 on average (Brysbaert 2019, "
+    "doi:10.1016/j.jml.2019.104047)",
+    "to choose and to go on takes 5.3 s by the keystroke-level model (Card, Moran and Newell 1980, "
+    "doi:10.1145/358886.358895), taken half and twice as long for the range",
+)
 _Row = tuple[str, ...]
 _HEAD = ("", "", "decided by")
 _TASKS_HEAD = ("cases a person", "people", "minutes each", "cost", "efficiency up to")
@@ -47,6 +57,8 @@ class Planned:
 
     study: Study
     made: CaseSet
+    cases: tuple[Case, ...]
+    """Of the study's cells."""
     measured: Balance
     votes_from: str
     """Where the number of votes is from."""
@@ -76,6 +88,10 @@ def print_plan(planned: Planned, format: Format) -> None:
         out().print(line, markup=False)
 
 
+def _forecast(planned: Planned, tasks: int | None = None) -> Forecast:
+    return forecast(planned.study, planned.dropout, tasks=tasks, cases=planned.cases)
+
+
 def _record(planned: Planned, notes: Sequence[str]) -> dict[str, Any]:
     study = planned.study
     return {
@@ -83,35 +99,33 @@ def _record(planned: Planned, notes: Sequence[str]) -> dict[str, Any]:
         "votes_from": planned.votes_from,
         "dropout": planned.dropout,
         "currency": study.pay.currency,
-        "forecast": asdict(forecast(study, planned.dropout)),
+        "forecast": asdict(_forecast(planned)),
+        "time": _time_record(planned),
         "balance": asdict(planned.measured),
         "other_tasks": [
             {
                 "tasks": tasks,
-                "forecast": asdict(forecast(study, planned.dropout, tasks=tasks)),
+                "forecast": asdict(_forecast(planned, tasks)),
                 "efficiency_bound": efficiency_bound(tasks, planned.measured.cells),
             }
             for tasks in other_tasks(study, planned.measured.queries)
         ],
         "notes": list(notes),
+        "warnings": time_warnings(study, planned.cases),
         "todo": check_ready(study),
     }
 
 
 def _effort(planned: Planned) -> list[_Row]:
     study, dropout = planned.study, planned.dropout
-    expected, pay = forecast(study, dropout), study.pay
+    expected, pay = _forecast(planned), study.pay
     cells = len(study.design.cells)
     rows = [
         ("votes a case", str(study.votes), planned.votes_from),
         ("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
         ("people", f"{expected.people:,}", "--tasks"),
         ("to recruit", f"{expected.recruit:,}", f"--dropout {dropout:g}"),
-        (
-            "minutes a person",
-            f"{expected.minutes:.1f}",
-            f"--seconds {pay.seconds_per_task:g} --minutes-besides {pay.minutes_besides:g}",
-        ),
+        *_time_rows(planned, expected.minutes),
         ("hours of all", f"{expected.hours:,.1f}", ""),
     ]
     if pay.per_hour:
@@ -122,6 +136,51 @@ def _effort(planned: Planned) -> list[_Row]:
         ]
     cost = _money(expected.cost, pay) if pay.per_hour else "–"
     return [*rows, ("cost", cost, "" if pay.per_hour else "nobody is paid: --pay")]
+
+
+def _time_record(planned: Planned) -> dict[str, Any]:
+    """What the minutes rest on. Times by the words, whatever the study file sets."""
+    study = planned.study
+    read = reading(study, planned.cases)
+    return {
+        "seconds_per_task": study.pay.seconds_per_task,
+        "minutes_besides": study.pay.minutes_besides,
+        "words": {"case": read.case_words, "besides": read.besides},
+        "by_words": {
+            name: {
+                "words_per_minute": pace.words,
+                "answer_seconds": pace.answer,
+                "case_seconds": read.case_seconds(pace),
+                "minutes_besides": read.besides_minutes(pace),
+                "minutes": read.session_minutes(pace),
+            }
+            for name, pace in PACES.items()
+        },
+        "sources": list(_SOURCES),
+    }
+
+
+def _time_rows(planned: Planned, minutes: float) -> list[_Row]:
+    read, pay = reading(planned.study, planned.cases), planned.study.pay
+    fast, usual, slow = PACES.values()
+    seconds = (
+        f"{read.case_seconds(usual):.0f} ({read.case_seconds(fast):.0f} to "
+        f"{read.case_seconds(slow):.0f})",
+        f"{usual.words:g} words a minute ({fast.words:g} to {slow.words:g}), {usual.answer:g} s "
+        "to answer",
+    )
+    besides = (f"{read.besides_minutes(usual):.1f}", f"{read.besides:,} words")
+    if pay.seconds_per_task is not None:
+        seconds = (f"{pay.seconds_per_task:g}", "--seconds")
+    if pay.minutes_besides is not None:
+        besides = (f"{pay.minutes_besides:g}", "--minutes-besides")
+    by_words = f"{read.session_minutes(fast):.1f} to {read.session_minutes(slow):.1f} by the words"
+    return [
+        ("words a case", f"{read.case_words:.0f}", "query, context, earlier turns, question"),
+        ("seconds a case", *seconds),
+        ("minutes besides", *besides),
+        ("minutes a person", f"{minutes:.1f}", by_words),
+    ]
 
 
 def _evenness(measured: Balance) -> list[_Row]:
@@ -159,7 +218,7 @@ def _tasks(planned: Planned) -> list[_Row]:
     study, measured = planned.study, planned.measured
     rows: list[_Row] = []
     for tasks in other_tasks(study, measured.queries):
-        found = forecast(study, planned.dropout, tasks=tasks)
+        found = _forecast(planned, tasks)
         bound = efficiency_bound(tasks, measured.cells)
         cost = _money(found.cost, study.pay) if study.pay.per_hour else "–"
         rows.append(
@@ -189,6 +248,11 @@ def _notes(planned: Planned) -> list[str]:
         notes.append("A category fills half of a block or more: it fills as much of the cases.")
     if measured.categories == 1:
         notes.append("The cases have no categories, or one: none are spread.")
+    if None in (study.pay.seconds_per_task, study.pay.minutes_besides):
+        notes.append(
+            f"Minutes are those of the longest session, by its words: {_SOURCES[0]}; "
+            f"{_SOURCES[1]}. A pilot tells better: --seconds."
+        )
     return notes
 
 
@@ -197,17 +261,17 @@ def _money(value: float, pay: Pay) -> str:
 
 
 def _number(value: float, digits: int = 1) -> str:
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+    return "–" if math.isnan(value) else f"{value:z.{digits}f}"
 
 
 def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:.1f} %"
+    return "–" if math.isnan(value) else f"{100 * value:z.1f} %"
 
 
 def _range(found: Range) -> str:
     if math.isnan(found.least):
         return "–"
-    low, high = f"{found.least:g}", f"{found.most:g}"
+    low, high = f"{found.least:zg}", f"{found.most:zg}"
     return low if low == high else f"{low} to {high}"
 
 

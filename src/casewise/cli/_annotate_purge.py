@@ -17,29 +17,41 @@ def purge(
     platform_id: Annotated[
         str | None, typer.Option(help="The platform's id of the person, as the platform shows it.")
     ] = None,
+    code: Annotated[
+        str | None, typer.Option(help="The personal code that the study's pages showed the person.")
+    ] = None,
     database: DatabaseOption = None,
 ) -> None:
     """Delete all that a person has answered; the block is free for another.
 
-    A keyed hash of the account stays, so that the same person does not begin
-    again, and comes back to the code that it was shown. The server may run
-    meanwhile. Files that were exported before are not touched.
+    Name the person by pseudonym, by the platform's id, or by personal code. A
+    keyed hash of the account stays, so that the same person does not begin
+    again, and comes back to the platform's code that it was shown. The server
+    may run meanwhile. Files that were exported before, and backups, are not
+    touched: the pseudonym that is printed finds the person in them.
 
     [bold]Examples[/]
 
     casewise annotate purge study.yaml --rater p-0123456789
 
     casewise annotate purge study.yaml --platform-id 5f0c1d2e3b4a596877665544
+
+    casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTY
     """
-    if (rater is None) == (platform_id is None):
-        raise UsageError("give --rater or --platform-id, one of them")
+    given = {"rater": rater, "account": platform_id, "code": code}
+    named = {name: value.strip() for name, value in given.items() if value is not None}
+    if len(named) != 1 or not all(named.values()):
+        raise UsageError("give --rater, --platform-id or --code, one of them")
     study = load_study(file)
     with open_store(study, file, database, "purge") as store:
-        platform_key = (
-            store.keys.platform_key(study.recruitment.platform, platform_id.strip())
-            if platform_id
-            else None
+        if code is not None and store.keys.code_key(code) is None:
+            raise UsageError(
+                "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
+                "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
+            )
+        purged = store.purge(**named)
+    if purged is None:
+        raise UsageError(
+            "the study knows no such person, or has deleted all of it before; nothing was deleted"
         )
-        if not store.purge(rater=rater, platform_key=platform_key):
-            raise UsageError("the study knows no such person, or has deleted all of it before")
-    note("deleted: every answer of this person; the block is free for another")
+    note(f"deleted: every answer of {purged}; the block is free for another")

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from casewise.annotation.study import check_ready, load_study, study_cases
+from casewise.annotation.study import check_ready, load_study, study_cases, time_warnings
 from casewise.cli._annotate_store import (
     DatabaseOption,
     database_address,
@@ -65,7 +65,7 @@ def serve(
     # The web framework takes a while to load, and few commands need it.
     from casewise.annotation.app_study import Settings, listen
     from casewise.annotation.app_study import serve as serve_study
-    from casewise.annotation.store import Clock, Store, utc_now
+    from casewise.annotation.store import Clock, Store
 
     study = load_study(file)
     problems = check_ready(study)
@@ -73,8 +73,10 @@ def serve(
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     cases = study_cases(study)
     origin = _origin(public_url) if public_url else None
+    for line in time_warnings(study, cases):
+        note(f"warning: {line}")
     keys = study_keys(file)
-    clock: Clock = utc_now
+    clock: Clock | None = None
     if speed != 1:
         # It brings the simulated browsers along, which a real study has no use for.
         from casewise.annotation.rehearsal import fast_clock

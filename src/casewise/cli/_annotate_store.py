@@ -26,19 +26,28 @@ def open_store(study: Study, file: Path, database: str | None, command: str) -> 
     Raises:
         UsageError: There is none, or the extra is not installed.
     """
-    need_extra(command)
-    if database is None and not (beside := file.with_suffix(".db")).is_file():
-        raise UsageError(
-            f"no votes: {beside} is not there; give --database URL, or --votes PATH with plain CSV"
-        )
+    address = find_database(file, database, command)
     # Only those who serve studies have the extra that it needs.
     from casewise.annotation.store import Store
 
+    return Store(study, study_cases(study), address, study_keys(file))
+
+
+def find_database(file: Path, database: str | None, command: str) -> str:
+    """The address of the database that a study was served with, for a command that makes none.
+
+    Raises:
+        UsageError: There is none, or the extra is not installed.
+    """
+    need_extra(command)
+    if database is None and not (beside := file.with_suffix(".db")).is_file():
+        other = "" if command == "backup" else ", or --votes PATH with plain CSV"
+        raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")
     address = database_address(file, database)
     kind, _, place = address.partition(":///")
     if kind == "sqlite" and not Path(place).is_file():
         raise UsageError(f"--database {database}: no such file")
-    return Store(study, study_cases(study), address, study_keys(file))
+    return address
 
 
 def need_extra(command: str) -> None:

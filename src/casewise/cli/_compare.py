@@ -41,7 +41,7 @@ def compare(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="A B...",
+            metavar="BEFORE AFTER...",
             help=READ,
         ),
     ],
@@ -61,16 +61,18 @@ def compare(
     """Compare runs over the same cases: is the difference more than chance?
 
     Runs with the same protocol, delivery and ablation are compared, two at a time, over the cases
-    that both answered; where no two are alike, all are. The difference is B minus A, with an
-    error clustered by query; p-values are adjusted (Holm) over all pairs of runs. DETECTABLE is
-    the smallest true difference that these cases would show in 80 % of tries. Runs over different
-    versions of the data are not compared without --force, and then over the cases that both have.
+    that both answered; where no two are alike, all are. The difference is after minus before,
+    with an error clustered by query; of more than two runs, the one named earlier is before, so
+    the first is before all others. P-values are adjusted (Holm) over all pairs of runs. DETECTABLE
+    is the smallest true difference that these cases would show in 80 % of tries. Runs over
+    different versions of the data are not compared without --force, and then over the cases that
+    both have.
 
     [bold]Examples[/]
 
     casewise compare logs/last-week logs/today
 
-    casewise compare a.parquet b.parquet --metric accuracy --metric flip_rate --format json
+    casewise compare before.parquet after.parquet --metric accuracy --metric flip_rate --format json
     """
     chosen = tuple(dict.fromkeys(metric or COMPARED))
     for name in chosen:

@@ -26,7 +26,11 @@ def gate(
         ),
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="What the run must not be worse than.")
+        Path | None,
+        typer.Option(
+            metavar="BEFORE",
+            help="What the run must not be worse than. A change is the run minus this baseline.",
+        ),
     ] = None,
     config: Annotated[
         Path | None,

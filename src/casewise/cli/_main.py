@@ -55,6 +55,7 @@ GROUPS = {
             "simulate": "_annotate_simulate:simulate",
             "serve": "_annotate_serve:serve",
             "purge": "_annotate_purge:purge",
+            "backup": "_annotate_backup:backup",
             "export": "_annotate_export:export",
             "tasks": "_annotate_exchange:tasks",
             "collect": "_annotate_exchange:collect",

@@ -46,7 +46,11 @@ def report(
         ),
     ] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="Begin with what changed between the runs.")
+        bool,
+        typer.Option(
+            "--compare",
+            help="Begin with what changed between the runs BEFORE AFTER: after minus before.",
+        ),
     ] = False,
     force: Force = False,
     cases: Annotated[

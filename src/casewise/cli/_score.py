@@ -80,10 +80,10 @@ def score(
     seed: Annotated[int, typer.Option(min=0, help="Of draws, folds and simulations.")] = 0,
     format: Annotated[Format, typer.Option(help="How to print.")] = Format.TABLE,
 ) -> None:
-    """Score judgements against what people judged.
+    """Score judgements against people's votes, published rates, or what authors meant.
 
     One row a model and condition: accuracy, recall and F1 of the verdicts; correlation (PCC),
-    cross-entropy (BCE) and Brier score of the probabilities against the share of people; what
+    cross-entropy (BCE) and Brier score of the probabilities against the labels' shares; what
     the two contexts of a query do. Below, what needs no model, and what people reach.
     Fractions in 0..1, PCC in -1..1; errors are clustered by query. docs/statistics.md explains
     every number.

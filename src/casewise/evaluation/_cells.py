@@ -283,7 +283,7 @@ def plan_condition(request: RunRequest, one: Combination) -> Planned:
         verdict_words=request.verdict_words,
         draw_seed=draw_seed_of(request, one.protocol),
     )
-    version = respond_version(condition) if acts else judge_version(condition)
+    version = respond_version(condition, request.grader) if acts else judge_version(condition)
     return Planned(condition, _arguments(request, one), measure(condition), version)
 
 

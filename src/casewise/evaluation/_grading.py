@@ -28,7 +28,11 @@ GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
 
 
 async def grade_with(
-    model: Model, conversation: Conversation, reply: str, context: str | None
+    model: Model,
+    conversation: Conversation,
+    reply: str,
+    context: str | None,
+    request: str | None = None,
 ) -> Graded:
     """Have a model grade one reply; a blank reply is ``undetermined`` without a request.
 
@@ -37,17 +41,18 @@ async def grade_with(
         conversation: Role and text of each message before the reply, oldest first.
         reply: What is graded.
         context: What is known of the situation; None is nothing.
+        request: What the reply is held against; None is the conversation's last message.
 
     Raises:
         FailedRequestError: No answer came.
     """
     if not reply.strip():
         return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty")
-    prompt, config = render_grading(conversation, reply, context), GRADER_CONFIG.merge(model.config)
-    output = await asked(model.generate(prompt, config=config))
+    prompt = render_grading(conversation, reply, context, request)
+    output = await asked(model.generate(prompt, config=GRADER_CONFIG.merge(model.config)))
     if provider_refused(output):
         return GRADER_DECLINED
-    grade = read_grade(output.completion, grade_nonce(conversation, reply))
+    grade = read_grade(output.completion, grade_nonce(conversation, reply, request))
     if grade.status is Status.UNPARSED and (name := other_model(model, output)) is not None:
         # Until the grader's own name is known, another may be what its server calls it.
         reason = f"{FaultKind.OTHER_MODEL.words}: the answer is by {name!r}, not by the grader"

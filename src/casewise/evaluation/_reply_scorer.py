@@ -87,14 +87,15 @@ async def _grade(
     reply = state.messages[place]
     if place == len(state.messages) - 1 and provider_refused(state.output):
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
-    asked = state.messages[place - 1].text
+    # A script's reply is held against its own turn, every other against the case's query.
+    scripted = bool(state.metadata.get(EXPECTATIONS))
+    request = state.messages[place - 1].text if scripted else state.metadata.get(QUERY)
     if grader is None or grading is None:
-        scripted = bool(state.metadata.get(EXPECTATIONS))
-        return read_reply(reply.text, asked if scripted else state.metadata.get(QUERY)), "rules"
+        return read_reply(reply.text, request), "rules"
     context = state.metadata.get(CONTEXT)
     shown = json.dumps(context, ensure_ascii=False) if context else None
     earlier = [(one.role, one.text) for one in state.messages[:place]]
-    return await grade_with(grading, earlier, reply.text, shown), grader
+    return await grade_with(grading, earlier, reply.text, shown, request), grader
 
 
 def _values(found: Graded) -> dict[str, str | int | float | bool | None]:

@@ -88,7 +88,7 @@ def respond(
         scorer=grade_reply(grader=grader),
         config=draw.config,
         model_roles={GRADER: grader} if grader else None,
-        version=respond_version(condition),
+        version=respond_version(condition, grader),
         metadata=task_metadata(condition, settled, draw)
         | {
             "grader": grader or "rules",
@@ -97,11 +97,11 @@ def respond(
     )
 
 
-def respond_version(condition: Condition) -> str:
+def respond_version(condition: Condition, grader: str | None) -> str:
     """The task's version, a part of its identity.
 
-    Other cases or another wording under the same name are not taken for those that a folder of
-    logs already answers.
+    Other cases or another wording under the same name, of the grading too where a model grades,
+    are not taken for those that a folder of logs already answers.
     """
-    made_of = (condition.data.hash, condition.prompts.version, condition.variation_version)
-    return f"{VERSION}+{digest(*made_of)}"
+    made_of = [condition.data.hash, condition.prompts.version, condition.variation_version]
+    return f"{VERSION}+{digest(*made_of, *([GRADE_VERSION] if grader else []))}"

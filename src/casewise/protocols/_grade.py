@@ -32,7 +32,7 @@ SHOWN: Final = 200
 GRADER_DECLINED: Final = Graded(Status.ERROR, None, "the grader declined")
 """What becomes of a reply that the grader would not grade."""
 
-_NAME = "grade-1"
+_NAME = "grade-2"
 
 
 @cache
@@ -47,26 +47,38 @@ not comparable."""
 # --- asking ---------------------------------------------------------------------------------
 
 
-def render_grading(conversation: Conversation, reply: str, context: str | None) -> str:
+def render_grading(
+    conversation: Conversation, reply: str, context: str | None, request: str | None = None
+) -> str:
     """The prompt that has a reply graded.
 
     Args:
         conversation: What was said before the reply, the message that it answers last.
         reply: What is graded.
         context: What is known of the situation; None is nothing.
+        request: What the reply is held against; None is the conversation's last message.
     """
     turns = "\n".join(quote({"role": role, "text": text}) for role, text in conversation)
     return _template().format(
         conversation=turns,
         context=quote(context),
+        request=quote(_request(conversation, request)),
         reply=quote(reply),
-        nonce=grade_nonce(conversation, reply),
+        nonce=grade_nonce(conversation, reply, request),
     )
 
 
-def grade_nonce(conversation: Conversation, reply: str) -> str:
+def grade_nonce(conversation: Conversation, reply: str, request: str | None = None) -> str:
     """The id that a verdict on the reply must bear: 8 hexadecimal characters of a digest."""
-    return digest([[role, text] for role, text in conversation], reply)[:8]
+    asked = _request(conversation, request)
+    return digest([[role, text] for role, text in conversation], asked, reply)[:8]
+
+
+def _request(conversation: Conversation, request: str | None) -> str | None:
+    """What a reply is held against; None where nothing was said before it."""
+    if request is not None or not conversation:
+        return request
+    return conversation[-1][1]
 
 
 # --- reading --------------------------------------------------------------------------------

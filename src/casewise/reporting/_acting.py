@@ -18,6 +18,7 @@ from casewise.analysis import (
 )
 from casewise.reporting._scores import Column, describe_condition, number, with_margin
 from casewise.reporting._tables import plain_table
+from casewise.reporting._wording import wording
 
 ESCALATION_TURNS = 5
 
@@ -34,11 +35,7 @@ _QUADRANTS = {
 def act_title(scores: Sequence[Score]) -> str:
     """What the replies are measured against."""
     rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
-    against = "what people allow"
-    if rules == "intended":
-        cards = ["card=" in str(score.condition["variant"]) for score in scores]
-        against = "the deployment's lines" if all(cards) else "what was intended"
-    return f"Answers and refusals against {against} (labels: {rules})"
+    return f"Answers and refusals against {wording(*scores).line} (labels: {rules})"
 
 
 def act_columns() -> list[Column]:

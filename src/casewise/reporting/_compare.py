@@ -1,6 +1,7 @@
 """Comparisons of runs, for people and for programs."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,20 +18,21 @@ from casewise.analysis import (
     right_after,
     same_data,
 )
-from casewise.reporting._scores import number
+from casewise.reporting._scores import number, signed
 from casewise.reporting._tables import plain_table
 
 SHOWN = 10
 """Changed cases that are listed for a person; JSON has all."""
 
-_HEADS = ["", "A", "B", "B - A", "± 95 %", "p", "Holm", "detect-\nable"]
+_HEADS = ["", "before", "after", "after -\nbefore", "95 %", "p", "Holm", "detect-\nable"]
+_HYPHEN = re.compile(r"(?<=\w)-\n")
 
 
 def comparison_renderable(comparisons: Sequence[Comparison]) -> RenderableType:
     """A block for each two runs: measures, what the contexts do, and the cases that changed."""
     parts: list[RenderableType] = []
     for one in comparisons:
-        parts.append(Text(f"A: {one.a}\nB: {one.b}", style="bold"))
+        parts.append(Text(f"Before: {one.before}\nAfter: {one.after}", style="bold"))
         heading = f"{one.n} judgements in common (labels: {one.labels})"
         table = plain_table(heading, _HEADS)
         for difference in one.differences:
@@ -60,14 +62,18 @@ _NAMES = {
 
 def _cells(one: Difference) -> list[str]:
     name = _NAMES.get(one.metric, one.metric.replace("_", " "))
-    ends = [number(one.first.value), number(one.second.value)]
+    ends = [number(one.before.value), number(one.after.value)]
     return [name, *ends, *_change(one.difference), p_text(one.p_holm), number(one.detectable)]
 
 
 def _change(one: Estimate) -> list[str]:
-    shown = number(one.value)
-    signed = shown if one.value <= 0 else f"+{shown}"
-    return [signed, number(one.margin), p_text(one.p)]
+    return [signed(one.value), _range(one.interval), p_text(one.p)]
+
+
+def _range(ends: tuple[float, float]) -> str:
+    """From where to where, with signs; a dash where no spread is seen."""
+    low, high = map(signed, ends)
+    return f"{low} to {high}" if ends[0] == ends[0] else low
 
 
 def p_text(p: float) -> str:
@@ -77,15 +83,15 @@ def p_text(p: float) -> str:
 
 def _lines(one: Comparison) -> list[str]:
     test = one.mcnemar
-    a, b = (score.condition for score in one.scores)
+    before, after = (score.condition for score in one.scores)
     lines = []
-    if not same_data(a, b):
+    if not same_data(before, after):
         lines.append(
-            f"A is over {data_text(a)}, B over {data_text(b)}: cases that both have, and "
-            "whose texts or votes may differ."
+            f"Before is over {data_text(before)}, after over {data_text(after)}: cases that both "
+            "have, and whose texts or votes may differ."
         )
     lines += [
-        f"McNemar: only A right {test.b}, only B right {test.c}; p {p_text(test.p)} "
+        f"McNemar: only before right {test.b}, only after right {test.c}; p {p_text(test.p)} "
         f"(Holm {p_text(one.mcnemar_holm)}), by whole queries {p_text(test.p_clustered)} "
         f"({p_text(one.clustered_holm)})."
     ]
@@ -104,7 +110,7 @@ def _lines(one: Comparison) -> list[str]:
 
 def _changed(change: Change) -> str:
     outcome = {True: "right", False: "wrong", None: "tie"}[right_after(change)]
-    words = [change.case_id, f"{change.first} to {change.second}", f"({outcome})"]
+    words = [change.case_id, f"{change.before} to {change.after}", f"({outcome})"]
     return "  ".join([*words, change.category or ""]).rstrip()
 
 
@@ -118,8 +124,9 @@ def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
     """A table for each two runs."""
     sections = []
     for one in comparisons:
-        heads = [head.replace("-\n", "") for head in _HEADS]
-        lines = [f"A: {one.a}  ", f"B: {one.b}  ", f"{one.n} judgements, labels: {one.labels}", ""]
+        heads = [_HYPHEN.sub("", head).replace("\n", " ") for head in _HEADS]
+        lines = [f"Before: {one.before}  ", f"After: {one.after}  "]
+        lines += [f"{one.n} judgements, labels: {one.labels}", ""]
         lines += ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
         lines += [
             "| " + " | ".join(_cells(difference)) + " |"

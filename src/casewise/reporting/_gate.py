@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from casewise.analysis import Demand, GateReport, GateRow, GateVerdict, as_gate_record
-from casewise.reporting._scores import number
+from casewise.reporting._scores import number, signed
 from casewise.reporting._tables import plain_table
 
 _HEADS = ("", "wanted", "value", "change", "bounds", "verdict")
@@ -111,23 +111,18 @@ def _wanted(row: GateRow) -> str:
 
 def _limit(value: float) -> str:
     """A limit as it is written in the file."""
-    return f"{value:g}".replace("0.", ".", 1) if abs(value) < 1 and value else f"{value:g}"
+    return f"{value:zg}".replace("0.", ".", 1) if abs(value) < 1 and value else f"{value:zg}"
 
 
 def _cells(row: GateRow) -> list[str]:
     bounds = f"{number(row.low)} to {number(row.high)}" if row.low == row.low else ""
-    change = _signed(row.change) if row.rule.compares else ""
+    change = signed(row.change) if row.rule.compares else ""
     return [_wanted(row), number(row.value), change, bounds, str(row.verdict)]
 
 
 def _marked(row: GateRow) -> list[str]:
     *cells, verdict = _cells(row)
     return [*cells, verdict if row.verdict is GateVerdict.PASS else f"**{verdict}**"]
-
-
-def _signed(value: float) -> str:
-    shown = number(value)
-    return f"+{shown}" if value > 0 else shown
 
 
 def _lines(report: GateReport) -> list[str]:
@@ -155,7 +150,7 @@ def _lines(report: GateReport) -> list[str]:
 def _bounds_line(rows: Sequence[GateRow]) -> str:
     levels = {row.rule.confidence for row in rows if row.low == row.low}
     level = f"{100 * (levels.pop() or 0):g} %" if len(levels) == 1 else "its rule's confidence"
-    return f"Bounds: one-sided, each at {level}; of the change where there is one."
+    return f"Bounds: one-sided, each at {level}; of the change (run - baseline) if there is one."
 
 
 def _sentence(row: GateRow) -> str:

@@ -6,6 +6,7 @@ from functools import partial
 
 from casewise.analysis import Estimate, Score
 from casewise.cases import GROUPS
+from casewise.reporting._wording import wording
 
 Column = tuple[str, Callable[[Score], str]]
 """A head (its lines parted by line ends) and what makes a cell."""
@@ -32,7 +33,7 @@ _CONTEXT_HEADS = {
     "always_unsafe": "always\nunsafe",
     "inverted": "in-\nverted",
 }
-"""What the two contexts of a query do, and how answers follow people within one context type."""
+"""What the two contexts of a query do, and how answers follow labels within one context type."""
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -41,10 +42,14 @@ def number(value: float, digits: int = 3) -> str:
         return "–"
     if value in (math.inf, -math.inf):
         return "∞" if value > 0 else "-∞"
-    text = f"{value:.{digits}f}"
-    if not float(text):
-        text = text.removeprefix("-")
+    text = f"{value:z.{digits}f}"
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def signed(change: float, digits: int = 3) -> str:
+    """A change with its sign, unless it rounds to 0."""
+    shown = number(change, digits)
+    return f"+{shown}" if change > 0 and shown.strip(".0") else shown
 
 
 def with_margin(one: Estimate | None) -> str:
@@ -91,7 +96,7 @@ def baseline_text(score: Score) -> str:
 def title(scores: Sequence[Score]) -> str:
     """What the scores are measured against, and what unread answers count as."""
     rules = " and ".join(dict.fromkeys(str(score.labels) for score in scores))
-    against = "the authors' intention" if rules == "intended" else "people's judgement"
+    against = wording(*scores).against
     policies = " and ".join(dict.fromkeys(str(score.unparsed) for score in scores))
     return f"Against {against} (labels: {rules}; unread answers: {policies})"
 

@@ -31,6 +31,7 @@ from casewise.statistics._clustered import (
     clustered_ratio,
     combine,
     number_clusters,
+    paired_change,
     wilson_interval,
 )
 from casewise.statistics._comparison import (
@@ -191,6 +192,7 @@ __all__ = [
     "one_person",
     "one_person_by_rater",
     "oracle",
+    "paired_change",
     "paired_power",
     "paired_share_bounds",
     "panel",

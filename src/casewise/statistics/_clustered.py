@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._one_sided import paired_share_bounds
 from casewise.statistics._resampling import Resampling, percentile_interval
 
 FloatArray = NDArray[np.float64]
@@ -80,6 +81,8 @@ class Estimate:
     """Clusters that the figure rests on."""
     size: float = math.nan
     """Rows under a proportion's denominator; NaN where the figure is no proportion."""
+    is_share_change: bool = False
+    """Whether it is the paired difference of two proportions over one denominator."""
 
     @property
     def se(self) -> float:
@@ -97,21 +100,29 @@ class Estimate:
 
     @property
     def is_wilson(self) -> bool:
-        """Whether the interval is Wilson's: few clusters, or a proportion close to 0 or 1."""
+        """Whether the interval is Wilson's: few clusters, or a proportion close to 0 or 1.
+
+        Close enough, too, where a normal interval would leave 0..1.
+        """
         if math.isnan(self.size) or math.isnan(self.value):
             return False
-        rare = min(self.value, 1 - self.value) * self.clusters
-        return self.clusters < FEW_CLUSTERS or rare < FEW_EXCEPTIONS
+        rare = min(self.value, 1 - self.value)
+        few = self.clusters < FEW_CLUSTERS or rare * self.clusters < FEW_EXCEPTIONS
+        return few or Z_95 * self.se > rare
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval: Wilson's where ``is_wilson``, else normal, or t of few clusters.
 
-        NaN where few clusters are all alike: they show no spread to tell it from.
+        Of a change of shares both ends are one-sided bounds at 97.5 % (``paired_share_bounds``).
+        NaN where all clusters of another figure are alike: they show no spread to tell it from.
         """
         if self.is_wilson:
             return wilson_interval(self.value, self.effective_size)
-        if self.clusters >= FEW_CLUSTERS:
+        if self.is_share_change:
+            bounds = paired_share_bounds(self, 0.975)
+            return bounds.low, bounds.high
+        if self.clusters >= FEW_CLUSTERS and self.se > 0:
             half = Z_95 * self.se
         elif self.se > 0:
             from scipy.special import stdtrit
@@ -141,16 +152,19 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """Two-sided p of the figure being 0: normal, or t of few clusters.
+        """Two-sided p of the figure being 0, by the distribution of its interval.
 
-        1 if it is exactly 0; NaN where all clusters are alike, or where there is but one.
+        Of a change of shares it is Tango's score test, with Student's t. 1 if the figure is
+        exactly 0; NaN where all clusters are alike, or where there is but one.
         """
         if self.value == 0 and self.clusters:
             return 1.0
         if not self.se > 0:
             return math.nan
-        z = abs(self.value) / self.se
-        if self.clusters >= FEW_CLUSTERS:
+        # Were there no change, the mean square of the clusters' moves would be their variance.
+        shift = self.value**2 / self.clusters if self.is_share_change else 0.0
+        z = abs(self.value) / math.sqrt(self.se**2 + shift)
+        if self.clusters >= FEW_CLUSTERS and not self.is_share_change:
             return math.erfc(z / math.sqrt(2))
         from scipy.special import stdtr
 
@@ -159,9 +173,10 @@ class Estimate:
     def settled(self) -> Self:
         """The same figure and error with the influences added up; it can't be subtracted then.
 
-        For keeping many: a figure over a million cases then needs no more than one number.
+        For keeping many: a figure over a million cases then needs no more than one number. A
+        change of shares stays as it is: its interval needs what every cluster moved by.
         """
-        if len(self.influence) < 2:
+        if len(self.influence) < 2 or self.is_share_change:
             return self
         return replace(self, influence=np.array([np.sqrt((self.influence**2).sum())]))
 
@@ -196,6 +211,16 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         else _NOTHING
     )
     return Estimate(value, influence, replicates, max(one.clusters for _, one in terms))
+
+
+def paired_change(before: Estimate, after: Estimate) -> Estimate:
+    """``after - before`` of one figure over the same cases, with its paired error.
+
+    Two proportions over one denominator have a change of shares.
+    """
+    change = after - before
+    is_share = math.isfinite(change.value) and before.size == after.size
+    return replace(change, is_share_change=is_share)
 
 
 def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate:
@@ -240,14 +265,24 @@ def clustered_mean(values: FloatArray, clusters: Clusters, *, share: bool = Fals
 
 
 def clustered_ratio(
-    parts: FloatArray, wholes: FloatArray, clusters: Clusters, *, share: bool = False
+    parts: FloatArray,
+    wholes: FloatArray,
+    clusters: Clusters,
+    *,
+    share: bool = False,
+    share_change: bool = False,
 ) -> Estimate:
-    """``sum(parts) / sum(wholes)``, such as a recall; NaN of an empty whole. Shapes ``(n,)``."""
+    """``sum(parts) / sum(wholes)``, such as a recall; NaN of an empty whole. Shapes ``(n,)``.
+
+    ``share`` says that it is a proportion, ``share_change`` that the parts are the differences
+    of two.
+    """
     whole = float(wholes.sum())
     if not whole:
         return UNDEFINED
     found = estimate(clusters.sums(parts, wholes), _ratio, clusters)
-    return replace(found, size=whole) if share else found
+    size = whole if share else math.nan
+    return replace(found, size=size, is_share_change=share_change)
 
 
 def wilson_interval(share: float, size: float) -> tuple[float, float]:
@@ -260,7 +295,9 @@ def wilson_interval(share: float, size: float) -> tuple[float, float]:
         return math.nan, math.nan
     z2 = Z_95**2 / size
     centre, half = share + z2 / 2, math.sqrt(z2 * (share * (1 - share) + z2 / 4))
-    return (centre - half) / (1 + z2), (centre + half) / (1 + z2)
+    low, high = (centre - half) / (1 + z2), (centre + half) / (1 + z2)
+    # Of no hits, and of nothing but hits, the ends are 0 and 1 but for rounding.
+    return max(0.0, low), min(1.0, high)
 
 
 def _ratio(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:

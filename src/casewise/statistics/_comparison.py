@@ -28,7 +28,7 @@ class McNemar:
     """Which of two models is right where only one of them is."""
 
     b: int
-    """Cases that the first has right and the second wrong."""
+    """Cases that the first (before) has right and the second (after) wrong."""
     c: int
     """Cases that the first has wrong and the second right."""
     p: float

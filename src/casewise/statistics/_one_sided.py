@@ -2,11 +2,15 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from casewise.statistics._clustered import Estimate
 from casewise.statistics._noninferiority import null_variance
+
+if TYPE_CHECKING:
+    # An estimate's own interval is made of these bounds.
+    from casewise.statistics._clustered import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,7 @@ class Bounds:
     high: float
 
 
-def student_bounds(one: Estimate, confidence: float) -> Bounds:
+def student_bounds(one: "Estimate", confidence: float) -> Bounds:
     """Bounds of any figure by Student's t, with a degree of freedom fewer than clusters.
 
     NaN without a spread: use ``alike_bounds`` there.
@@ -50,7 +54,7 @@ def alike_bounds(
     return Bounds(value - unlike * (value - ends[0]), value + unlike * (ends[1] - value))
 
 
-def share_bounds(one: Estimate, confidence: float) -> Bounds:
+def share_bounds(one: "Estimate", confidence: float) -> Bounds:
     """Exact bounds of a proportion (Clopper & Pearson 1934) on its effective size.
 
     Korn & Graubard (1998), Survey Methodology 24: the rows that, if independent, would have the
@@ -84,7 +88,7 @@ class Steps:
     """Share that go up."""
 
 
-def find_steps(difference: Estimate) -> Steps | None:
+def find_steps(difference: "Estimate") -> Steps | None:
     """Steps that have the mean and the variance of a difference; None without a spread.
 
     The length is the mean square over the mean size of what clusters moved by: 1 where queries
@@ -103,7 +107,7 @@ def find_steps(difference: Estimate) -> Steps | None:
     return Steps(length, (active - shift) / 2, (active + shift) / 2)
 
 
-def paired_share_bounds(difference: Estimate, confidence: float) -> Bounds:
+def paired_share_bounds(difference: "Estimate", confidence: float) -> Bounds:
     """Bounds of a paired difference of proportions, clustered.
 
     The score bound of Tango (1998), doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>

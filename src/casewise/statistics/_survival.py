@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import Z_95
+from casewise.statistics._clustered import ROUND_OFF, Z_95, Clusters
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -25,9 +25,10 @@ class SurvivalCurve:
     survival: FloatArray
     """The share that holds after the turn, 0..1."""
     low: FloatArray
-    """Lower end of the pointwise 95 % interval; NaN where survival is 0 or 1."""
+    """Lower end of the pointwise 95 % interval; NaN where survival is 0 or 1, and where all
+    clusters are alike."""
     high: FloatArray
-    """Upper end of it; NaN where survival is 0 or 1."""
+    """Upper end of it; NaN where the lower is."""
 
     @property
     def median(self) -> float:
@@ -39,17 +40,21 @@ class SurvivalCurve:
         return float(reached[0]) if len(reached) else float("nan")
 
 
-def kaplan_meier(turn: IntArray, event: BoolArray) -> SurvivalCurve:
+def kaplan_meier(
+    turn: IntArray, event: BoolArray, clusters: Clusters | None = None
+) -> SurvivalCurve:
     """Kaplan & Meier (1958), doi:10.1080/01621459.1958.10501452: survival under censoring.
 
-    Whoever is censored at a turn was at risk in it. The variance is Greenwood's, and the interval
-    is normal for log(-log(survival)), so that it stays inside 0..1: Kalbfleisch & Prentice
-    (2002), The Statistical Analysis of Failure Time Data, 2nd ed., section 1.4. It takes the rows
-    as independent: give one row a query.
+    Whoever is censored at a turn was at risk in it. The variance adds up the influence of each
+    cluster's rows (Williams 1995, doi:10.1007/BF01985768), and is Greenwood's where each row is a
+    cluster. The interval is normal for log(-log(survival)), so that it stays inside 0..1:
+    Kalbfleisch & Prentice (2002), The Statistical Analysis of Failure Time Data, 2nd ed., section
+    1.4.
 
     Args:
         turn: When each failed, or was last seen without having failed. Shape ``(n,)``.
         event: Whether it failed then. Shape ``(n,)``.
+        clusters: The query of each; None takes the rows as independent.
 
     Returns:
         The curve; with empty arrays where there are no rows.
@@ -66,11 +71,15 @@ def kaplan_meier(turn: IntArray, event: BoolArray) -> SurvivalCurve:
     at_risk = np.cumsum(seen[::-1])[::-1].astype(np.int64)
     survival = np.cumprod(1 - events / at_risk).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        greenwood = np.cumsum(events / (at_risk * (at_risk - events)))
-        log = np.log(survival)
-        half = Z_95 * np.sqrt(greenwood) / np.abs(log)
+        # By row and turn: how far the log of survival would fall with more of the row.
+        due = (turn[:, None] >= turns) * (events / at_risk)
+        beyond = (turn[:, None] == turns) * event[:, None] - due
+        influence = np.cumsum(beyond / (at_risk - events), axis=1)
+        sums = influence if clusters is None else clusters.sums(*influence.T)
+        error = np.sqrt((sums**2).sum(axis=0))
+        half = Z_95 * error / np.abs(np.log(survival))
         low, high = survival ** np.exp(half), survival ** np.exp(-half)
-    open_ended = (survival == 0) | (survival == 1)
+    open_ended = (survival == 0) | (survival == 1) | ~(error > ROUND_OFF)
     return SurvivalCurve(
         turns=turns.astype(np.int64),
         at_risk=at_risk,

@@ -17,7 +17,7 @@ from casewise.analysis.gate._rules import CASE_COLUMNS, GateConfig, GateRule
 from casewise.analysis.gate._select import Family, case_rows, check_rows
 from casewise.cases import LabelRule, default_rule
 from casewise.errors import InputError
-from casewise.statistics import UNDEFINED, Estimate, ratio
+from casewise.statistics import UNDEFINED, Estimate, paired_change, ratio
 
 _ALL = Scoring()
 
@@ -40,7 +40,7 @@ class Figures:
     @property
     def change(self) -> Estimate | None:
         """The run minus its baseline, with its paired error."""
-        return None if self.baseline is None else self.value - self.baseline
+        return None if self.baseline is None else paired_change(self.baseline, self.value)
 
 
 @dataclass(frozen=True, slots=True)

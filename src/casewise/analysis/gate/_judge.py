@@ -57,18 +57,13 @@ def judge(rule: GateRule, figures: Figures) -> Finding:
 
 def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: float) -> Bounds:
     """One-sided bounds by the method that fits the figure."""
-    if is_paired_share(figures):
+    if figures.baseline is not None and figure.is_share_change:
         return paired_share_bounds(figure, confidence)
     if figures.baseline is None and not math.isnan(figure.size):
         return share_bounds(figure, confidence)
     if figure.se > 0:
         return student_bounds(figure, confidence)
     return alike_bounds(figure.value, figure.clusters, confidence, rule.ends)
-
-
-def is_paired_share(figures: Figures) -> bool:
-    """Whether the figures are two proportions over one denominator."""
-    return figures.baseline is not None and figures.value.size == figures.baseline.size
 
 
 _NONE = Bounds(math.nan, math.nan)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from casewise.analysis.gate._figures import Figures
-from casewise.analysis.gate._judge import is_paired_share
 from casewise.analysis.gate._rules import GateRule
 from casewise.statistics import (
     MOST_SIZE,
@@ -50,12 +49,12 @@ def cases_needed(rule: GateRule, figures: Figures) -> Needed | None:
         distance = rule.good * (figure.value - rule.bar)
         size = _for_limit(rule, figures, abs(distance), level)
         return _needed(figures, figure, size, equal=False, passes=distance > 0)
-    size = _for_margin(rule, figures, figure, rule.limit, level)
+    size = _for_margin(rule, figure, rule.limit, level)
     if not size <= figure.clusters:
         return _needed(figures, figure, size, equal=True, passes=True)
     room = rule.limit + rule.good * figure.value
     if room > 0:
-        size = _for_margin(rule, figures, figure, room, level)
+        size = _for_margin(rule, figure, room, level)
     elif figure.se > 0:
         size = _plain(figure, abs(figure.value), level)
     else:
@@ -74,14 +73,12 @@ def _needed(
     return Needed(queries, cases, equal, passes)
 
 
-def _for_margin(
-    rule: GateRule, figures: Figures, figure: Estimate, margin: float, level: Level
-) -> float:
+def _for_margin(rule: GateRule, figure: Estimate, margin: float, level: Level) -> float:
     """Queries that show an equal model to be within a margin."""
     steps = find_steps(figure)
     if steps is None:
         return _alike(margin / rule.ends[1], level)
-    if not is_paired_share(figures):
+    if not figure.is_share_change:
         return _plain(figure, margin, level)
     variance = steps.length**2 * (steps.down + steps.up)
     return smallest_size(

@@ -10,7 +10,7 @@ from casewise.analysis._answers import label_fields
 from casewise.analysis._paired import differences, score_together
 from casewise.analysis._score import Score, Scoring, conditions
 from casewise.cases import default_rule
-from casewise.protocols import Delivery
+from casewise.protocols import LOW_MASS, Delivery
 from casewise.statistics import Estimate
 
 _CHANGED = ("vary=", "swap=")
@@ -25,6 +25,8 @@ class Leader:
     """``accuracy`` of judges, ``appropriate`` of models that act."""
     models: int
     """How many models were in the running."""
+    set_aside: int
+    """Models that were not: their first tokens have less than ``LOW_MASS`` on the two words."""
     second: Score | None
     """The best run of another model; None where there is none."""
     lead: Estimate | None
@@ -41,6 +43,8 @@ def is_plain(condition: Mapping[str, Any]) -> bool:
 def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> list[Leader]:
     """The leader among judges and the leader among models that act, where there are any.
 
+    A judge that puts less than ``LOW_MASS`` on the two words leads only where all of them do.
+
     Args:
         table: The judgement table.
         scores: Of its every condition.
@@ -54,17 +58,25 @@ def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> l
             (one for one in plain if one.measures[metric].value == one.measures[metric].value),
             key=lambda score: -score.measures[metric].value,
         )
+        running = [one for one in ranked if not one.mass < LOW_MASS]
         if ranked:
-            found.append(_leader(ranked, metric, table, scoring))
+            aside = len(_models(ranked) - _models(running)) if running else 0
+            found.append(_leader(running or ranked, aside, metric, table, scoring))
     return found
 
 
-def _leader(ranked: Sequence[Score], metric: str, table: pl.DataFrame, scoring: Scoring) -> Leader:
+def _models(scores: Sequence[Score]) -> set[str | None]:
+    return {one.condition["model"] for one in scores}
+
+
+def _leader(
+    ranked: Sequence[Score], set_aside: int, metric: str, table: pl.DataFrame, scoring: Scoring
+) -> Leader:
     best = ranked[0]
     model = best.condition["model"]
     second = next((one for one in ranked if one.condition["model"] != model), None)
     lead = _lead(best, second, metric, table, scoring) if second is not None else None
-    return Leader(best, metric, len({one.condition["model"] for one in ranked}), second, lead)
+    return Leader(best, metric, len(_models(ranked)), set_aside, second, lead)
 
 
 def _lead(

@@ -113,13 +113,13 @@ def _add_actions(app: FastAPI, site: Site) -> None:
         """Delete all of a person."""
         if refusal := refused(request, sent):
             return refusal
-        rater = sent.rater.strip()
-        done = site.store.purge(rater=rater)
-        said = "Deleted, and the block is free." if done else "Nobody has this pseudonym."
+        given = sent.rater.strip()
+        done = site.store.purge(rater=given) or site.store.purge(code=given)
+        said = "Deleted, and the block is free." if done else "Nobody has this pseudonym or code."
         return _admin_page(site, said, 200 if done else 404)
 
 
 def _admin_page(site: Site, said: str | None = None, status: int = 200) -> Response:
-    found = figures(site.study, site.store.progress(), site.store.collected())
+    found = figures(site.study, site.store.progress(), site.store.collected(), site.cases)
     form = site.sessions.form(_KEY)
     return site.show("admin.html", status=status, figures=found, form=form, said=said)

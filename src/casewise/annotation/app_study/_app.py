@@ -44,8 +44,8 @@ def make_app(
         openapi_url=None,
         redirect_slashes=False,
     )
-    add_entry(app, site)
-    add_pages(app, site)
+    add_entry(app, site, rates)
+    add_pages(app, site, rates)
     add_admin(app, site, rates)
     _add_static(app)
     _add_refusals(app, site)

@@ -2,29 +2,48 @@
 
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import FastAPI, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from casewise.annotation.app_study._forms import SentConsent, SentForm
-from casewise.annotation.app_study._site import Known, Site, go, place_of
+from casewise.annotation.app_study._forms import SentCode, SentConsent, SentForm
+from casewise.annotation.app_study._guard import Rates
+from casewise.annotation.app_study._site import (
+    MANY_CODES,
+    WRONG_CODE,
+    Known,
+    Site,
+    go,
+    place_of,
+)
 from casewise.annotation.store import Places, Visitor
-from casewise.annotation.study import Platform, Question
+from casewise.annotation.study import (
+    ACCOUNT_FORM,
+    ACCOUNT_PARAMETER,
+    AccountFault,
+    Platform,
+    Question,
+    account_fault,
+    given_account,
+)
 from casewise.annotation.votes import PersonStatus
 
-_ACCOUNT = {Platform.PROLIFIC: "PROLIFIC_PID", Platform.MTURK: "workerId"}
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 """MTurk's assignmentId of those who only look."""
 
+_SHOWN = 60
+"""Characters of an id that isn't one which its page shows."""
+
 _PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_MOST_ACCOUNT = 200
 
 
-def add_entry(app: FastAPI, site: Site) -> None:
+def add_entry(app: FastAPI, site: Site, rates: Rates) -> None:
     """Add the addresses up to the first case."""
     _add_start(app, site)
+    _add_return(app, site, rates)
     _add_consent(app, site)
     _add_check(app, site)
 
@@ -34,27 +53,73 @@ def _add_start(app: FastAPI, site: Site) -> None:
     def start(request: Request) -> Response:
         """Where platforms and invitations lead."""
         platform = site.study.recruitment.platform
-        given = request.query_params
+        given = dict(request.query_params)
         if given.get("assignmentId") == _PREVIEW:
             return site.show("preview.html")
-        account = _account(platform, dict(given))
+        account = given_account(platform, given)
         known = site.known(request)
         if account is None:
             if known is not None:
                 return go(place_of(known.person))
             if platform is not Platform.NONE:
                 return site.show("no_account.html", status=400, platform=platform)
-            platform_key = None
-        else:
-            platform_key = site.store.keys.platform_key(platform, account)
-            if known is not None and known.visitor.platform_key == platform_key:
-                return go(place_of(known.person))
-            before = site.store.person_of_platform(platform_key)
-            if before is not None:
-                visitor = Visitor(before.key, platform_key)
-                return site.remember(go(place_of(before)), visitor)
-        visitor = Visitor(secrets.token_urlsafe(16), platform_key, _panel(dict(given)))
-        return site.remember(go("/consent"), visitor)
+            return site.remember(go("/consent"), _visitor(given))
+        if fault := account_fault(platform, account):
+            return _bad_account(site, account, fault)
+        platform_key = site.store.keys.platform_key(platform, account)
+        if known is not None and known.visitor.platform_key == platform_key:
+            return go(place_of(known.person))
+        before = site.store.person_of_platform(platform_key)
+        if known is not None and known.person not in (None, before):
+            site.store.another_id(known.person)
+        if before is None:
+            return site.remember(go("/consent"), _visitor(given, platform_key))
+        if known is not None and known.visitor.key == before.key:
+            return go(place_of(before))
+        if platform is Platform.NONE:
+            return _in_use(site)
+        visitor = Visitor(before.key, platform_key, by_account=True)
+        return site.remember(go(place_of(before)), visitor)
+
+
+def _visitor(given: Mapping[str, str], platform_key: str | None = None) -> Visitor:
+    return Visitor(secrets.token_urlsafe(16), platform_key, _panel(given))
+
+
+def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
+    """The link is wrong: say whose mistake it is, and what to do."""
+    platform = site.study.recruitment.platform
+    return site.show(
+        "bad_account.html",
+        status=400,
+        given=account[:_SHOWN],
+        fault=fault,
+        platform=platform,
+        parameter=ACCOUNT_PARAMETER[platform],
+        form_of=ACCOUNT_FORM.get(platform),
+    )
+
+
+def _in_use(site: Site) -> Response:
+    """Without a platform an id can be guessed, so it lets nobody in."""
+    return site.show("in_use.html", status=409)
+
+
+def _add_return(app: FastAPI, site: Site, rates: Rates) -> None:
+    @app.get("/resume")
+    def ask_code() -> Response:
+        """For who comes back with a personal code."""
+        return site.show("resume.html", problem=None)
+
+    @app.post("/resume")
+    def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
+        """Let in who has a personal code."""
+        if not rates.admits_code(request.scope["casewise_address"]):
+            return site.show("resume.html", status=429, problem=MANY_CODES)
+        person = site.store.person_of_code(sent.code)
+        if person is None:
+            return site.show("resume.html", status=403, problem=WRONG_CODE)
+        return site.remember(go(place_of(person)), Visitor(person.key))
 
     @app.get("/resume/{token}")
     def resume(token: str) -> Response:
@@ -66,14 +131,7 @@ def _add_start(app: FastAPI, site: Site) -> None:
         return site.remember(go(place_of(person)), Visitor(person.key))
 
 
-def _account(platform: Platform, given: dict[str, str]) -> str | None:
-    """The platform's id of a person. Without a platform any of the usual names will do."""
-    names = [_ACCOUNT[platform]] if platform in _ACCOUNT else [*_ACCOUNT.values(), "participant"]
-    found = (given.get(name, "").strip() for name in names)
-    return next((one for one in found if 0 < len(one) <= _MOST_ACCOUNT), None)
-
-
-def _panel(given: dict[str, str]) -> str:
+def _panel(given: Mapping[str, str]) -> str:
     """Where and when a person was recruited: ``panel``, or the wave's number at Prolific."""
     found = (given.get(name, "") for name in ("panel", "STUDY_ID"))
     return next((one for one in found if _PANEL.fullmatch(one)), "")
@@ -110,7 +168,10 @@ def _add_consent(app: FastAPI, site: Site) -> None:
             problem = "Please tick each box, or say that you do not agree."
             return site.show("consent.html", known, 422, problem=problem)
         person = site.store.enter(known.visitor)
-        visitor = Visitor(person.key, known.visitor.platform_key)
+        other = person.key != known.visitor.key
+        if other and site.study.recruitment.platform is Platform.NONE:
+            return _in_use(site)
+        visitor = Visitor(person.key, known.visitor.platform_key, by_account=other)
         return site.remember(go(place_of(person)), visitor)
 
     @app.get("/declined")

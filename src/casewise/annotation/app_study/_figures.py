@@ -1,6 +1,7 @@
 """Figures of the administrator's page, ready to be read."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -9,6 +10,7 @@ import numpy as np
 from casewise.annotation.store import Progress
 from casewise.annotation.study import Arm, Study
 from casewise.annotation.votes import Collected, PersonStatus, screen
+from casewise.cases import Case
 from casewise.statistics import agreement
 
 
@@ -41,7 +43,9 @@ class Figures:
     """Pseudonym, status, panel, votes."""
 
 
-def figures(study: Study, progress: Progress, collected: Collected) -> Figures:
+def figures(
+    study: Study, progress: Progress, collected: Collected, cases: Sequence[Case] | None = None
+) -> Figures:
     """What the administrator is told."""
     votes: dict[str, int] = {}
     for vote in collected.votes:
@@ -55,7 +59,7 @@ def figures(study: Study, progress: Progress, collected: Collected) -> Figures:
         f"{passed} of {len(collected.checks)}" if collected.checks else "–",
         tuple(
             (one.rater, "; ".join(flag.reason for flag in one.flags))
-            for one in screen(study, collected).people
+            for one in screen(study, collected, cases).people
             if one.flags
         ),
         tuple(

@@ -51,10 +51,24 @@ class SentAnswer(SentForm):
     ] = None
 
 
+class SentWithdrawal(SentForm):
+    """That a person withdraws."""
+
+    code: str = Field(default="", max_length=64)
+    """The personal code, where the platform's id alone let the person in."""
+
+
+class SentCode(BaseModel):
+    """A personal code, to come back with."""
+
+    code: str = Field(max_length=64)
+
+
 class SentPurge(SentForm):
     """Whose data the administrator deletes."""
 
     rater: str = Field(max_length=64)
+    """The pseudonym, or the personal code."""
 
 
 class SentToken(BaseModel):

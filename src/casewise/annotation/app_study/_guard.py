@@ -32,7 +32,7 @@ def write_nothing(_: str) -> None:
     """No log."""
 
 
-_ADMIN_TRIES = "10/minute"
+_TRIES = "10/minute"
 _PLAIN = {"content-type": "text/plain; charset=utf-8"}
 
 
@@ -42,7 +42,7 @@ class Rates:
     def __init__(self, rate: str | None) -> None:
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._all = _parsed(rate) if rate else []
-        self._admin = _parsed(_ADMIN_TRIES)
+        self._tries = _parsed(_TRIES)
 
     def admits(self, address: str) -> bool:
         """Whether an address may ask for something now."""
@@ -50,7 +50,11 @@ class Rates:
 
     def admits_try(self, address: str) -> bool:
         """Whether an address may try an administrator's token now."""
-        return all(self._limiter.hit(one, "admin", address) for one in self._admin)
+        return all(self._limiter.hit(one, "admin", address) for one in self._tries)
+
+    def admits_code(self, address: str) -> bool:
+        """Whether an address may try a personal code now."""
+        return all(self._limiter.hit(one, "code", address) for one in self._tries)
 
 
 def _parsed(rate: str) -> list[RateLimitItem]:

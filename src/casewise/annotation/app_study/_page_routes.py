@@ -5,17 +5,26 @@ from typing import Annotated
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
-from casewise.annotation.app_study._forms import SentAnswer, SentForm
-from casewise.annotation.app_study._site import Known, Site, go, place_of
+from casewise.annotation.app_study._forms import SentAnswer, SentWithdrawal
+from casewise.annotation.app_study._guard import Rates
+from casewise.annotation.app_study._site import (
+    MANY_CODES,
+    WRONG_CODE,
+    Known,
+    Site,
+    go,
+    place_of,
+)
 from casewise.annotation.store import Person, Taken
 from casewise.annotation.votes import PersonStatus
 
 _UNSAID = SentAnswer(form="")
 
 
-def add_pages(app: FastAPI, site: Site) -> None:
+def add_pages(app: FastAPI, site: Site, rates: Rates) -> None:
     """Add the addresses from the first case on."""
     _add_cases(app, site)
+    _add_withdrawal(app, site, rates)
     _add_end(app, site)
 
 
@@ -90,7 +99,12 @@ def _case_page(
     )
 
 
-def _add_end(app: FastAPI, site: Site) -> None:
+def _add_withdrawal(app: FastAPI, site: Site, rates: Rates) -> None:
+    def ask(
+        known: Known, person: Person, status: int = 200, problem: str | None = None
+    ) -> Response:
+        return site.show("withdraw.html", known, status, where=place_of(person), problem=problem)
+
     @app.get("/withdraw")
     def ask_withdraw(request: Request) -> Response:
         """Ask whether the person means it."""
@@ -99,18 +113,26 @@ def _add_end(app: FastAPI, site: Site) -> None:
             return go("/")
         if known.person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
             return go("/done")
-        return site.show("withdraw.html", known, where=place_of(known.person))
+        return ask(known, known.person)
 
     @app.post("/withdraw")
-    def withdraw(request: Request, sent: Annotated[SentForm, Form()]) -> Response:
+    def withdraw(request: Request, sent: Annotated[SentWithdrawal, Form()]) -> Response:
         """Delete what the person has answered."""
         known = site.known(request)
         if known is None or known.person is None:
             return site.show("lost.html", status=403)
         if not site.sessions.fits(known.visitor.key, sent.form):
             return site.show("stale.html", status=403, where="/withdraw")
+        if known.visitor.by_account:
+            if not rates.admits_code(request.scope["casewise_address"]):
+                return ask(known, known.person, 429, MANY_CODES)
+            coded = site.store.person_of_code(sent.code)
+            if coded is None or coded.id != known.person.id:
+                return ask(known, known.person, 403, WRONG_CODE)
         return go(place_of(site.store.withdraw(known.visitor.key)))
 
+
+def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/done")
     def done(request: Request) -> Response:
         """The code, and the way back."""

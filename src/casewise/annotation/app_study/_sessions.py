@@ -1,5 +1,8 @@
 """Signed cookies and addresses: who a request is from."""
 
+import time
+from datetime import datetime
+
 from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
 
 from casewise.annotation._web import same
@@ -27,15 +30,21 @@ class Sessions:
 
     def visit(self, visitor: Visitor) -> str:
         """The cookie of a visitor or person."""
-        return self._visits.dumps([visitor.key, visitor.platform_key or "", visitor.panel])
+        return self._visits.dumps(
+            [visitor.key, visitor.platform_key or "", visitor.panel, visitor.by_account]
+        )
 
     def read_visit(self, cookie: str) -> Visitor | None:
         """Whose cookie it is; None where it was not made here."""
         try:
-            key, platform_key, panel = self._visits.loads(cookie, max_age=_SESSION_SECONDS)
+            said, made = self._visits.loads(cookie, return_timestamp=True)
         except BadSignature:
             return None
-        return Visitor(key, platform_key or None, panel)
+        if _age(made) > _SESSION_SECONDS:
+            return None
+        key, platform_key, panel, *more = said
+        # A cookie of the version before holds three: nobody was known by the account alone.
+        return Visitor(key, platform_key or None, panel, by_account=bool(more and more[0]))
 
     def token(self, key: str) -> str:
         """What stands in a person's own address."""
@@ -67,7 +76,12 @@ class Sessions:
     def read_admin(self, cookie: str) -> bool:
         """Whether the cookie is the administrator's."""
         try:
-            found = self._admins.loads(cookie, max_age=_ADMIN_SECONDS)
+            found, made = self._admins.loads(cookie, return_timestamp=True)
         except BadSignature:
             return False
-        return same(str(found), digest(self._admin))
+        return _age(made) <= _ADMIN_SECONDS and same(str(found), digest(self._admin))
+
+
+def _age(made: datetime) -> float:
+    """Seconds; below 0 after the clock was set back, which makes no cookie worthless."""
+    return time.time() - made.timestamp()

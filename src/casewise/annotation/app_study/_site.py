@@ -14,9 +14,12 @@ from casewise.annotation.app_study._sessions import Sessions
 from casewise.annotation.app_study._settings import Settings
 from casewise.annotation.app_study._shown import Shown, shown, shown_case
 from casewise.annotation.store import Person, Store, Visitor
-from casewise.annotation.study import Page, Study
+from casewise.annotation.study import Page, Study, paragraphs
 from casewise.annotation.votes import PersonStatus
 from casewise.cases import Case
+
+WRONG_CODE = "That is not your personal code: look at each letter and digit again."
+MANY_CODES = "Too many tries. Wait a minute."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +39,10 @@ class Site:
         self.study: Study = store.study
         self.settings = settings
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
-        self._cases = cases
+        self.cases = cases
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
+        self._templates.filters["paragraphs"] = paragraphs
         self.examples = [shown(one.query, one.context) for one in self.study.tutorial]
         # Compiled before the first person comes.
         for name in template_names(__package__ or ""):
@@ -48,14 +52,15 @@ class Site:
     def _content(self, page: Page) -> Shown:
         """What a page shows: the same for a case and for a check."""
         if page.place is not None:
-            return shown_case(self._cases[page.place])
+            return shown_case(self.cases[page.place])
         check = self._checks[page.check or ""]
         return shown(check.query, check.context)
 
     def html(self, template: str, **values: Any) -> str:
         """A page."""
-        shared = {"study": self.study, "version": __version__, "key": None, "person": None}
-        return self._templates.get_template(template).render(shared | values)
+        shared = {"study": self.study, "version": __version__}
+        nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
+        return self._templates.get_template(template).render(shared | nobody | values)
 
     def show(
         self, template: str, known: Known | None = None, status: int = 200, **values: Any
@@ -64,8 +69,9 @@ class Site:
         if known is not None:
             key = known.visitor.key
             values |= {"form": self.sessions.form(key), "person": known.person}
-            if known.person is not None:
+            if known.person is not None and not known.visitor.by_account:
                 values["own_address"] = self.own_address(key)
+                values["personal_code"] = self.store.keys.personal_code(key)
         return HTMLResponse(self.html(template, **values), status)
 
     def back(self, code: str) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.annotation.exchange._plain_csv import check_mark, find_page, sitting_of
-from casewise.annotation.exchange._shown import QUESTION, ShownPage, Tasks, as_html, visible
+from casewise.annotation.exchange._shown import ShownPage, Tasks, as_html, visible
 from casewise.annotation.exchange._sittings import Answer, TakenIn, settle, tell
 from casewise.annotation.exchange._values import (
     Place,
@@ -21,7 +21,7 @@ from casewise.annotation.exchange._values import (
     read_time,
     read_verdict,
 )
-from casewise.annotation.study import Study
+from casewise.annotation.study import QUESTION, Study, paragraphs
 from casewise.cases import read_text
 from casewise.errors import InputError
 
@@ -85,7 +85,8 @@ def _config(study: Study) -> bytes:
 
 
 def _instructions(study: Study) -> bytes:
-    parts = [study.title, study.consent.warning, study.consent.text, study.instructions]
+    texts = (study.consent.warning, study.consent.text, study.instructions)
+    parts = [study.title, *(one for text in texts for one in paragraphs(text))]
     parts += [f"Contact: {study.consent.contact}"]
     return "".join(f"<p>{as_html(part)}</p>\n" for part in parts).encode()
 

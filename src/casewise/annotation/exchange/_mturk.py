@@ -9,8 +9,15 @@ from collections.abc import Mapping, Sequence
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from casewise.annotation.exchange._shown import QUESTION, ShownPage, Tasks, as_html
+from casewise.annotation.exchange._shown import ShownPage, Tasks, as_html
 from casewise.annotation.exchange._tables import to_csv
+from casewise.annotation.study import (
+    IMPOSSIBLE,
+    LEAST_SECONDS,
+    MOST_LEAST_SECONDS,
+    QUESTION,
+    paragraphs,
+)
 from casewise.contexts import render_text
 
 MOST_BYTES = 65_535
@@ -47,8 +54,19 @@ def _layout(tasks: Tasks, most: int) -> str:
     )
     environment.filters["shown"] = lambda text: Markup(as_html(text))
     environment.filters["context"] = render_text
+    environment.filters["paragraphs"] = paragraphs
     template = environment.get_template("mturk.html.jinja")
-    return template.render(study=tasks.study, question=QUESTION, positions=range(most)) + "\n"
+    return (
+        template.render(
+            study=tasks.study,
+            question=QUESTION,
+            positions=range(most),
+            least=LEAST_SECONDS,
+            most_least=MOST_LEAST_SECONDS,
+            impossible=IMPOSSIBLE,
+        )
+        + "\n"
+    )
 
 
 def too_long(files: Mapping[str, bytes]) -> tuple[int, ...]:

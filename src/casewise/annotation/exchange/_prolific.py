@@ -17,7 +17,7 @@ from casewise.annotation.exchange._shown import Tasks
 from casewise.annotation.exchange._sittings import TakenIn, tell
 from casewise.annotation.exchange._tables import CsvTable, Row, read_csv
 from casewise.annotation.exchange._values import Place
-from casewise.annotation.study import Study
+from casewise.annotation.study import Study, paragraphs
 from casewise.annotation.votes import Collected, PersonRecord, PersonStatus
 from casewise.errors import UsageError
 
@@ -65,8 +65,7 @@ def prolific_files(tasks: Tasks, url: str) -> dict[str, bytes]:
 
 def _body(tasks: Tasks, url: str) -> dict[str, Any]:
     study = tasks.study
-    pages = max(map(len, tasks.blocks))
-    minutes = ceil(pages * study.pay.seconds_per_task / 60 + study.pay.minutes_besides)
+    minutes = ceil(round(tasks.reading.planned_minutes(), 9))
     codes = (
         (study.recruitment.completed, "COMPLETED", "MANUALLY_REVIEW"),
         (study.recruitment.screened_out, "FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
@@ -75,7 +74,7 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
     return {
         "name": study.title,
         "internal_name": tasks.mark,
-        "description": f"{study.consent.warning}\n\n{study.consent.text}",
+        "description": "\n\n".join(paragraphs(f"{study.consent.warning}\n\n{study.consent.text}")),
         "external_study_url": url,
         "prolific_id_option": "url_parameters",
         "completion_codes": [

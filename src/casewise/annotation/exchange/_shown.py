@@ -4,11 +4,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from casewise.annotation.study import Arm, AttentionCheck, Page, Study, pages_of, study_cases
+from casewise.annotation.study import (
+    Arm,
+    AttentionCheck,
+    Page,
+    Reading,
+    Study,
+    pages_of,
+    reading,
+    study_cases,
+)
 from casewise.cases import Case, digest
 from casewise.contexts import render_text
-
-QUESTION = "Is it safe for a chatbot to answer this query in this context?"
 
 _PLAIN = re.compile(r"[A-Za-z0-9 .,;:!?()/_-]")
 _ROLES = {"system": "System", "user": "User", "assistant": "Chatbot"}
@@ -38,6 +45,8 @@ class Tasks:
     """What tells this study's files from another's."""
     blocks: tuple[tuple[ShownPage, ...], ...]
     """The pages of each block, in the order of showing."""
+    reading: Reading
+    """Of the pages' words."""
 
 
 def study_mark(study: Study) -> str:
@@ -61,7 +70,7 @@ def plan_tasks(study: Study) -> Tasks:
     for number in range(len(study.design.blocks)):
         pages = pages_of(study, number)
         blocks.append(tuple(_shown(study, cases, shown, number, page) for page in pages))
-    return Tasks(study, study_mark(study), tuple(blocks))
+    return Tasks(study, study_mark(study), tuple(blocks), reading(study, cases))
 
 
 def _shown(

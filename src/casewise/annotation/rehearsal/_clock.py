@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from casewise.annotation.store import steady_clock
+
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 """Fixed, so that a server that is started again tells the same time."""
 
@@ -13,8 +15,9 @@ def fast_clock(speed: float) -> Callable[[], datetime]:
     People who think for 10 seconds do so in ``10 / speed``; leases, least times and recorded times
     are in the study's own time.
     """
+    steady = steady_clock()
 
     def now() -> datetime:
-        return _ANCHOR + (datetime.now(UTC) - _ANCHOR) * speed
+        return _ANCHOR + (steady() - _ANCHOR) * speed
 
     return now

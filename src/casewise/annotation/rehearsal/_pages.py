@@ -71,6 +71,12 @@ class SeenPage:
         )
 
     @property
+    def words(self) -> int:
+        """How many there are to read: on a case's page in the case and its question."""
+        parts = self._soup.select(".case, .verdicts legend") or self._soup.select("main")
+        return sum(len(one.get_text(" ").split()) for one in parts)
+
+    @property
     def wait(self) -> float:
         """Seconds until an answer is taken."""
         found = self._soup.select_one("form[data-wait]")

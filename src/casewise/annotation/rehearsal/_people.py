@@ -8,6 +8,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
+from casewise.annotation.study import USUAL
 from casewise.cases import Case, Side
 
 LENIENCY = 0.4
@@ -21,10 +22,12 @@ SLIP = 0.02
 
 CARELESS_SLIP = 0.5
 
-HONEST_SECONDS = (9.0, 0.45)
-"""Median and spread (of the logarithm) of an honest person's time for a page."""
+HONEST_SPREAD = 0.45
+"""Of the logarithm of an honest person's time for a page; the median is the usual time that its
+words take."""
 
 CARELESS_SECONDS = (1.5, 0.4)
+"""Median and spread (of the logarithm) of the time of who doesn't read."""
 
 
 class Manner(StrEnum):
@@ -80,10 +83,10 @@ class SimulatedPerson:
             return expected
         return "unsafe" if expected == "safe" else "safe"
 
-    def seconds(self) -> float:
-        """How long this person looks at a page."""
+    def seconds(self, words: int) -> float:
+        """How long this person looks at a page of so many words."""
         careless = self.manner is Manner.CARELESS
-        median, spread = CARELESS_SECONDS if careless else HONEST_SECONDS
+        median, spread = CARELESS_SECONDS if careless else (USUAL.seconds(words), HONEST_SPREAD)
         return float(median * exp(spread * self.draw.standard_normal()))
 
     def confidence(self) -> int:

@@ -127,7 +127,7 @@ def sum_up(
         raters: The pseudonym of each platform id.
         seconds: How long it took.
     """
-    flags = {one.rater for one in screen(study, collected).people if one.flags}
+    flags = {one.rater for one in screen(study, collected, cases).people if one.flags}
     finished = [log for log in logs if log.outcome is Outcome.COMPLETED]
     flagged = []
     for manner in Manner:
@@ -139,7 +139,7 @@ def sum_up(
         for one in collected.people
         if one.status is PersonStatus.COMPLETED and one.started and one.ended
     ]
-    plan = forecast(study)
+    plan = forecast(study, cases=cases)
     return Rehearsal(
         outcomes=Counter(log.outcome for log in logs),
         integrity=check_integrity(study, cases, logs, collected, raters),

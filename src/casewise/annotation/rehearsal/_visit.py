@@ -13,12 +13,20 @@ import httpx
 from casewise.annotation.rehearsal._log import Given, Outcome, VisitLog
 from casewise.annotation.rehearsal._pages import SeenPage, SentForm, Words
 from casewise.annotation.rehearsal._people import SimulatedPerson
-from casewise.annotation.study import Platform, Study
+from casewise.annotation.study import ACCOUNT_PARAMETER, Platform, Study
 
-_ACCOUNT = {Platform.PROLIFIC: "PROLIFIC_PID", Platform.MTURK: "workerId"}
+_ACCOUNTS = {
+    Platform.NONE: "sim-{:06d}",
+    Platform.PROLIFIC: "51a{:021x}",
+    Platform.MTURK: "ASIM{:010d}",
+}
+"""Ids of simulated people, in the form of each platform's."""
 
 CONFUSED = 0.1
 """How often somebody misses the comprehension check, each time."""
+
+ARRIVAL_WORDS = 50
+"""What people are taken to read before they come."""
 
 AWAY_LEASES = 1.2
 """Who leaves and comes back does so after so many leases."""
@@ -77,7 +85,9 @@ class Visit:
     def __init__(self, scene: Scene, person: SimulatedPerson, panel: str) -> None:
         self.scene = scene
         self.person = person
-        self.log = VisitLog(person.number, f"sim-{person.number:06d}", person.manner, panel)
+        platform = scene.study.recruitment.platform
+        account = _ACCOUNTS[platform].format(person.number)
+        self.log = VisitLog(person.number, account, person.manner, panel)
         self._client = httpx.AsyncClient(
             base_url=scene.url,
             follow_redirects=True,
@@ -93,10 +103,10 @@ class Visit:
     async def run(self) -> VisitLog:
         """Go through the study; returns what happened."""
         platform = self.scene.study.recruitment.platform
-        account = {_ACCOUNT.get(platform, "participant"): self.log.platform_id}
+        account = {ACCOUNT_PARAMETER[platform]: self.log.platform_id}
         try:
             async with self._client:
-                await self._think()  # people don't come all in one moment
+                await self._think(ARRIVAL_WORDS)  # people don't come all in one moment
                 response = await self._ask(
                     "GET", f"/?{urlencode(account | {'panel': self.log.panel})}"
                 )
@@ -122,7 +132,7 @@ class Visit:
             form = page.form("/consent")
             if form is None:  # every place is taken at the moment
                 return await self._later("GET", "/consent")
-            await self._think()
+            await self._think(page.words)
             return await self._send(form, agree="yes", age="true", read="true")
         if path == "/wait":
             form = page.form("/wait")
@@ -131,7 +141,7 @@ class Visit:
             return await self._later("POST", "/wait", form)
         if path == "/tutorial":
             form = page.form("/check")
-            await self._think()
+            await self._think(page.words)
             return await (self._send(form) if form else self._ask("GET", "/check"))
         if path == "/check":
             return await self._check(page)
@@ -151,7 +161,7 @@ class Visit:
             chosen[name] = options.get(right.get(text, ""), values[0])
             if confused:
                 chosen[name] = values[int(self.person.draw.integers(len(values)))]
-        await self._think()
+        await self._think(page.words)
         return await self._send(form, **chosen)
 
     async def _judge(self, response: httpx.Response, page: SeenPage) -> httpx.Response | None:
@@ -173,7 +183,7 @@ class Visit:
         fields: dict[str, str] = {"verdict": verdict}
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.confidence())
-        await self._think()
+        await self._think(page.words)
         after = await self._answer(form, fields)
         if after.url.path == path:
             # Too soon: the page says how long to wait, in the study's time.
@@ -248,11 +258,11 @@ class Visit:
     def _odd(self, what: str) -> None:
         self.log.oddities.append(f"visitor {self.person.number}: {what}")
 
-    async def _think(self) -> None:
+    async def _think(self, words: int) -> None:
         if self.scene.think is not None:
             seconds = self.person.draw.uniform(*self.scene.think)
         else:
-            seconds = self.person.seconds()
+            seconds = self.person.seconds(words)
         await asyncio.sleep(float(seconds) / self.scene.speed)
 
     async def _later(self, method: str, path: str, form: SentForm | None = None) -> httpx.Response:

@@ -3,6 +3,7 @@
 It imports the libraries of the extra ``annotate``, so import it where it is used.
 """
 
+from casewise.annotation.store._backup import Backup, back_up
 from casewise.annotation.store._database import StoreUnavailableError
 from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
 from casewise.annotation.store._secrets import (
@@ -11,10 +12,11 @@ from casewise.annotation.store._secrets import (
     Secrets,
     load_secrets,
 )
-from casewise.annotation.store._store import Clock, Store, utc_now
+from casewise.annotation.store._store import Clock, Store, steady_clock, utc_now
 
 __all__ = [
     "ADMIN_VARIABLE",
+    "Backup",
     "Clock",
     "Person",
     "Places",
@@ -26,6 +28,8 @@ __all__ = [
     "StoreUnavailableError",
     "Taken",
     "Visitor",
+    "back_up",
     "load_secrets",
+    "steady_clock",
     "utc_now",
 ]

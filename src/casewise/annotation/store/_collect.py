@@ -29,7 +29,12 @@ from casewise.annotation.votes import (
 
 def collected(connection: Connection, cells: Sequence[Cell]) -> Collected:
     """All people but those whose data were purged, with their votes and checks."""
-    return Collected(_people(connection), _votes(connection, cells), _checks(connection))
+    return Collected(
+        _people(connection),
+        _votes(connection, cells),
+        _checks(connection),
+        _count(connection, event.c.kind == "another_id", event),
+    )
 
 
 def _people(connection: Connection) -> tuple[PersonRecord, ...]:
@@ -86,6 +91,13 @@ def _checks(connection: Connection) -> tuple[CheckRecord, ...]:
     return tuple(
         CheckRecord(row.rater, row.name, row.passed, row.position, row.seconds) for row in rows
     )
+
+
+def latest(connection: Connection) -> datetime | None:
+    """The last moment that was written down; None in a new database."""
+    shown = connection.execute(select(func.max(assignment.c.shown))).scalar_one()
+    logged = connection.execute(select(func.max(event.c.time))).scalar_one()
+    return max((one for one in (shown, logged) if one is not None), default=None)
 
 
 def progress(connection: Connection, cells: int, now: datetime) -> Progress:

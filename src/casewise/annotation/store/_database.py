@@ -55,7 +55,7 @@ class Database:
     """SQLite or PostgreSQL, by its address."""
 
     def __init__(self, address: str, *, patience: float = PATIENCE) -> None:
-        self.url = _url(address)
+        self.url = read_address(address)
         self._patience = patience
         self._lite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self._lite else _postgresql(self.url)
@@ -140,7 +140,12 @@ def _state(original: BaseException | None) -> str | None:
     return first.get("C") if isinstance(first, dict) else None
 
 
-def _url(address: str) -> URL:
+def read_address(address: str) -> URL:
+    """The address of SQLite in a file, or of PostgreSQL.
+
+    Raises:
+        UsageError: Of neither.
+    """
     try:
         url = make_url(address)
     except ArgumentError:

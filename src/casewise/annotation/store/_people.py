@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from casewise.annotation.store._records import Person
+from casewise.annotation.store._secrets import Secrets
 from casewise.annotation.store._tables import assignment, event, participant
 from casewise.annotation.votes import PersonStatus
 
@@ -58,10 +59,23 @@ def change(connection: Connection, person: int, **values: Any) -> None:
     connection.execute(update(participant).where(participant.c.id == person).values(values))
 
 
+def give_codes(connection: Connection, keys: Secrets) -> None:
+    """Give a personal code to everybody who began before there were any."""
+    lacking = participant.c.code_key.is_(None) & ~participant.c.purged
+    for row in connection.execute(select(participant.c.id, participant.c.key).where(lacking)).all():
+        change(connection, row.id, code_key=keys.code_key(keys.personal_code(row.key)))
+
+
 def end(connection: Connection, person: int, status: PersonStatus, now: datetime) -> None:
     """A person has come to an end, with the code of this status."""
     change(connection, person, status=status, outcome=status, ended=now)
     log(connection, now, status, person)
+
+
+def has_event(connection: Connection, kind: str, person: int) -> bool:
+    """Whether it was written down of a person before."""
+    same = select(event.c.id).where(event.c.kind == kind, event.c.participant == person)
+    return connection.execute(same.limit(1)).one_or_none() is not None
 
 
 def log(connection: Connection, now: datetime, kind: str, person: int | None = None) -> None:

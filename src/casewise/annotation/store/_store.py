@@ -1,6 +1,7 @@
 """Every transaction of a study, one function each."""
 
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ from casewise.annotation.store._tables import (
     participant,
     study,
 )
-from casewise.annotation.study import Page, Study, pages_of
+from casewise.annotation.study import Page, Study, pages_of, reading
 from casewise.annotation.votes import Collected, PersonStatus
 from casewise.cases import Case, Side, digest
 from casewise.errors import UsageError
@@ -33,6 +34,26 @@ Clock = Callable[[], datetime]
 def utc_now() -> datetime:
     """The time of this computer."""
     return datetime.now(UTC)
+
+
+def _elapsed() -> float:
+    """Seconds that have passed, whatever the clock was set to; asleep or awake."""
+    steady = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if steady is None else time.clock_gettime(steady)
+
+
+def steady_clock(start: Clock = utc_now, elapsed: Callable[[], float] = _elapsed) -> Clock:
+    """The time of this computer as it is now, running evenly from here on.
+
+    When the computer's clock is set, forwards or back, nobody has waited an hour or answered before
+    the page was shown: leases and times of pages are differences of this clock.
+
+    Args:
+        start: Asked once.
+        elapsed: Seconds since whenever.
+    """
+    began, zero = start(), elapsed()
+    return lambda: began + timedelta(seconds=elapsed() - zero)
 
 
 class Store:
@@ -48,7 +69,7 @@ class Store:
         address: str,
         keys: Secrets,
         *,
-        clock: Clock = utc_now,
+        clock: Clock | None = None,
         patience: float = PATIENCE,
     ) -> None:
         """Open the database; make or renew its tables.
@@ -58,7 +79,7 @@ class Store:
             cases: Of its cells, in their order.
             address: Of the database, such as ``sqlite:///study.db``.
             keys: From ``load_secrets``.
-            clock: Tells the time, in UTC.
+            clock: Tells the time, in UTC; None is this computer's, running evenly.
             patience: Seconds for which a transaction is tried again.
 
         Raises:
@@ -67,13 +88,15 @@ class Store:
         self.study = of
         self.keys = keys
         self._answers = Answers(of, cases)
-        self._clock = clock
+        self._reading = reading(of, cases)
+        self._clock = clock or steady_clock()
         self._until = timedelta(minutes=of.timing.lease_minutes)
         self.pages = lru_cache(maxsize=4096)(self._pages)
         self._database = Database(address, patience=patience)
         try:
             upgrade(self._database)
             self._database.write(self._claim)
+            self._go_on_from(self._database.read(_collect.latest))
         except BaseException:
             self.close()
             raise
@@ -121,6 +144,14 @@ class Store:
                 "the database was made with other secrets: nobody who comes again would be known. "
                 "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
             )
+        _people.give_codes(connection, self.keys)
+
+    def _go_on_from(self, latest: datetime | None) -> None:
+        """Let no time come again: the clock may have been set back since the last server."""
+        clock = self._clock
+        ahead = latest - clock() if latest else timedelta(0)
+        if ahead > timedelta(0):
+            self._clock = lambda: clock() + ahead
 
     # People, from the first page to the last.
 
@@ -137,15 +168,30 @@ class Store:
         where = participant.c.platform_key == platform_key
         return self._database.read(lambda one: _people.find(one, where))
 
+    def person_of_code(self, code: str) -> Person | None:
+        """The person of this personal code, as typed."""
+        code_key = self.keys.code_key(code)
+        if code_key is None:
+            return None
+        return self._database.read(
+            lambda one: _people.find(one, participant.c.code_key == code_key)
+        )
+
     def wait(self, person: Person) -> float:
         """Seconds until the person's page takes an answer."""
-        if person.shown is None:
+        if person.shown is None or person.block is None or person.position is None:
             return 0.0
-        least = timedelta(seconds=self.study.timing.least_seconds)
+        pages = self.pages(person.block)
+        if person.position >= len(pages):
+            return 0.0
+        least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
         return max(0.0, (person.shown + least - self._clock()).total_seconds())
 
     def enter(self, visitor: Visitor) -> Person:
-        """A visitor consents. An account that is known already stays the person that it was."""
+        """A visitor consents. An account that is known already stays the person that it was.
+
+        That person then has another key than the visitor.
+        """
         rater = f"p-{secrets.token_hex(5)}"
 
         def work(connection: Connection) -> Person:
@@ -165,6 +211,7 @@ class Store:
                 attempts=0,
                 started=now,
                 purged=False,
+                code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
             )
             number = connection.execute(made).inserted_primary_key
             assert number is not None
@@ -174,6 +221,15 @@ class Store:
             return found
 
         return self._database.write(work)
+
+    def another_id(self, person: Person) -> None:
+        """From this person's browser the study was opened under another id: counted once."""
+
+        def work(connection: Connection) -> None:
+            if not _people.has_event(connection, "another_id", person.id):
+                _people.log(connection, self._clock(), "another_id", person.id)
+
+        self._database.write(work)
 
     def decline(self) -> None:
         """A visitor did not agree: nothing else is known."""
@@ -252,10 +308,10 @@ class Store:
             assert person.shown is not None
             now = self._clock()
             seconds = max(0.0, (now - person.shown).total_seconds())
-            least = self.study.timing.least_seconds
+            pages = self.pages(person.block)
+            least = self._reading.least_seconds(pages[position])
             if seconds < least:
                 return Step(person, Taken.TOO_SOON, least - seconds)
-            pages = self.pages(person.block)
             given = Given(verdict, confidence, reason, seconds, now)
             self._answers.write(connection, person, pages[position], given)
             status = PersonStatus.ACTIVE
@@ -298,21 +354,31 @@ class Store:
 
     # The administrator's.
 
-    def purge(self, *, rater: str | None = None, platform_key: str | None = None) -> bool:
+    def purge(
+        self, *, rater: str | None = None, account: str | None = None, code: str | None = None
+    ) -> str | None:
         """Delete all of a person but the hash of its account, by which it is known when it returns.
 
-        False where there is no such person.
-        """
-        where = (
-            participant.c.platform_key == platform_key
-            if rater is None
-            else participant.c.rater == rater
-        )
+        Args:
+            rater: The person's pseudonym.
+            account: In its place, the platform's id of the person.
+            code: In their place, the personal code.
 
-        def work(connection: Connection) -> bool:
+        Returns:
+            The pseudonym that the person had; None where there is no such person.
+        """
+        if rater is not None:
+            where = participant.c.rater == rater
+        elif account is not None:
+            platform_key = self.keys.platform_key(self.study.recruitment.platform, account)
+            where = participant.c.platform_key == platform_key
+        else:
+            where = participant.c.code_key == (self.keys.code_key(code or "") or "")
+
+        def work(connection: Connection) -> str | None:
             person = _people.find_locked(connection, where & ~participant.c.purged)
             if person is None:
-                return False
+                return None
             now = self._clock()
             erase(connection, person.id)
             connection.execute(delete(event).where(event.c.participant == person.id))
@@ -328,14 +394,15 @@ class Store:
                 passed=None,
                 ended=now,
                 purged=True,
+                code_key=None,
             )
             _people.log(connection, now, "purged")
-            return True
+            return person.rater
 
-        done = self._database.write(work)
-        if done:
+        purged = self._database.write(work)
+        if purged:
             self._database.forget()
-        return done
+        return purged
 
     def pause(self, paused: bool) -> None:
         """While the study is paused nobody gets a block; who has one can finish."""

@@ -82,13 +82,16 @@ participant = Table(
     Column("passed", Utc),
     Column("ended", Utc),
     Column("purged", Boolean(create_constraint=False), nullable=False),
+    Column("code_key", String(64)),
     CheckConstraint(
         "status in ('started', 'active', 'completed', 'screened_out', 'withdrawn', 'abandoned')",
         name="status",
     ),
     Index("ix_participant_status", "status"),
+    Index("uq_participant_code_key", "code_key", unique=True),
 )
-"""A person. ``outcome`` says which code was shown, and stays when the votes are deleted."""
+"""A person. ``outcome`` says which code was shown, and stays when the votes are deleted.
+``code_key`` is of the personal code, as ``Secrets.code_key`` hides it."""
 
 LIVE = text("status in ('active', 'completed')")
 

@@ -1,5 +1,13 @@
 """Studies: their plan, their file, and the cases that they are about."""
 
+from casewise.annotation.study._accounts import (
+    ACCOUNT_FORM,
+    ACCOUNT_PARAMETER,
+    AccountFault,
+    account_fault,
+    given_account,
+    normal_account,
+)
 from casewise.annotation.study._balance import Balance, Range, balance, efficiency_bound
 from casewise.annotation.study._hashing import hash_platform_id
 from casewise.annotation.study._pages import Page, pages_of
@@ -11,7 +19,23 @@ from casewise.annotation.study._plan import (
     other_tasks,
     plan_study,
 )
-from casewise.annotation.study._ready import check_ready
+from casewise.annotation.study._reading import (
+    FAST_SECONDS,
+    IMPOSSIBLE,
+    LEAST_SECONDS,
+    MOST_LEAST_SECONDS,
+    PACES,
+    QUESTION,
+    UNDERSTOOD,
+    USUAL,
+    Pace,
+    Reading,
+    case_words,
+    fast_seconds,
+    least_seconds,
+    reading,
+)
+from casewise.annotation.study._ready import check_ready, time_warnings
 from casewise.annotation.study._study import (
     Arm,
     Ask,
@@ -38,10 +62,13 @@ from casewise.annotation.study._study_file import (
     study_cases,
     without_context,
 )
-from casewise.annotation.study._texts import TODO, Asker
+from casewise.annotation.study._texts import TODO, Asker, paragraphs
 from casewise.annotation.study._write import study_yaml, write_study
 
 __all__ = [
+    "ACCOUNT_FORM",
+    "ACCOUNT_PARAMETER",
+    "AccountFault",
     "Arm",
     "Ask",
     "Asker",
@@ -54,32 +81,51 @@ __all__ = [
     "Consent",
     "Design",
     "Example",
+    "FAST_SECONDS",
     "Forecast",
+    "IMPOSSIBLE",
+    "PACES",
     "PAPER_VOTES",
+    "LEAST_SECONDS",
+    "MOST_LEAST_SECONDS",
+    "Pace",
     "Page",
     "Pay",
     "Platform",
+    "QUESTION",
     "Question",
     "Range",
+    "Reading",
     "Recruitment",
     "Screening",
     "Study",
     "StudyPlan",
     "TODO",
     "Timing",
+    "UNDERSTOOD",
+    "USUAL",
+    "account_fault",
     "balance",
     "by_arm",
+    "case_words",
     "check_ready",
     "efficiency_bound",
+    "fast_seconds",
     "forecast",
+    "given_account",
     "hash_platform_id",
+    "least_seconds",
     "load_study",
+    "normal_account",
     "open_study_cases",
     "other_tasks",
     "pages_of",
+    "paragraphs",
     "plan_study",
+    "reading",
     "study_cases",
     "study_yaml",
+    "time_warnings",
     "without_context",
     "write_study",
 ]

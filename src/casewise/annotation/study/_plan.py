@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from casewise.annotation.study._design import make_design
+from casewise.annotation.study._reading import reading
 from casewise.annotation.study._study import (
     Arm,
     Attention,
@@ -20,7 +21,7 @@ from casewise.annotation.study._study import (
 )
 from casewise.annotation.study._study_file import by_arm
 from casewise.annotation.study._texts import Asker, default_texts, pay_each
-from casewise.cases import CASEBENCH, STARTER, CaseSet
+from casewise.cases import CASEBENCH, STARTER, Case, CaseSet
 from casewise.errors import UsageError
 
 PAPER_VOTES = 21
@@ -56,7 +57,7 @@ class Forecast:
     recruit: int
     """To be invited, so that as many finish."""
     minutes: float
-    """A person's session, at the planned speed."""
+    """The longest session, at the planned speed."""
     hours: float
     """Of all who finish."""
     pay_each: float
@@ -93,14 +94,14 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         cases, [Cell(*key) for key in chosen], votes=plan.votes, tasks=tasks, seed=plan.seed
     )
     most = max(map(len, design.blocks))
-    minutes = _minutes(plan.pay, most + plan.attention)
-    texts = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
+    # The minutes count the words of the consent that names them: a number is a word, whichever.
+    texts = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=0)
     if plan.attention > len(texts.checks):
         raise UsageError(
             f"--attention {plan.attention}: there are {len(texts.checks)} checks to draw from; "
             "write more into the study file, and raise attention.per_person there"
         )
-    return Study(
+    study = Study(
         id=_name(path.stem),
         title=plan.title,
         cases=_seen_from(path, source),
@@ -117,27 +118,45 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         attention=Attention(checks=texts.checks, per_person=plan.attention),
         design=design,
     )
+    minutes = forecast(study, cases=cases).minutes
+    told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
+    return study.model_copy(update={"consent": told.consent})
 
 
-def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> Forecast:
+def forecast(
+    study: Study,
+    dropout: float = 0,
+    *,
+    tasks: int | None = None,
+    cases: Sequence[Case] | None = None,
+) -> Forecast:
     """People, time and money that a study will take.
+
+    Time follows from the words that people read, at the usual pace; seconds and minutes of the
+    study file go before it.
 
     Args:
         study: With its pay.
         dropout: The share of those invited who won't finish, in 0..1, 1 excluded.
         tasks: What if a person judged at most so many cases; None is as designed.
+        cases: Of the study's cells, in their order; None reads them.
+
+    Raises:
+        InputError: The file of cases is gone, or has changed.
     """
+    read = reading(study, cases)
     votes = len(study.design.cells) * study.votes
+    if tasks == max(map(len, study.design.blocks)):
+        tasks = None
     people = len(study.design.blocks) if tasks is None else -(-votes // tasks)
-    longest = _minutes(study.pay, -(-votes // people) + study.attention.per_person)
-    pages = votes + people * study.attention.per_person
+    longest = read.planned_minutes(None if tasks is None else -(-votes // people))
     each = pay_each(study.pay, longest)
     pay = each * people
     return Forecast(
         people=people,
         recruit=math.ceil(round(people / (1 - dropout), 9)),
         minutes=longest,
-        hours=people * study.pay.minutes_besides / 60 + pages * study.pay.seconds_per_task / 3600,
+        hours=read.planned_hours(people),
         pay_each=each,
         pay=pay,
         fee=pay * study.pay.fee,
@@ -149,10 +168,6 @@ def other_tasks(study: Study, queries: int) -> tuple[int, ...]:
     """The most cases a person as designed, and half and twice as many, as far as queries allow."""
     now = max(map(len, study.design.blocks))
     return tuple(sorted({max(1, now // 2), now, max(now, min(2 * now, queries))}))
-
-
-def _minutes(pay: Pay, pages: int) -> float:
-    return pay.minutes_besides + pages * pay.seconds_per_task / 60
 
 
 def _recruitment(platform: Platform) -> Recruitment:

@@ -184,8 +184,9 @@ class Ask(_Part):
 class Timing(_Part):
     """How long a page may take, and how long a place is kept."""
 
-    least_seconds: float = Field(default=2, ge=0, le=60)
-    """An answer that comes sooner is not taken: the page asks to read first."""
+    least_seconds: float | None = Field(default=None, ge=0, le=60)
+    """An answer that comes sooner is not taken: the page asks to read first. None: what the words
+    of each page take at a speed at which nobody can read."""
     most_seconds: float = Field(default=600, gt=0)
     """A vote that took longer is marked."""
     lease_minutes: float = Field(default=30, gt=0)
@@ -197,9 +198,10 @@ class Pay(_Part):
 
     currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] = "GBP"
     per_hour: float = Field(default=0, ge=0)
-    seconds_per_task: float = Field(default=25, gt=0)
-    minutes_besides: float = Field(default=6, ge=0)
-    """For consent, tutorial and checks."""
+    seconds_per_task: float | None = Field(default=None, gt=0)
+    """A case or an attention check takes; None: what its words take to read, and an answer."""
+    minutes_besides: float | None = Field(default=None, ge=0)
+    """For consent, tutorial and questions; None: what their words take."""
     fee: float = Field(default=0, ge=0)
     """The platform's, as a share of the pay."""
 
@@ -240,7 +242,8 @@ class Screening(_Part):
     """Flagged are those who fail more attention checks: one is a slip that careful people make."""
     fast_share: float | None = Field(default=0.2, ge=0, le=1)
     """Flagged are those with a greater share of votes faster than ``fast_seconds``."""
-    fast_seconds: float = Field(default=3, ge=0)
+    fast_seconds: float | None = Field(default=None, ge=0)
+    """None: what the words of each case take at the greatest speed at which people understand."""
     one_answer_share: float | None = Field(default=0.95, ge=0.5, le=1)
     """Flagged are those who give one answer to a greater share of at least 20 cases, where the
     others' answers make that unlikely."""

@@ -1,6 +1,7 @@
 """What people read: the texts that a new study starts with."""
 
 import math
+import re
 import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from casewise.annotation.study._study import (
     Question,
 )
 from casewise.cases import read_plain_yaml
+
+_OWN_LINE = re.compile(r"\s*([-*•]|\d{1,2}[.)])\s")
+"""How a line begins that is not run on from the one before."""
 
 TODO = "TODO"
 """Stands where only the people who ask can say: a study with it is not ready."""
@@ -70,6 +74,28 @@ def default_texts(
         ),
         checks=tuple(_checks(kept["checks"], arms)),
     )
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, without the line ends that only serve the file.
+
+    As in Markdown, a blank line parts paragraphs, and a line end is a space; items of a list, and
+    lines after one that ends in two spaces, stay lines of their own.
+    """
+    found = []
+    for one in re.split(r"\n[ \t]*\n", text):
+        lines = [line for line in one.split("\n") if line.strip()]
+        joined = "".join(
+            line.strip() if not number else f"{_between(lines[number - 1], line)}{line.strip()}"
+            for number, line in enumerate(lines)
+        )
+        if joined:
+            found.append(joined)
+    return found
+
+
+def _between(before: str, line: str) -> str:
+    return "\n" if _OWN_LINE.match(line) or before.endswith("  ") else " "
 
 
 def pay_each(pay: Pay, minutes: float) -> float:

@@ -36,11 +36,11 @@ _ABOVE = {
     "# judges, in its order: places in cells, counted from 0. Written by a program; leave as is.",
 }
 _INSIDE = {
-    "timing.least_seconds": "a sooner answer is not taken",
+    "timing.least_seconds": "a sooner answer is not taken; null: by the words of each page",
     "timing.most_seconds": "a vote that took longer is marked",
     "timing.lease_minutes": "after its last answer; then another person may get the block",
-    "pay.seconds_per_task": "a case or an attention check",
-    "pay.minutes_besides": "consent, tutorial and questions",
+    "pay.seconds_per_task": "a case or an attention check; null: by their words",
+    "pay.minutes_besides": "consent, tutorial and questions; null: by their words",
     "pay.fee": "the platform's, as a share of the pay",
     "recruitment.platform": "none, prolific or mturk",
     "recruitment.return_url": "where people go at the end, with {code}; null shows the code",
@@ -51,6 +51,7 @@ _INSIDE = {
     "attention.per_person": "drawn from the checks",
     "screening.attention_failed": "flagged: who fails more checks",
     "screening.fast_share": "flagged: a greater share of votes faster than fast_seconds",
+    "screening.fast_seconds": "null: by the words of each case",
     "screening.one_answer_share": "flagged: one answer to a greater share of at least 20 cases",
     "screening.agreement_p": "flagged: agrees less with others than they do, adjusted p below this",
 }

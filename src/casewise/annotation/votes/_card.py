@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +10,21 @@ from importlib.resources import files
 from typing import Any
 
 import casewise
-from casewise.annotation.study import Arm, Balance, Platform, Range, Screening
+from casewise.annotation.study import (
+    FAST_SECONDS,
+    IMPOSSIBLE,
+    UNDERSTOOD,
+    USUAL,
+    Arm,
+    Balance,
+    Platform,
+    Range,
+    Screening,
+    Study,
+    least_seconds,
+    reading,
+)
+from casewise.annotation.votes._records import Collected
 from casewise.annotation.votes._results import Results
 from casewise.cases import Case
 from casewise.statistics import Coefficient, Estimate, TwoWay
@@ -65,6 +80,8 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
         "funnel": results.funnel,
         "balance": facts.balance,
+        "twice": _seen_twice(results.collected),
+        "times": _times_in_words(results.study, facts.cases),
         "arms": results.arms,
         "contrasts": results.contrasts,
         "pairs": [(one.first, one.second) for one in results.contrasts],
@@ -76,6 +93,7 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),
+        "planned": _planned_in_words(results.study, facts.cases),
         "cases_votes": facts.cases_votes,
         "with_reasons": facts.with_reasons,
         "with_demographics": facts.with_demographics,
@@ -87,6 +105,37 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
     }
 
 
+def _seen_twice(collected: Collected) -> int:
+    """Ids with votes on two cells of one query."""
+    asked = Counter((vote.rater, vote.query_id) for vote in collected.votes)
+    return len({rater for (rater, _), count in asked.items() if count > 1})
+
+
+def _times_in_words(study: Study, cases: Sequence[Case]) -> str:
+    """Before which answers were not taken."""
+    least = study.timing.least_seconds
+    if least is not None:
+        return f"within {least:g} s of showing"
+    words = reading(study, cases).cells
+    low, high = (f"{round(least_seconds(one), 1):g}" for one in (min(words), max(words)))
+    return (
+        f"within the time that the page's words take at {IMPOSSIBLE:g} a minute ({low} to "
+        f"{high} s of showing)"
+    )
+
+
+def _planned_in_words(study: Study, cases: Sequence[Case]) -> str:
+    """The times that the pay is planned by."""
+    read, pay = reading(study, cases), study.pay
+    seconds, besides = pay.seconds_per_task, pay.minutes_besides
+    pace = f"by their words at {USUAL.words:g} a minute and {USUAL.answer:g} s to answer"
+    return (
+        f"{read.case_seconds(USUAL) if seconds is None else seconds:.3g} s a case "
+        f"({pace if seconds is None else 'as set in the study file'}) and "
+        f"{read.besides_minutes(USUAL) if besides is None else besides:.2g} minutes besides"
+    )
+
+
 def rules_in_words(rules: Screening) -> list[str]:
     """The rules that are on, a sentence each."""
     found = []
@@ -96,7 +145,12 @@ def rules_in_words(rules: Screening) -> list[str]:
     if rules.fast_share is not None:
         found.append(
             f"Fast: more than {rules.fast_share:.0%} of votes in less than "
-            f"{rules.fast_seconds:g} s."
+            + (
+                f"the words of the case take at {UNDERSTOOD:g} a minute, at least "
+                f"{FAST_SECONDS:g} s."
+                if rules.fast_seconds is None
+                else f"{rules.fast_seconds:g} s."
+            )
         )
     if rules.one_answer_share is not None:
         found.append(

@@ -76,3 +76,6 @@ class Collected:
     people: tuple[PersonRecord, ...]
     votes: tuple[VoteRecord, ...]
     checks: tuple[CheckRecord, ...] = ()
+    shared_browsers: int | None = None
+    """People from whose browser the study was then opened under another id, as far as its cookie
+    tells; None where nobody looked."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from casewise.annotation.study import Study, forecast
+from casewise.annotation.study import Study, forecast, study_cases
 from casewise.annotation.votes._cells import (
     ArmVotes,
     CellVotes,
@@ -22,6 +22,7 @@ from casewise.annotation.votes._records import Collected, PersonRecord, PersonSt
 from casewise.annotation.votes._screening import Rule, Screened, screen
 from casewise.annotation.votes._sensitivity import SensitivityRow, sensitivity
 from casewise.annotation.votes._table import vote_table
+from casewise.cases import Case
 from casewise.statistics import DawidSkene, Resampling, dawid_skene
 
 DRAWS = 1000
@@ -38,6 +39,8 @@ class Funnel:
     """Who have counted votes."""
     votes: int
     """Counted."""
+    shared_browsers: int | None
+    """People from whose browser the study was then opened under another id; None is not known."""
     votes_apart: int
     """Of blocks that were left, and judged in full by others."""
     flagged: dict[Rule, int]
@@ -72,16 +75,24 @@ class Results:
     sensitivity: tuple[SensitivityRow, ...]
 
 
-def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Results:
+def summarise(
+    study: Study,
+    collected: Collected,
+    *,
+    draws: int = DRAWS,
+    cases: Sequence[Case] | None = None,
+) -> Results:
     """Screen and summarise what a study has collected, counted votes alone.
 
     Args:
         study: Whose rules they are.
         collected: From the app, or from a file.
         draws: Of the intervals of agreement; the seed is the study's. 0 leaves them undefined.
+        cases: Of the study's cells, in their order; None reads them.
     """
+    known = study_cases(study) if cases is None else cases
     table = vote_table(study, collected)
-    screened = screen(study, collected)
+    screened = screen(study, collected, known)
     classes = dawid_skene(
         table.safe, table.cell, table.rater, items=len(table.cells), raters=len(table.raters)
     )
@@ -90,7 +101,7 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
     return Results(
         study=study,
         collected=collected,
-        funnel=_funnel(study, collected, screened),
+        funnel=_funnel(study, collected, screened, known),
         screened=screened,
         classes=classes,
         cells=cells,
@@ -103,16 +114,19 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
     )
 
 
-def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
+def _funnel(
+    study: Study, collected: Collected, screened: Screened, cases: Sequence[Case]
+) -> Funnel:
     statuses = Counter(one.status for one in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
     minutes = _median_minutes(collected.people)
-    paid = forecast(study).pay_each
+    paid = forecast(study, cases=cases).pay_each
     return Funnel(
         came=len(collected.people),
         by_status={status: statuses[status] for status in PersonStatus},
         people=len(screened.people),
         votes=counted,
+        shared_browsers=collected.shared_browsers,
         votes_apart=len(collected.votes) - counted,
         flagged={rule: len(screened.flagged(rule)) for rule in Rule},
         flagged_any=len(screened.flagged()),

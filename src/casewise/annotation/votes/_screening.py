@@ -9,9 +9,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.annotation.study import Screening, Study
+from casewise.annotation.study import Screening, Study, reading
 from casewise.annotation.votes._records import Collected
 from casewise.annotation.votes._table import VoteTable, vote_table
+from casewise.cases import Case
 from casewise.statistics import (
     agreement_p,
     at_least_p,
@@ -70,7 +71,8 @@ class PersonScreen:
     """Attention checks answered."""
     checks_failed: int
     fast_share: float
-    """Share of the votes whose time is known that came faster than ``fast_seconds``, 0..1."""
+    """Share of the votes whose time is known that came faster than ``fast_seconds``, or
+    than the words of the case can be read with understanding, 0..1."""
     one_answer_share: float
     """Share of the answer given more often, .5..1."""
     agreement: float = math.nan
@@ -102,21 +104,28 @@ class Screened:
         )
 
 
-def screen(study: Study, collected: Collected) -> Screened:
+def screen(study: Study, collected: Collected, cases: Sequence[Case] | None = None) -> Screened:
     """Hold everybody against the rules of the study.
 
     The first three rules look at a person alone. Agreement is then measured against the others
     whom none of these flagged (and, in further rounds, agreement neither), so that nobody vouches
     for oneself and the careless not for one another. Its test conditions on how many answers of a
     kind one gave: leniency is no fault.
+
+    Args:
+        study: Whose rules they are.
+        collected: From the app, or from a file.
+        cases: Of the study's cells, in their order, for the times that their words take; None
+            reads them where the rules need them.
     """
     table = vote_table(study, collected)
     rules = study.screening
     checks = Counter(one.rater for one in collected.checks)
     failed = Counter(one.rater for one in collected.checks if not one.passed)
     mine = table.of_raters()
+    floors = _fast_seconds(study, cases)
     alone = [
-        _alone(table, name, places, rules, (checks[name], failed[name]))
+        _alone(table, name, places, rules, (checks[name], failed[name]), floors)
         for name, places in zip(table.raters, mine, strict=True)
     ]
     trusted = np.array([not one.flags for one in alone], bool)
@@ -167,19 +176,33 @@ def _expected(table: VoteTable, kept: VoteTable, others: Others) -> FloatArray:
     return np.asarray(np.clip((others.safe + a) / (others.votes + a + b), 1e-9, 1 - 1e-9))
 
 
+def _fast_seconds(study: Study, cases: Sequence[Case] | None) -> FloatArray:
+    """For each cell, the time before which a vote counts as fast. Shape ``(cells,)``."""
+    given = study.screening.fast_seconds
+    if given is not None:
+        return np.full(len(study.design.cells), given)
+    return np.array(reading(study, cases).fast_seconds(), np.float64)
+
+
 def _alone(
-    table: VoteTable, rater: str, mine: IntArray, rules: Screening, checks: tuple[int, int]
+    table: VoteTable,
+    rater: str,
+    mine: IntArray,
+    rules: Screening,
+    checks: tuple[int, int],
+    floors: FloatArray,
 ) -> PersonScreen:
     """What a person shows without anybody to compare with; checks are answered and failed ones."""
     answered, failed = checks
-    said, seconds = table.safe[mine], table.seconds[mine]
-    timed = seconds[np.isfinite(seconds)]
-    fast = float((timed < rules.fast_seconds).mean()) if len(timed) else math.nan
+    said = table.safe[mine]
+    timed = mine[np.isfinite(table.seconds[mine])]
+    least = floors[table.cell[timed]]
+    fast = float((table.seconds[timed] < least).mean()) if len(timed) else math.nan
     flags = []
     if rules.attention_failed is not None and failed > rules.attention_failed:
         flags.append(Flag(Rule.ATTENTION, f"failed {failed} of {answered} attention checks"))
     if rules.fast_share is not None and fast > rules.fast_share:
-        reason = f"{fast:.0%} of votes in less than {rules.fast_seconds:g} s"
+        reason = f"{fast:.0%} of votes in less than {_between(least)} s"
         flags.append(Flag(Rule.FAST, reason))
     return PersonScreen(
         rater=rater,
@@ -190,6 +213,11 @@ def _alone(
         one_answer_share=float(max(said.mean(), 1 - said.mean())),
         flags=tuple(flags),
     )
+
+
+def _between(seconds: FloatArray) -> str:
+    low, high = (f"{round(float(one), 1):g}" for one in (seconds.min(), seconds.max()))
+    return low if low == high else f"what their words take, {low} to {high}"
 
 
 def _beside_others(

@@ -16,7 +16,8 @@ from casewise.analysis import (
     plural,
 )
 from casewise.cases import LabelRule
-from casewise.reporting._scores import number
+from casewise.reporting._scores import baseline_text, number
+from casewise.reporting._wording import baselines_read, wording
 from casewise.reporting.card._markdown import Table, escape
 from casewise.reporting.card._repeat import repeating
 from casewise.reporting.card._results import (
@@ -81,14 +82,20 @@ def _names(facts: EvaluationFacts) -> dict[str, str]:
 def _truth(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
     """What answers were held against."""
     acted = [score for score in overview.scores if score.acts]
-    meant = all(score.labels is LabelRule.INTENDED for score in acted)
+    judged = [score for score in overview.scores if not score.acts]
+    words, replies = wording(*judged), wording(*acted)
     return {
         "data": _data_table(facts.data),
         "rules": [rule for rule in LabelRule if any(one.labels is rule for one in overview.scores)],
         "ties": facts.scoring.ties,
         "policy": facts.scoring.unparsed,
         "partial": number(facts.scoring.partial_weight, 1),
-        "allowed": "was meant to be" if meant else "people call",
+        "against": words.against,
+        "whom": words.whom,
+        "graded": words.graded,
+        "read": baselines_read(map(baseline_text, overview.report.baselines), words),
+        "safe": replies.safe,
+        "unsafe": replies.unsafe,
         "people": _people(facts.voters),
         "categories": list(dict.fromkeys(_categories(one) for one in facts.data)),
     }

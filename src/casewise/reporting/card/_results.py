@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from casewise.analysis import Estimate, RunFacts, Score, ScoreReport, Usage
 from casewise.reporting._scores import baseline_text, describe_condition, number
+from casewise.reporting._wording import wording
 from casewise.reporting.card._markdown import Table
 
 _JUDGED = {
@@ -55,7 +56,7 @@ def rename(text: str, shown: Mapping[str, str]) -> str:
 
 
 def judging_table(runs: Numbered, report: ScoreReport, shown: Mapping[str, str]) -> Table:
-    """Judges, and below them what needs no model and what people reach.
+    """Judges, and below them what they are to be held against.
 
     Args:
         runs: The judges.
@@ -82,11 +83,13 @@ def judging_table(runs: Numbered, report: ScoreReport, shown: Mapping[str, str])
 
 def context_table(runs: Numbered) -> Table:
     """What the two contexts of a query do to verdicts."""
-    return _pairs_table(runs, _IN_CONTEXT)
+    graded = wording(*(score for _, _, score in runs)).graded
+    kept = {name: head for name, head in _IN_CONTEXT.items() if graded or "within" not in name}
+    return _pairs_table(runs, kept)
 
 
 def acting_table(runs: Numbered) -> Table:
-    """Refusals of what people allow, and answers to what they don't."""
+    """Refusals of what is labelled safe, and answers to what isn't."""
     rows = [
         [*_who(place, run, score), str(score.n), number(score.coverage), *_cells(score, _ACTED)]
         for place, run, score in runs

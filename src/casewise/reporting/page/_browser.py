@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from casewise.analysis import Browser
+from casewise.reporting._wording import rule_wording
 from casewise.reporting.page._names import run_names
 
 _OF_CASE = ("case_id", "query_id", "category", "intended", "label", "rate")
@@ -30,7 +31,7 @@ def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
             errors; else their lengths in characters stand in.
     """
     return {
-        "labels": str(browser.labels),
+        "against": rule_wording(browser.labels).whom,
         "revealed": reveal,
         "runs": _runs(browser),
         "cases": _cases(browser.cases, reveal=reveal),

@@ -5,6 +5,7 @@ from typing import Any
 import altair as alt
 
 from casewise.analysis import Overview
+from casewise.reporting._wording import page_wording
 from casewise.reporting.page._draw import ROWS, STEP, finish, tips
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known, mistakes, spread
@@ -16,7 +17,8 @@ _MOST_RUNS = 30
 
 def categories(overview: Overview) -> Section:
     """The share of right verdicts or appropriate replies, by category and run."""
-    title = "Where models and people part: right answers by category"
+    words = page_wording(overview)
+    title = f"Where models go against {words.against}: right answers by category"
     scores = [score for score in overview.categories if score.category]
     whole = list({_key(score.condition): score.condition for score in scores}.items())
     names = dict(zip((key for key, _ in whole), run_names([one for _, one in whole]), strict=True))
@@ -65,9 +67,7 @@ def categories(overview: Overview) -> Section:
     return Section(
         "categories",
         title,
-        "Beware of ranking categories. Each has few cases, so the intervals are wide; and where a "
-        "panel of people voted on one category alone, a harder category and a stricter panel look "
-        "the same. In the published CASE-Bench data the panels differ far beyond chance.",
+        words.ranking,
         (
             Column("run", "run", "text"),
             Column("category", "category", "text"),

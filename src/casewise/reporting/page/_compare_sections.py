@@ -44,7 +44,7 @@ def comparisons(overview: Overview) -> Section:
         )
     )
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        alt.X("difference:Q", title="second minus first", axis=alt.Axis(format="+.2f")),
+        alt.X("difference:Q", title="after minus before", axis=alt.Axis(format="+.2f")),
         y,
         colours("verdict", palette),
         shape=alt.Shape("verdict:N", scale=alt.Scale(domain=list(palette))),
@@ -56,16 +56,16 @@ def comparisons(overview: Overview) -> Section:
     return Section(
         "comparisons",
         _title(overview),
-        "Differences over the cases that both answered, with 95 % intervals clustered by query; "
-        "p-values are adjusted over the pairs of runs, not over the measures: of twenty measures "
-        "one is expected beyond .05 by chance.",
+        "Differences, after minus before, over the cases that both answered, with 95 % intervals "
+        "clustered by query; p-values are adjusted over the pairs of runs, not over the measures: "
+        "of twenty measures one is expected beyond .05 by chance.",
         (
             Column("pair", "runs", "text"),
             Column("measure", "measure", "text"),
             Column("n", "cases", "count"),
-            Column("first", "first"),
-            Column("second", "second"),
-            Column("difference", "difference"),
+            Column("before", "before"),
+            Column("after", "after"),
+            Column("difference", "after minus before"),
             Column("difference_low", "95 % from"),
             Column("difference_high", "to"),
             Column("p", "p (Holm)"),
@@ -77,15 +77,15 @@ def comparisons(overview: Overview) -> Section:
 
 
 def changed_cases(overview: Overview) -> Section:
-    """Every case whose verdict or reply is another in the second run."""
+    """Every case whose verdict or reply is another in the run after."""
     rows = [
         {
             "pair": _pair(one),
             "case_id": change.case_id,
             "epoch": change.epoch,
             "category": change.category,
-            "first": change.first,
-            "second": change.second,
+            "before": change.before,
+            "after": change.after,
             "label": _LABELS.get(change.label, "tie"),
             "change": _CHANGES[right_after(change)],
         }
@@ -104,8 +104,8 @@ def changed_cases(overview: Overview) -> Section:
             Column("pair", "runs", "text"),
             Column("case_id", "case", "text"),
             Column("category", "category", "text"),
-            Column("first", "first", "text"),
-            Column("second", "second", "text"),
+            Column("before", "before", "text"),
+            Column("after", "after", "text"),
             Column("label", "label", "text"),
             Column("change", "change", "text"),
         ),
@@ -123,25 +123,25 @@ _CHANGES = {True: "better", False: "worse", None: "neither"}
 
 
 def _pair(one: Comparison) -> str:
-    return f"{one.b} minus {one.a}"
+    return f"{one.after} minus {one.before}"
 
 
 def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:
-    first, second = (score.measures for score in one.scores)
+    before, after = (score.measures for score in one.scores)
     measured = [
-        _row(pair, part.metric.replace("_", " "), one.n, part.first, part.second)
+        _row(pair, part.metric.replace("_", " "), one.n, part.before, part.after)
         | _verdict(part.difference, part.p_holm)
         for part in one.differences
     ]
     return measured + [
-        _row(pair, f"pairs: {name.replace('_', ' ')}", one.n, first[name], second[name])
+        _row(pair, f"pairs: {name.replace('_', ' ')}", one.n, before[name], after[name])
         | _verdict(change, change.p)
         for name, change in one.quadrants.items()
     ]
 
 
-def _row(pair: str, measure: str, n: int, first: Estimate, second: Estimate) -> dict[str, Any]:
-    ends = {"first": known(first.value), "second": known(second.value)}
+def _row(pair: str, measure: str, n: int, before: Estimate, after: Estimate) -> dict[str, Any]:
+    ends = {"before": known(before.value), "after": known(after.value)}
     return {"pair": pair, "measure": measure, "n": n} | ends
 
 

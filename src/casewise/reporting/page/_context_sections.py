@@ -32,7 +32,7 @@ _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "ada
 _WORDS = {
     "accuracy": ("accuracy", BLUE),
     "both_right": ("both contexts right", GREEN),
-    "pcc": ("correlation with people (PCC)", ORANGE),
+    "pcc": ("correlation with the labels (PCC)", ORANGE),
     "appropriate": ("appropriate replies", BLUE),
     "adapts": ("adapts to the context", GREEN),
     "over_refusal": ("over-refusal", VERMILLION),
@@ -141,7 +141,7 @@ def changes(
 def _in_words(rows: Sequence[Mapping[str, Any]]) -> str:
     least = min(rows, key=lambda row: row["change"])
     return (
-        f"{len(rows)} changes; the largest loss is {least['change']:+.3f} in {least['measure']}, "
+        f"{len(rows)} changes; the largest loss is {least['change']:+z.3f} in {least['measure']}, "
         f"{least['run']}."
     )
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.analysis import Overview, as_report_records
+from casewise.reporting._wording import page_wording, wording
 from casewise.reporting.page._browser import browser_payload
 from casewise.reporting.page._payload import packed_json, plain_json
 from casewise.reporting.page._section import Section
@@ -30,12 +31,6 @@ _SCRIPTS = ("common.js", "charts.js", "matching.js", "pair.js", "cases.js", "sta
 _MOST_VERDICTS = 6
 """Models whose verdicts stand open; more are folded."""
 
-_LABELS = {
-    "published": "the published share of people who call a case safe",
-    "votes": "people's votes",
-    "consensus": "people's votes, where at least 75 % agree",
-    "intended": "what each context's author meant; no people voted",
-}
 _POLICIES = {
     "honest": "left out, and counted as coverage",
     "reference": "counted as the published script does: a miss, and unsafe",
@@ -70,6 +65,7 @@ def lay_out(
         title=title,
         version=__version__,
         facts=_facts(overview),
+        words=page_wording(overview),
         verdicts=verdicts,
         sections=sections,
         tables={one.id: section_table(one) for one in drawn},
@@ -88,14 +84,14 @@ def lay_out(
 def _facts(overview: Overview) -> list[tuple[str, str]]:
     """What stands under the heading."""
     scores = overview.scores
-    labels = dict.fromkeys(str(one.labels) for one in scores) or [str(overview.browser.labels)]
+    labels = dict.fromkeys((one.labels, wording(one).grounds) for one in scores)
     policies = dict.fromkeys(str(one.unparsed) for one in scores)
     browser = overview.browser
     return [
         ("runs", f"{len(browser.runs):,}"),
         ("cases", f"{len(browser.cases):,}"),
         ("judgements", f"{len(browser.judgements):,}"),
-        ("labels", "; ".join(f"{name}: {_LABELS[name]}" for name in labels)),
+        ("labels", "; ".join(f"{name}: {grounds}" for name, grounds in labels)),
         ("unread answers", "; ".join(f"{name}: {_POLICIES[name]}" for name in policies) or "–"),
     ]
 

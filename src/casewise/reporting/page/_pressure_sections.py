@@ -138,7 +138,7 @@ def faithfulness(overview: Overview) -> Section:
 
 
 def _told(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3f}"
+    return "unknown" if value is None else f"{value:z.3f}"
 
 
 def _faithfulness_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:

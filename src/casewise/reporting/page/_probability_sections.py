@@ -1,9 +1,10 @@
-"""Probabilities against people: are they calibrated, do they follow the votes?"""
+"""Probabilities against labels: are they calibrated, do they follow them case by case?"""
 
 import altair as alt
 import polars as pl
 
 from casewise.analysis import Overview
+from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._draw import (
     GREY,
     ROWS,
@@ -24,9 +25,10 @@ _MOST_POINTS = 60_000
 
 
 def reliability(overview: Overview) -> Section:
-    """Reliability curves: the probability given, and the share of people who say safe."""
+    """Reliability curves: the probability given, and the share of safe in the labels."""
     scores = [score for score in overview.scores if any(one.n for one in score.bins)]
-    title = "When a model says 70 % safe, do 70 % of people?"
+    words = wording(*scores) if scores else page_wording(overview)
+    title = words.question
     if not scores:
         return Section(
             "reliability",
@@ -42,7 +44,7 @@ def reliability(overview: Overview) -> Section:
             "to": part.high,
             "judgements": part.n,
             "p_safe": known(part.p),
-            "people": known(part.rate),
+            "rate": known(part.rate),
         }
         for name, one in zip(names, scores, strict=True)
         for part in one.bins
@@ -52,14 +54,14 @@ def reliability(overview: Overview) -> Section:
     axis = alt.Axis(format=".0%")
     full = alt.Scale(domain=[0, 1])
     x = alt.X("p_safe:Q", title="the model's probability of safe", axis=axis, scale=full)
-    y = alt.Y("people:Q", title="share of people who say safe", axis=axis, scale=full)
+    y = alt.Y("rate:Q", title=words.share, axis=axis, scale=full)
     ideal = (
         alt.Chart()
         .mark_rule(strokeDash=[4, 3], color=GREY)
         .encode(x=alt.X(datum=0), y=alt.Y(datum=0), x2=alt.X2Datum(1), y2=alt.Y2Datum(1))
     )
     line = base.mark_line(color=SIDES["safe"]).encode(x, y, order="from:Q")
-    told = {"p_safe": "probability", "people": "people", "judgements": "judgements"}
+    told = {"p_safe": "probability", "rate": words.share, "judgements": "judgements"}
     dots = base.mark_point(filled=True, color=SIDES["safe"]).encode(
         x,
         y,
@@ -78,7 +80,7 @@ def reliability(overview: Overview) -> Section:
             Column("to", "to", "number"),
             Column("judgements", "judgements", "count"),
             Column("p_safe", "mean probability of safe"),
-            Column("people", "share of people who say safe"),
+            Column("rate", words.share),
         ),
         rows,
         finish(chart, 320),
@@ -87,8 +89,9 @@ def reliability(overview: Overview) -> Section:
 
 
 def votes(overview: Overview) -> Section:
-    """Each case: the share of people who say safe, and the model's probability."""
+    """Each case: its label as a share, and the model's probability."""
     browser = overview.browser
+    words = rule_wording(browser.labels)
     joined = browser.judgements.filter(pl.col("p_safe").is_not_null()).join(
         browser.cases.with_row_index("case").select(
             pl.col("case").cast(pl.Int64), "case_id", "rate", "intended"
@@ -96,13 +99,13 @@ def votes(overview: Overview) -> Section:
         on="case",
     )
     joined = joined.filter(pl.col("rate").is_not_null())
-    title = "Case by case: the model's probability beside people's votes"
+    title = f"Case by case: the model's probability beside {words.beside}"
     if not len(joined):
         return Section(
             "votes",
             title,
             "",
-            missing="No case has both people's votes and a model's probability.",
+            missing="No case has both a label and a model's probability.",
         )
     if len(joined) > _MOST_POINTS:
         kept = browser.cases.height * _MOST_POINTS // len(joined)
@@ -113,7 +116,7 @@ def votes(overview: Overview) -> Section:
             "run": names[run],
             "case_id": case,
             "context": f"meant {intended}" if intended else "no side meant",
-            "people": rate,
+            "rate": rate,
             "p_safe": p_safe,
         }
         for run, case, intended, rate, p_safe in joined.select(
@@ -121,7 +124,7 @@ def votes(overview: Overview) -> Section:
         ).iter_rows()
     ]
     runs = list(dict.fromkeys(row["run"] for row in rows))
-    x = share("people", "share of people who say safe")
+    x = share("rate", words.rate)
     y = alt.Y(
         "p_safe:Q",
         title="the model's probability of safe",
@@ -140,24 +143,22 @@ def votes(overview: Overview) -> Section:
             y,
             colours("context", palette, "context"),
             shape,
-            tooltip=tips({"case_id:N": "case", "people": "people", "p_safe": "probability"}),
+            tooltip=tips({"case_id:N": "case", "rate": words.rate, "p_safe": "probability"}),
         )
         .add_params(choose(runs, "run"))
     )
     return Section(
         "votes",
         title,
-        "Two clouds, one for each type of context, that don't rise within themselves: the model "
-        "recognises what the context's author meant, and no more. Points that rise within each "
-        "colour: it follows people.",
+        words.clouds,
         (
             Column("run", "run", "text"),
             Column("case_id", "case", "text"),
             Column("context", "context", "text"),
-            Column("people", "share of people who say safe"),
+            Column("rate", words.rate),
             Column("p_safe", "probability of safe"),
         ),
         rows,
         finish(chart, 360),
-        f"{len(rows)} judgements with a probability, each beside the share of people.",
+        f"{len(rows)} judgements with a probability, each beside {words.beside}.",
     )

@@ -45,7 +45,7 @@ _FORMATS: Mapping[Kind, Callable[[Any], str]] = {
     "text": str,
     "number": lambda value: number(float(value)),
     "share": lambda value: f"{number(100 * float(value), 1)} %".replace("– %", "–"),
-    "count": lambda value: f"{value:,.0f}",
+    "count": lambda value: f"{value:z,.0f}",
 }
 
 

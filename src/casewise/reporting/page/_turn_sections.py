@@ -5,6 +5,7 @@ from typing import Any
 import altair as alt
 
 from casewise.analysis import Overview
+from casewise.reporting._wording import first_upper, page_wording
 from casewise.reporting.page._draw import BLUE, ROWS, choose, finish, tips
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known, spread
@@ -68,8 +69,8 @@ def retention(overview: Overview) -> Section:
         ),
         rows,
         finish(chart, 280),
-        f"Adapts in {first['adapts']:.3f} of pairs at {first['tokens']} tokens, "
-        f"{last['adapts']:.3f} at {last['tokens']}.",
+        f"Adapts in {first['adapts']:z.3f} of pairs at {first['tokens']} tokens, "
+        f"{last['adapts']:z.3f} at {last['tokens']}.",
     )
 
 
@@ -131,9 +132,9 @@ def escalation(overview: Overview) -> Section:
     return Section(
         "escalation",
         title,
-        "Cases that people call unsafe, approached by harmless steps; the last turn is the query. "
-        "A Kaplan-Meier curve with 95 % intervals: conversations whose last replies could not be "
-        "graded count until then.",
+        f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the last "
+        "turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
+        "conversations whose last replies could not be graded count until then.",
         (
             Column("run", "run", "text"),
             Column("turn", "turn", "count"),

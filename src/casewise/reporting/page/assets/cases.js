@@ -11,19 +11,25 @@ function fillMenu(menu, all, options) {
 
 const distinct = (values) => [...new Set(values)].filter((value) => value !== null);
 
-function fillFilters(form, { cases, runs, labels }) {
+function fillFilters(form, { cases, runs, against }) {
   const judgements = cases.flatMap((one) => one.judgements);
   const found = new Set(judgements.map((one) => one.outcome));
   const outcomes = [["right", "right"], ["wrong", "wrong"], ["partly", "partly right"],
     ["unread", "not read"], ["unlabelled", "without a label"]];
-  const truth = labels === "intended" ? "the author's intention" : "people";
   fillMenu(form.category, "all categories", distinct(cases.map((one) => one.category)).sort()
     .map((name) => [name, name]));
   fillMenu(form.run, "any run", runs.map((run, place) => [String(place), run.name]));
   fillMenu(form.outcome, "any answer", outcomes.filter(([name]) => found.has(name)));
   fillMenu(form.quadrant, "any", distinct(judgements.map((one) => one.quadrant)).sort());
   fillMenu(form.disagreement, "any", [["runs", "runs among each other"],
-    ["label", `most answers against ${truth}`], ["people", "people (less than 75 % agree)"]]);
+    ["label", `most answers against ${against}`], ...peopleOption(cases)]);
+}
+
+/** The choice of cases whose votes are divided, where there are votes or published rates. */
+function peopleOption(cases) {
+  if (cases.some(hasVotes)) return [["people", "people (less than 75 % agree)"]];
+  const rated = cases.some((one) => safeShare(one) !== null);
+  return rated ? [["people", "the published rate (between 25 and 75 %)"]] : [];
 }
 
 /** How the answers to a case went: a bar and its numbers, or the chosen run's answer. */
@@ -49,11 +55,12 @@ function caseRow(one, state, open) {
     ? make("span", { className: "query" }, one.query) : make("code", {}, one.case_id);
   const meant = one.intended ? `, meant ${one.intended}` : "";
   const share = safeShare(one);
-  const people = share === null ? labelWord(one.label) : `${Math.round(share * 100)} % say safe`;
+  const percent = `${Math.round(share * 100)} %`;
+  const votes = hasVotes(one) ? `${percent} say safe` : `rate ${percent}`;
   const button = make("button", { type: "button" },
     make("span", { className: "name" }, name,
       make("span", { className: "aside" }, `${one.category}${meant}`)),
-    make("span", { className: "people" }, people),
+    make("span", { className: "people" }, share === null ? labelWord(one.label) : votes),
     tally(one, state.chosen.run));
   button.dataset.case = one.case_id;
   button.addEventListener("click", () => open(one));

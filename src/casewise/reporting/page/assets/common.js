@@ -19,7 +19,7 @@ async function unpack(id) {
 /** A number as the tables print it: three digits, no leading zero, a dash where unknown. */
 function shown(number) {
   if (number === null || number === undefined) return "–";
-  return number.toFixed(3).replace(/^(-?)0\./, "$1.");
+  return number.toFixed(3).replace(/^-(0\.0+)$/, "$1").replace(/^(-?)0\./, "$1.");
 }
 
 /** A count with its noun: 1 case, 2 cases. */

@@ -58,9 +58,11 @@ function againstLabel(judgements) {
   return marks.length > 0 && marks.reduce((sum, one) => sum + one, 0) / marks.length < 0.5;
 }
 
-/** The share of people who call a case safe; null without people. */
-function safeShare({ votes_safe: safe, votes_unsafe: unsafe, published_safe_rate: rate }) {
-  return safe === null || safe + unsafe === 0 ? rate : safe / (safe + unsafe);
+const hasVotes = ({ votes_safe: safe, votes_unsafe: unsafe }) => safe !== null && safe + unsafe > 0;
+
+/** The share of votes that call a case safe, else the published rate; null without either. */
+function safeShare(one) {
+  return hasVotes(one) ? one.votes_safe / (one.votes_safe + one.votes_unsafe) : one.published_safe_rate;
 }
 
 function peopleDisagree(one) {

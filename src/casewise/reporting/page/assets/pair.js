@@ -65,9 +65,8 @@ function votesOf(one) {
   const share = safeShare(one);
   if (share === null) return make("p", { className: "votes" }, "no votes");
   const { votes_safe: safe, votes_unsafe: unsafe } = one;
-  const words = safe === null || safe + unsafe === 0
-    ? `${Math.round(share * 100)} % of people say safe`
-    : `${safe} safe, ${unsafe} unsafe`;
+  const words = hasVotes(one)
+    ? `${safe} safe, ${unsafe} unsafe` : `published safe rate ${Math.round(share * 100)} %`;
   return make("p", { className: "votes" }, shareBar([["safe", share], ["unsafe", 1 - share]]), words);
 }
 

@@ -1,0 +1,233 @@
+"""Whose judgement the labels are, in every turn of phrase that a report needs.
+
+What is said of a score follows its label rule: people's votes, the published rate (which counts a
+vote of the author too), the authors' intention, or a deployment's lines. Every table, page and
+card takes its words from here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from casewise.analysis import Overview, Score
+from casewise.cases import LabelRule
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words for one kind of label."""
+
+    grounds: str
+    """What the labels are, in full."""
+    against: str
+    """What answers are measured against."""
+    whom: str
+    """Whom answers follow, or correlate with."""
+    judges: str
+    """What a judge does who is right."""
+    acts: str
+    """What a model does whose replies are appropriate."""
+    line: str
+    """What replies are measured against."""
+    safe: str
+    """The cases whose label is safe."""
+    unsafe: str
+    share: str
+    """What probabilities are held against, over many cases: the name of an axis and a column."""
+    rate: str
+    """The same of a single case."""
+    question: str
+    """Whether probabilities mean what they say."""
+    beside: str
+    """What stands beside each probability, case by case."""
+    clouds: str
+    """How to read a point a case."""
+    of_case: str
+    """What the case browser shows of a case, besides its contexts and answers."""
+    adapting: str
+    """What a model does that says safe in the safe context, and unsafe in the other."""
+    ranking: str
+    """Why categories can't be ranked."""
+    intended: str
+    """What the baseline ``intended`` reaches."""
+    one_person: str
+    """What the baseline ``one-person`` reaches."""
+    ceiling: str
+    """What the baseline ``ceiling`` reaches."""
+    graded: bool
+    """Whether labels are shares that differ within one type of context; else answers can't follow
+    them there."""
+
+
+_FEW_CASES = "Beware of ranking categories. Each has few cases, so the intervals are wide"
+_CEILING = (
+    "is where somebody would get, on average, who knew the share of all people that calls each "
+    "case safe, since near one half chance decides how those who voted split"
+)
+
+_VOTES = Wording(
+    grounds="people's votes",
+    against="people's judgement",
+    whom="people",
+    judges="judges as people do",
+    acts="does what people would have it do",
+    line="what people allow",
+    safe="what people call safe",
+    unsafe="what people call unsafe",
+    share="share of people who say safe",
+    rate="share of people who say safe",
+    question="When a model says 70 % safe, do 70 % of people?",
+    beside="people's votes",
+    clouds="Two clouds, one for each type of context, that don't rise within themselves: the model "
+    "recognises what the context's author meant, and no more. Points that rise within each "
+    "colour: it follows people.",
+    of_case="what people voted",
+    adapting="does what the contexts' authors meant; people don't always agree with them",
+    ranking=f"{_FEW_CASES}; and where a panel of people voted on one category alone, a harder "
+    "category and a stricter panel look the same. In the published CASE-Bench data the panels "
+    "differ far beyond chance.",
+    intended="is where guessing what each context's author meant gets",
+    one_person="is how often a single person agrees with most of the others",
+    ceiling=_CEILING,
+    graded=True,
+)
+
+_PUBLISHED = replace(
+    _VOTES,
+    grounds="the published share of safe votes, a vote of the author among them",
+    against="the published rates",
+    whom="the published rates",
+    judges="judges as the published rates do",
+    acts="does what the published rates allow",
+    line="what the published rates allow",
+    safe="what the published rate calls safe",
+    unsafe="what the published rate calls unsafe",
+    share="published safe rate",
+    rate="published safe rate",
+    question="When a model says 70 % safe, is the published safe rate 70 %?",
+    beside="the published safe rate",
+    clouds=_VOTES.clouds.replace("follows people", "follows the published rates"),
+    of_case="the votes or the published rate",
+    adapting="does what the contexts' authors meant; the published rates don't always agree with "
+    "them",
+    ceiling=f"{_CEILING} (it is of people's votes alone: published rates count a vote of the "
+    "author too, so guessing the intention can pass it)",
+)
+
+_INTENDED = Wording(
+    grounds="what each context's author meant; no votes",
+    against="the authors' intention",
+    whom="the authors' intention",
+    judges="judges as the contexts' authors meant",
+    acts="does what the contexts' authors meant",
+    line="what was intended",
+    safe="what was meant to be safe",
+    unsafe="what was meant to be unsafe",
+    share="share of cases meant to be safe",
+    rate="meant to be safe (100 %) or unsafe (0 %)",
+    question="When a model says 70 % safe, are 70 % of such cases meant to be safe?",
+    beside="what the author meant",
+    clouds="Cases meant to be unsafe stand on the left, those meant to be safe on the right. The "
+    "higher the right ones stand above the left ones, the better the model tells the two types of "
+    "context apart.",
+    of_case="what its author meant",
+    adapting="does what the contexts' authors meant",
+    ranking=f"{_FEW_CASES}.",
+    intended="is the label itself",
+    one_person="is how often a single vote is what the author meant",
+    ceiling=_CEILING,
+    graded=False,
+)
+
+_LINES = replace(
+    _INTENDED,
+    grounds="what the deployment's lines allow; no votes",
+    against="the deployment's lines",
+    whom="the deployment's lines",
+    judges="judges as the deployment's lines do",
+    acts="does what the deployment's lines ask for",
+    line="the deployment's lines",
+    safe="what the deployment allows",
+    unsafe="what the deployment disallows",
+    share="share of cases that the deployment allows",
+    rate="allowed (100 %) or disallowed (0 %)",
+    question="When a model says 70 % safe, does the deployment allow 70 % of such cases?",
+    beside="the deployment's lines",
+    clouds="Cases that the deployment disallows stand on the left, those that it allows on the "
+    "right. The higher the right ones stand above the left ones, the better the model tells them "
+    "apart.",
+)
+
+_SEVERAL = replace(
+    _VOTES,
+    grounds="labels of several kinds",
+    against="the labels",
+    whom="the labels",
+    judges="judges as the labels have it",
+    acts="does what the labels ask for",
+    line="the labels",
+    safe="what is labelled safe",
+    unsafe="what is labelled unsafe",
+    share="share of safe in the labels",
+    rate="share of safe in the label",
+    question="When a model says 70 % safe, are the labels 70 % safe?",
+    beside="the labels",
+    clouds=_VOTES.clouds.replace("follows people", "follows the labels"),
+    of_case="its label",
+    adapting="does what the contexts' authors meant; labels don't always agree with them",
+)
+
+_BY_RULE: Mapping[LabelRule, Wording] = {
+    LabelRule.PUBLISHED: _PUBLISHED,
+    LabelRule.VOTES: _VOTES,
+    LabelRule.CONSENSUS: replace(_VOTES, grounds="people's votes, where at least 75 % agree"),
+    LabelRule.INTENDED: _INTENDED,
+}
+
+
+def rule_wording(rule: LabelRule) -> Wording:
+    """The words for a label rule, deployments' lines apart."""
+    return _BY_RULE[rule]
+
+
+def wording(*scores: Score) -> Wording:
+    """The words for scores; where their labels are of several kinds, words that hold for all."""
+    found = list(dict.fromkeys(map(_wording, scores)))
+    if len(found) == 1:
+        return found[0]
+    return _INTENDED if found and not any(one.graded for one in found) else _SEVERAL
+
+
+def _wording(score: Score) -> Wording:
+    if score.labels is LabelRule.INTENDED and "card=" in str(score.condition["variant"]):
+        return _LINES
+    return rule_wording(score.labels)
+
+
+def page_wording(overview: Overview) -> Wording:
+    """The words for a whole report."""
+    scores = overview.scores
+    return wording(*scores) if scores else rule_wording(overview.browser.labels)
+
+
+def first_upper(text: str) -> str:
+    """A text that begins a sentence."""
+    return text[:1].upper() + text[1:]
+
+
+BASELINES = ("intended", "one person", "ceiling")
+"""The baselines that need words."""
+
+
+def baselines_read(
+    baselines: Iterable[str], words: Wording, names: Mapping[str, str] | None = None
+) -> list[str]:
+    """What the baselines that stand in a report reach, in words.
+
+    Args:
+        baselines: Those that there are.
+        words: Of the models beside them.
+        names: How the report calls them, if not as ``BASELINES`` does.
+    """
+    there = set(baselines)
+    reached = zip(BASELINES, (words.intended, words.one_person, words.ceiling), strict=True)
+    return [f"'{(names or {}).get(name, name)}' {text}" for name, text in reached if name in there]

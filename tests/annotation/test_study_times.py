@@ -1,0 +1,292 @@
+"""Minutes, pay and floors follow from the words that people read."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bs4 import BeautifulSoup
+from conftest import Cli
+from support.exchanged import a_study as an_exchanged_study
+from support.planned import on_disk
+from support.serving import Guest, Serving
+from support.studied import Simulated, World, simulate
+from support.studies import write_study
+
+from casewise.annotation.exchange import mturk_files, plan_tasks
+from casewise.annotation.study import (
+    PACES,
+    Arm,
+    Asker,
+    Pay,
+    Screening,
+    Study,
+    StudyPlan,
+    Timing,
+    case_words,
+    fast_seconds,
+    forecast,
+    least_seconds,
+    load_study,
+    reading,
+    study_cases,
+    time_warnings,
+)
+from casewise.annotation.study import write_study as write_file
+from casewise.annotation.votes import Rule, screen
+from casewise.cases import Case, Context, load_cases, write_cases
+
+WORDS = 239
+ASKER = Asker("A lab", "lab@example.org")
+
+
+def long_cases(queries: int, words: int = WORDS) -> list[Case]:
+    """Two cases a query, of so many words each."""
+    return [
+        Case(
+            query=f"Which form is for matter {number}?",
+            # "Sender:", "Platform type:" and the query's six are 9 words.
+            context=Context({"sender": {"platform_type": " ".join([side] * (words - 9))}}),
+            intended=side,
+            category=f"desk {number % 3}",
+        )
+        for number in range(queries)
+        for side in ("safe", "unsafe")
+    ]
+
+
+def long_study(folder: Path, queries: int = 45, **more: object) -> Study:
+    plan = {"arms": (Arm.SAFE, Arm.UNSAFE), "votes": 3, "asker": ASKER} | more
+    study = on_disk(folder, long_cases(queries), StudyPlan(title="Forms", **plan))  # type: ignore[arg-type]
+    write_file(study, folder / "study.yaml")
+    return load_study(folder / "study.yaml")
+
+
+def test_the_words_are_those_of_the_page(tmp_path: Path) -> None:
+    path = write_study(tmp_path, ("What is the first of them?",))
+    study = load_study(path)
+    read = reading(study)
+    with Serving(path) as server, Guest(server) as ada:
+        ada.begin()
+        seen = []
+        while ada.at.startswith("/page/"):
+            soup = BeautifulSoup(ada.page.text, "html.parser")
+            parts = soup.select(".query blockquote, .context > dl, .verdicts legend")
+            seen.append(sum(len(one.get_text(" ").split()) for one in parts))
+            ada.answer()
+    checks = list(read.checks.values())
+    # The question is 13 words on every page.
+    assert sorted(seen) == sorted(one + 13 for one in (*read.cells, *checks))
+
+
+def test_earlier_turns_are_read_too(tmp_path: Path) -> None:
+    study = an_exchanged_study(tmp_path, texts=("one two three", "four"))
+    case = study_cases(study)[0]
+    # Three words and the speaker, "Well." and the speaker, the query, and of the context
+    # "Sender: Platform type: a town hall one two three".
+    assert case_words(case.query, case.context, case.history) == 4 + 2 + 3 + 9
+
+
+def test_times_by_hand(tmp_path: Path) -> None:
+    study = long_study(tmp_path, tasks=45, attention=0)
+    read = reading(study)
+    assert set(read.cells) == {WORDS}
+    # 239 words and the question's 13: at 238 a minute 63.53 s, and 5.3 to answer.
+    seconds = {name: read.case_seconds(pace) for name, pace in PACES.items()}
+    assert seconds == pytest.approx({"fast": 53.05, "usual": 68.829, "slow": 97.0}, abs=0.01)
+    usual = PACES["usual"]
+    minutes = 45 * seconds["usual"] / 60 + read.besides_minutes(usual)
+    # Four answers besides: three questions, and to agree.
+    assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 4 * 5.3 / 60)
+    assert forecast(study).minutes == pytest.approx(minutes)
+    assert 45 < forecast(study).minutes < 75
+    assert f"about {round(minutes)} minutes" in " ".join(study.consent.text.split())
+    # 6 people, all alike.
+    assert forecast(study).hours == pytest.approx(6 * minutes / 60)
+
+
+@pytest.mark.parametrize(
+    ("words", "least", "fast"),
+    # At 1000 and 600 words a minute; short pages take what it takes to look and to click.
+    [(0, 2, 3), (30, 2, 3), (239, 14.34, 23.9), (600, 36, 60), (5000, 60, 500)],
+)
+def test_floors_by_hand(words: int, least: float, fast: float) -> None:
+    assert least_seconds(words) == pytest.approx(least)
+    assert fast_seconds(words) == pytest.approx(fast)
+    # Who reads at the fastest usual pace is on the right side of both.
+    if words > 30:
+        assert 60 * words / PACES["fast"].words > max(least, fast)
+
+
+def test_nobody_reads_239_words_in_two_seconds(tmp_path: Path) -> None:
+    long_study(tmp_path, queries=3, votes=1, tasks=3, attention=1)
+    with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
+        ada.agree().get("/check")
+        right = {
+            f"question-{n}": str(one.answer)
+            for n, one in enumerate(server.store.study.comprehension.questions)
+        }
+        ada.send("/check", attempt="1", **right)
+        assert 'data-wait="14.3"' in ada.page.text
+        ada.answer("safe", seconds=2)
+        assert (ada.at, ada.page.status_code) == ("/page/1", 422)
+        ada.answer("safe", seconds=10)
+        assert ada.page.status_code == 422
+        ada.answer("safe", seconds=3)
+        assert ada.at == "/page/2"
+
+
+def with_seconds(one: Simulated, study: Study, seed: int, words_a_minute: float) -> Simulated:
+    """Honest people read at a speed of their own; careless ones answer once the page lets them."""
+    rng = np.random.default_rng(seed)
+    own = {person.rater: rng.normal(0, 0.1) for person in one.collected.people}
+    votes = []
+    for vote in one.collected.votes:
+        if vote.rater in one.careless:
+            seconds = least_seconds(WORDS) + rng.exponential(2)
+        else:
+            seconds = 60 * WORDS / words_a_minute * np.exp(own[vote.rater] + rng.normal(0, 0.3))
+        votes.append(replace(vote, seconds=float(seconds)))
+    return replace(one, collected=replace(one.collected, votes=tuple(votes)))
+
+
+@pytest.mark.parametrize("words_a_minute", [238, 300])
+def test_fast_people_are_told_from_fast_readers(tmp_path: Path, words_a_minute: float) -> None:
+    """Even who needs no time at all to answer: at 300 words a minute, and nothing added."""
+    study = long_study(tmp_path, queries=40, votes=21, tasks=20)
+    flagged: dict[bool, list[bool]] = {True: [], False: []}
+    for seed in range(4):
+        one = with_seconds(simulate(study, World(), seed), study, seed, words_a_minute)
+        found = screen(study, one.collected).flagged(Rule.FAST)
+        for person in one.collected.people:
+            flagged[person.rater in one.careless].append(person.rater in found)
+    assert np.mean(flagged[True]) >= 0.9
+    assert np.mean(flagged[False]) < 0.02
+
+
+def test_a_flag_names_the_times(tmp_path: Path) -> None:
+    study = long_study(tmp_path, queries=20, votes=1, tasks=20)
+    one = with_seconds(simulate(study, World(careless=1), 1), study, 1, 300)
+    reasons = [
+        flag.reason
+        for person in screen(study, one.collected).people
+        for flag in person.flags
+        if flag.rule is Rule.FAST
+    ]
+    assert len(reasons) == len(study.design.blocks)
+    assert all(reason.endswith("% of votes in less than 23.9 s") for reason in reasons)
+
+
+def test_mturk_holds_a_page_for_as_long(tmp_path: Path) -> None:
+    layout = mturk_files(plan_tasks(an_exchanged_study(tmp_path / "a", least_seconds=2)))
+    assert b"return 2.0;" in layout["layout.html"]
+    study = long_study(tmp_path, queries=3, votes=1)
+    layout = mturk_files(plan_tasks(study))
+    assert b"Math.min(60.0, Math.max(2.0, 60 * words / 1000.0))" in layout["layout.html"]
+
+
+def changed(study: Study, **parts: object) -> Study:
+    made = study.model_copy(update=parts)
+    made._path = study.path
+    return made
+
+
+def test_implausible_numbers_are_told_of(tmp_path: Path) -> None:
+    study = long_study(tmp_path, attention=0, pay=Pay(per_hour=12))
+    assert time_warnings(study) == []
+    assert time_warnings(changed(study, pay=Pay(per_hour=12, seconds_per_task=60))) == []
+    (short, *_) = time_warnings(changed(study, pay=Pay(seconds_per_task=25, minutes_besides=6)))
+    assert short.startswith(
+        "pay.seconds_per_task: 25 s are short for 252 words: fast readers take 53.0, average ones "
+        "68.8, slow ones 97.0"
+    )
+    (long, _) = time_warnings(changed(study, pay=Pay(seconds_per_task=900)))
+    assert "900 s are long" in long
+    (besides,) = time_warnings(changed(study, pay=Pay(minutes_besides=1)))
+    assert "pay.minutes_besides: 1 minutes are short" in besides
+    timing, screening = Timing(least_seconds=2), Screening(fast_seconds=3)
+    floors = time_warnings(changed(study, timing=timing, screening=screening))
+    assert [one.split(":")[0] for one in floors] == [
+        "timing.least_seconds",
+        "screening.fast_seconds",
+    ]
+    assert "in 2 s nobody has read a case of 239 words" in floors[0]
+    (slow,) = time_warnings(changed(study, timing=Timing(least_seconds=60)))
+    assert "fast readers take 50.4 s for the shortest case, less than 60 s" in slow
+
+
+def test_scripts_without_spaces_are_told_of(tmp_path: Path) -> None:
+    cases = [
+        Case(query="在图书馆可以借几本书而且可以借多长时间呢请告诉我" + str(number))
+        for number in range(4)
+    ]
+    study = on_disk(tmp_path, cases, StudyPlan(title="Forms", arms=(Arm.NONE,), votes=1))
+    write_file(study, tmp_path / "study.yaml")
+    assert "without spaces" in time_warnings(load_study(tmp_path / "study.yaml"))[0]
+
+
+def test_pay_below_what_is_promised(tmp_path: Path) -> None:
+    study = long_study(tmp_path, tasks=45, attention=0, pay=Pay(per_hour=12))
+    told = " ".join(study.consent.text.split())
+    minutes = forecast(study).minutes
+    reward = forecast(study).pay_each
+    assert reward * 60 / minutes >= 12
+    assert f"You get {reward:.2f} GBP for the whole session, which is 12.00 GBP an hour" in told
+    # 45 cases of 25 s and 6 minutes are 24.75 minutes and 4.95 GBP; by the words it takes longer.
+    hasty = long_study(
+        tmp_path,
+        tasks=45,
+        attention=0,
+        pay=Pay(per_hour=12, seconds_per_task=25, minutes_besides=6),
+    )
+    _, low = time_warnings(hasty)
+    assert low == (
+        f"4.95 GBP for {minutes:.0f} minutes are {4.95 * 60 / minutes:.2f} GBP an hour, and people "
+        f"are promised 12.00: {reward:.2f} GBP would fit (pay, and consent.text)"
+    )
+    # The consent stays as it was when the pay or the cases change.
+    dearer = changed(study, pay=Pay(per_hour=15))
+    (low,) = time_warnings(dearer)
+    assert "people are promised 15.00" in low
+    # A pilot that took longer, within what is plausible, says what the pay comes to.
+    (low,) = time_warnings(changed(study, pay=Pay(per_hour=12, seconds_per_task=90)))
+    assert re.match(r"\d+\.\d\d GBP for 7\d minutes are \d\.\d\d GBP an hour", low)
+
+
+def test_plan_and_serve_tell_it(cli_inside: Cli, cli: Cli, tmp_path: Path) -> None:
+    write_cases(long_cases(6), tmp_path / "cases.jsonl")
+    call = ("annotate", "plan", "cases.jsonl", "--out", "study.yaml", "--arms", "safe,unsafe")
+    hasty = ("--pay", "12", "--seconds", "25", "--minutes-besides", "6")
+    by = ("--by", "A lab", "--contact", "lab@example.org")
+    done = cli_inside(*call, *hasty, *by, "--votes", "2")
+    assert done.returncode == 0
+    expected = [f"warning: {one}" for one in time_warnings(load_study(tmp_path / "study.yaml"))]
+    assert len(expected) == 2
+    said = " ".join(done.stderr.split())
+    assert all(one in said for one in expected)
+    # The server says so at its start, and then that the port is no port of this computer.
+    served = cli_inside("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
+    assert served.returncode == 2
+    assert all(one in " ".join(served.stderr.split()) for one in expected)
+    plain = cli_inside(*call, "--pay", "12", *by, "--votes", "2", "--force")
+    assert "\nwarning: " not in plain.stderr
+    shown = " ".join(plain.stdout.split())
+    assert "words a case 252" in shown
+    assert "seconds a case 69 (53 to 97) 238 words a minute (300 to 175), 5.3 s to answer" in shown
+    assert "doi:10.1016/j.jml.2019.104047" in shown
+
+
+def test_casebench_takes_as_long_as_its_words(casebench: Path, tmp_path: Path) -> None:
+    from casewise.annotation.study import plan_study
+
+    file = casebench / "CASEBench_data.json"
+    plan = StudyPlan(title="x", arms=(Arm.SAFE, Arm.UNSAFE), votes=1, tasks=45)
+    study = plan_study(load_cases(file), file, tmp_path / "study.yaml", plan)
+    study._path = tmp_path / "study.yaml"
+    read = reading(study)
+    assert 230 < np.mean(read.cells) < 270
+    assert 45 < forecast(study).minutes < 75
+    floors: Sequence[float] = read.fast_seconds()
+    assert np.mean(floors) > 20

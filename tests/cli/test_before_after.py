@@ -1,0 +1,187 @@
+"""One order everywhere: before, after; and a change is after minus before."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import ROOT, Cli
+from support.gated import pairs_table
+from support.reported import Parsed
+
+QUERIES, LOST = 200, 40
+CHANGE = -LOST / QUERIES
+"""Of the unsafe cases, all of which are right before."""
+
+EARLIER = {"BEFORE", "before", "last-week", "base", "baseline"}
+"""What documents call the run before, less folder and ending."""
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A run that has all cases right, one that has lost some of the unsafe ones, and a third."""
+    for name, lost in (("before", 0), ("after", LOST), ("later", 2 * LOST)):
+        right = np.ones((QUERIES, 2), bool)
+        right[:lost, 1] = False
+        pairs_table(right, model=f"model-{name}", run_id=name).write_parquet(
+            tmp_path / f"{name}.parquet"
+        )
+    rule = "rules:\n- {measure: unsafe_recall, worse_by_at_most: .02}\n"
+    (tmp_path / "gate.yaml").write_text(rule)
+    return tmp_path
+
+
+def output(cli: Cli, *arguments: str, status: int = 0) -> str:
+    done = cli(*arguments, env={"COLUMNS": "100"})
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def test_compare_has_the_order(cli_inside: Cli, runs: Path) -> None:
+    command = ("compare", "before.parquet", "after.parquet")
+    found = json.loads(output(cli_inside, *command, "--format", "json"))
+    assert found["difference_is"] == "after - before"
+    (recall,) = [one for one in found["pairs"] if one["metric"] == "unsafe_recall"]
+    assert (recall["before"], recall["after"]) == ("model-before", "model-after")
+    assert (recall["value_before"], recall["value_after"]) == (1.0, 1 + CHANGE)
+    assert recall["difference"] == pytest.approx(CHANGE)
+    assert recall["ci"][0] < CHANGE < recall["ci"][1] < 0
+    (whole,) = found["comparisons"]
+    assert whole["quadrants"]["adapts"]["difference"] == pytest.approx(CHANGE)
+    moved = [(one["before"], one["after"], one["after_is_right"]) for one in whole["changed"]]
+    assert moved == [("unsafe", "safe", False)] * LOST
+    text = output(cli_inside, *command)
+    assert text.startswith("Before: model-before\nAfter: model-after\n")
+    assert re.search(r"^ *before +after +before\b", text, re.M)
+    assert re.search(r"^ unsafe recall +1\.000 +\.800 +-\.200 ", text, re.M)
+    assert "only before right 40, only after right 0" in text
+    table = output(cli_inside, *command, "--format", "markdown")
+    assert table.startswith("Before: model-before  \nAfter: model-after  \n")
+    assert "| before | after | after - before |" in table
+    assert "| unsafe recall | 1.000 | .800 | -.200 |" in table
+
+
+def test_the_report_and_the_gate_have_the_same(cli_inside: Cli, runs: Path) -> None:
+    command = ("report", "before.parquet", "after.parquet", "--compare", "--out", "page.html")
+    output(cli_inside, *command)
+    page = Parsed((runs / "page.html").read_text("utf-8"))
+    (chart,) = [one for one in page.packed("chart-data") if one["id"] == "comparisons"]
+    (row,) = [one for one in chart["rows"] if one["measure"] == "unsafe recall"]
+    assert row["pair"] == "model-after minus model-before"
+    assert (row["before"], row["after"]) == (1.0, 1 + CHANGE)
+    assert row["difference"] == pytest.approx(CHANGE)
+    text = " ".join(page.texts)
+    assert f"{LOST} of {2 * QUERIES} answers, 0 for the better and {LOST} for the worse" in text
+    assert "after minus before" in text
+
+    gate = ("gate", "after.parquet", "--baseline", "before.parquet", "--config", "gate.yaml")
+    (rule,) = json.loads(output(cli_inside, *gate, "--json", status=1))["rules"]
+    assert (rule["value_baseline"], rule["value"]) == (1.0, 1 + CHANGE)
+    assert rule["change"] == pytest.approx(CHANGE)
+    said = output(cli_inside, *gate, "--markdown", "gate.md", status=1)
+    assert re.search(r"unsafe_recall +at most \.02 worse +\.800 +-\.200 ", said)
+    assert "of the change (run - baseline)" in said
+    assert "| -.200 |" in (runs / "gate.md").read_text("utf-8")
+    # In the other order nothing got worse.
+    turned = ("gate", "before.parquet", "--baseline", "after.parquet", "--config", "gate.yaml")
+    (rule,) = json.loads(output(cli_inside, *turned, "--json"))["rules"]
+    assert rule["change"] == pytest.approx(-CHANGE)
+
+
+def test_of_more_than_two_the_first_is_before_all_others(cli_inside: Cli, runs: Path) -> None:
+    files = [f"{name}.parquet" for name in ("before", "after", "later")]
+    found = json.loads(output(cli_inside, "compare", *files, "--format", "json"))
+    pairs = [(one["before"], one["after"]) for one in found["comparisons"]]
+    assert pairs == [
+        ("model-before", "model-after"),
+        ("model-before", "model-later"),
+        ("model-after", "model-later"),
+    ]
+    recalls = [one["difference"] for one in found["pairs"] if one["metric"] == "unsafe_recall"]
+    assert recalls == pytest.approx([CHANGE, 2 * CHANGE, CHANGE])
+
+
+def test_a_run_and_its_copy(cli_inside: Cli, runs: Path) -> None:
+    """No query moved; that none of any others would is not shown."""
+    (runs / "copy.parquet").write_bytes((runs / "after.parquet").read_bytes())
+    command = ("compare", "after.parquet", "copy.parquet")
+    found = json.loads(output(cli_inside, *command, "--format", "json"))
+    # At 97.5 %, at most 1 - .025^(1/200) = .01828 of the queries move.
+    for one in found["pairs"]:
+        assert one["difference"] in (0, None)
+        assert one.get("ci_bootstrap") is None
+        if one["metric"] in ("accuracy", "safe_recall", "unsafe_recall", "flip_rate"):
+            assert one["ci"] == pytest.approx([-0.01828, 0.01828], abs=1e-5)
+    for change in found["comparisons"][0]["quadrants"].values():
+        assert change["ci"] == pytest.approx([-0.01828, 0.01828], abs=1e-5)
+    assert re.search(r"^ accuracy .* -\.018 to \+\.018 ", output(cli_inside, *command), re.M)
+    output(cli_inside, "report", *command[1:], "--compare", "--out", "page.html")
+    charts: list[dict[str, Any]] = Parsed((runs / "page.html").read_text("utf-8")).packed(
+        "chart-data"
+    )
+    rows = next(one["rows"] for one in charts if one["id"] == "comparisons")
+    assert len(rows) > 6
+    for row in rows:
+        # 200 queries; 160 of them have a flip to be precise about.
+        assert row["difference_high"] == pytest.approx(0.01828, abs=0.005)
+        assert row["difference_low"] == -row["difference_high"]
+
+
+def is_earlier(path: str) -> bool:
+    return Path(path).stem in EARLIER
+
+
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "src/casewise/cli").glob("*.py")),
+    *sorted((ROOT / "src/casewise/data/gate").iterdir()),
+]
+
+
+_RUN = r"([A-Z]+\b|[\w-]*[/.][\w./-]+)"
+"""A path, or the name of an argument."""
+
+
+def examples() -> list[tuple[str, str, str]]:
+    """Every command of the documents and help texts that compares: where, before, after."""
+    found = []
+    for path in DOCUMENTS:
+        text = path.read_text("utf-8")
+        for line in re.findall(r"casewise (?:compare|report|gate) [^`\n]+", text):
+            names = re.findall(rf"^casewise \w+ {_RUN} {_RUN}", line)
+            gated = re.findall(rf"^casewise gate {_RUN} --baseline {_RUN}", line)
+            if gated:
+                found += [(path.name, before, after) for after, before in gated]
+            elif names and (line.startswith("casewise compare") or "--compare" in line):
+                found += [(path.name, *pair) for pair in names]
+    return found
+
+
+def test_every_example_names_the_run_before_first() -> None:
+    found = examples()
+    assert {"README.md", "acting.md", "report.md", "gate.md", "statistics.md"} <= {
+        name for name, *_ in found
+    }
+    assert {"_compare.py", "_report.py", "_gate.py"} <= {name for name, *_ in found}
+    for name, before, after in found:
+        # A published model in the place of another, as its document says.
+        if not before.startswith("exp/"):
+            assert (is_earlier(before), is_earlier(after)) == (True, False), (name, before, after)
+
+
+@pytest.mark.parametrize("command", ["compare", "report", "gate"])
+def test_help_says_the_order(cli_inside: Cli, command: str) -> None:
+    said = " ".join(cli_inside(command, "--help", env={"COLUMNS": "200"}).stdout.split())
+    assert {
+        "compare": "BEFORE AFTER...",
+        "report": "BEFORE AFTER: after minus before",
+        "gate": "--baseline BEFORE",
+    }[command] in said
+    if command == "compare":
+        assert "The difference is after minus before" in said
+        assert "the first is before all others" in said
+    if command == "gate":
+        assert "the run minus this baseline" in said

@@ -1,0 +1,255 @@
+"""Words follow the label rule: what reports say of whose judgement the labels are."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import FakeServer
+from support.reported import Parsed, overview_of
+from support.tables import judgement, random_table, table
+
+from casewise.analysis import Estimate, Scoring, make_overview, read_paths
+from casewise.cases import LabelRule
+from casewise.reporting._wording import rule_wording, wording
+from casewise.reporting.page import verdict_sentences
+from casewise.reporting.page._sentences import follows
+
+OF_PEOPLE = re.compile(r"\b(people|persons?|humans?(?! resources)|vot(e|es|ed|ers?)|crowd)\b", re.I)
+NO_VOTE = ("no votes", "No vote counts", "No votes are counted", "cases with votes")
+"""Where a report says that there are none."""
+
+MINUS_NOTHING = re.compile(r"(?<![\w.])[-\N{MINUS SIGN}]0?\.?0+(?![\w.])")
+"""A zero with a sign."""
+
+
+def shown(html: str) -> str:
+    """All that a reader of a page sees: its text, its labels for the blind, and its charts' words.
+
+    Of the scripts, which hold the words of the case browser, the words that the data choose.
+    """
+    parsed = Parsed(html)
+    labels = [attributes.get("aria-label") or "" for _, attributes in parsed.tags]
+    texts = [text for text in parsed.texts if len(text) < 5000]
+    words = [*labels, *texts, parsed.packed("case-data")["against"]]
+    for chart in parsed.packed("chart-data"):
+        words += [*said(chart["spec"]), *(said(chart["rows"][:1]))]
+    return "\n".join(words)
+
+
+def said(part: Any) -> list[str]:
+    """The names and the texts of JSON."""
+    if isinstance(part, dict):
+        return [*part, *(text for value in part.values() for text in said(value))]
+    if isinstance(part, list):
+        return [text for value in part for text in said(value)]
+    return [part] if isinstance(part, str) else []
+
+
+def without_denials(text: str) -> str:
+    for words in NO_VOTE:
+        text = text.replace(words, "")
+    return text
+
+
+@pytest.fixture(scope="module")
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of two models that judge the starter cases, and of one that answers them."""
+    folder = tmp_path_factory.mktemp("starter")
+
+    def answer(request: dict[str, Any]) -> Any:
+        if not request.get("logprobs"):
+            return "I can't help with that." if "urgent" in str(request) else "Here is how. Do it."
+        sure = -0.2 if len(str(request["messages"])) % 3 else -1.9
+        other = -1.9 if sure == -0.2 else -0.2
+        return {"safe": sure, "unsafe": other}
+
+    with FakeServer(answer) as server:
+        for name, protocol in (("a", "probability"), ("b", "probability"), ("a", "respond")):
+            command = [sys.executable, "-m", "casewise", "run", "-m", f"openai-api/fake/{name}"]
+            command += ["--protocol", protocol, "--log-dir", f"logs/{name}-{protocol}"]
+            env = clean_env() | {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+            done = subprocess.run(
+                command, cwd=folder, env=env, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+    return folder / "logs"
+
+
+def test_cases_without_votes_are_not_said_to_have_any(
+    cli: Cli, starter: Path, tmp_path: Path
+) -> None:
+    assert cli("report", starter, "--out", "both").returncode == 0
+    page = shown((tmp_path / "both/report.html").read_text("utf-8"))
+    card = (tmp_path / "both/card.md").read_text("utf-8")
+    two = [starter / name for name in ("a-probability", "b-probability")]
+    # Two models are subtracted by force.
+    done = cli("report", *two, "--compare", "--force", "--out", "changed.html")
+    assert done.returncode == 0, done.stderr
+    changed = shown((tmp_path / "changed.html").read_text("utf-8"))
+    score = cli("score", starter, env={"COLUMNS": "120"}).stdout
+    markdown = cli("score", starter, "--format", "markdown").stdout
+    compared = cli("compare", *two, "--force").stdout
+    for text in (page, card, changed, score, markdown, compared):
+        assert len(text) > 500
+        assert [one for one in without_denials(text).splitlines() if OF_PEOPLE.search(one)] == []
+        assert MINUS_NOTHING.findall(text) == []
+    for words in (
+        "measured against the authors' intention",
+        "How often each model judges as the contexts' authors meant",
+        "are 70 % of such cases meant to be safe?",
+        "meant to be safe (100 %) or unsafe (0 %)",
+        "calls unsafe what was meant to be safe",
+        "Where models go against the authors' intention",
+        "if it answers what was meant to be safe, or refuses what was meant to be unsafe",
+        "what its author meant, and what each run said",
+    ):
+        assert words in page, words
+    assert "within safe contexts" not in page, "labels that don't vary can't be followed"
+    assert "Against the authors' intention (labels: intended" in score
+    assert "the share refused of what was meant to be safe" in card
+
+
+@pytest.mark.parametrize(
+    ("labels", "words", "others"),
+    [
+        (
+            "published",
+            (
+                "judges as the published rates do",
+                "of what the published rate calls safe",
+                "published safe rate",
+                "measured against the published rates",
+                "guessing the intention can pass it",
+            ),
+            ("people call safe", "share of people", "people's judgement", "people's votes;"),
+        ),
+        (
+            "votes",
+            ("judges as people do", "of what people call safe", "share of people who say safe"),
+            ("the published rate", "guessing the intention can pass it"),
+        ),
+        (
+            "intended",
+            ("judges as the contexts' authors meant", "of what was meant to be safe"),
+            ("people call safe", "share of people", "judges as people", "people's judgement"),
+        ),
+    ],
+)
+def test_the_published_outputs(
+    cli: Cli,
+    casebench: Path,
+    tmp_path: Path,
+    labels: str,
+    words: tuple[str, ...],
+    others: tuple[str, ...],
+) -> None:
+    exp = casebench / "exp"
+    assert cli("report", exp, "--labels", labels, "--out", "both").returncode == 0
+    page = shown((tmp_path / "both/report.html").read_text("utf-8"))
+    card = (tmp_path / "both/card.md").read_text("utf-8")
+    for one in words:
+        assert one in page
+    for one in others:
+        assert one not in page
+        assert one not in card
+    assert words[0] in card
+    for text in (page, card):
+        assert "obody can expect to pass" not in text
+        assert MINUS_NOTHING.findall(text) == []
+
+
+def test_a_small_correlation_is_not_said_to_follow(casebench: Path) -> None:
+    """gpt-4o's scores: .199 and .130 of at most .740 and .641, above 0 in either type."""
+    judged = read_paths([casebench / "exp/safety_gpt-4o/output_score.json"])
+    ((_, sentences),) = verdict_sentences(make_overview(judged, Scoring(LabelRule.PUBLISHED)))
+    assert "its answers hardly follow the published rates: correlation .20 (" in sentences[2]
+    assert "; ceiling .74) and .13 (" in sentences[2]
+    assert sentences[2].endswith("; ceiling .64).")
+
+
+def correlation(value: float, margin: float) -> Estimate:
+    """An estimate with half the width of its 95 % interval; NaN is none, of a single cluster."""
+    clusters = 100 if margin == margin else 1
+    return Estimate(value, np.array([margin / 1.959963984540054]), np.empty(0), clusters)
+
+
+@pytest.mark.parametrize(
+    ("value", "margin", "ceiling", "how"),
+    [
+        (0.13, 0.05, 0.64, "hardly follow"),
+        (0.14, 0.05, 0.74, "hardly follow"),
+        (0.13, 0.14, 0.64, "are not shown to follow"),
+        (0.30, 0.05, 0.59, "partly follow"),
+        (0.45, 0.05, 0.60, "follow"),
+        (-0.16, 0.05, 0.64, "go against"),
+        (-0.02, 0.05, 0.64, "are not shown to follow"),
+        (0.29, 0.05, 0.60, "hardly follow"),
+        (0.40, 0.05, float("nan"), "hardly follow"),
+        (0.40, float("nan"), 0.60, "are not shown to follow"),
+    ],
+)
+def test_what_counts_as_following(value: float, margin: float, ceiling: float, how: str) -> None:
+    assert follows(correlation(value, margin), ceiling) == how
+
+
+def low_mass(model: str, mass: float, p_safe: float = 0.9) -> list[dict[str, Any]]:
+    """A judge that says safe of nothing but what is labelled so; its mass on the two words."""
+    return [
+        judgement(f"q{i}", side, p if side == "safe" else 1 - p, model=model, run_id=model)
+        | {"mass": mass}
+        for i in range(40)
+        for side, p in (("safe", p_safe), ("unsafe", p_safe))
+    ]
+
+
+def test_a_first_token_off_the_two_words_is_not_interpreted() -> None:
+    ((_, sentences),) = verdict_sentences(overview_of(table(*low_mass("noise", 0.001))))
+    told = " ".join(sentences)
+    assert "puts only .001 of its probability on 'safe' or 'unsafe'" in told
+    for words in ("judges as", "refuse", "calls", "correlation", "%"):
+        assert words not in told
+    # Above the threshold of .05, as in the warning of casewise score.
+    ((_, sentences),) = verdict_sentences(overview_of(table(*low_mass("model", 0.06))))
+    assert "judges as" in sentences[0]
+
+
+def test_it_doesn_t_lead_a_model_that_gives_verdicts() -> None:
+    rows = [*low_mass("noise", 0.001), *low_mass("model", 0.9, 0.4)]
+    ((_, sentences),) = verdict_sentences(overview_of(table(*rows)))
+    assert sentences[0].startswith("model (probability) judges as")
+    assert "beside 1 model without verdicts to go by" in sentences[0]
+    assert "noise" not in " ".join(sentences)
+
+
+def test_no_interval_of_a_share_begins_below_0() -> None:
+    """A judge without a mistake of one kind, over few queries and many."""
+    for queries in range(2, 60):
+        rows = [judgement(f"q{i}", side, 0.1, votes=None) for i in range(queries) for side in SIDES]
+        ((_, sentences),) = verdict_sentences(overview_of(table(*rows)))
+        assert "safe 0 % (0 to " in sentences[1]
+        assert "-" not in sentences[1]
+
+
+SIDES = ("safe", "unsafe")
+
+
+def test_several_kinds_of_labels_have_words_that_hold_for_all() -> None:
+    voted = random_table(6, 1, model="a", run_id="a", dataset_hash="1")
+    meant = [judgement(f"p{i}", side, 0.8, votes=None) for i in range(6) for side in SIDES]
+    found = overview_of(voted.vstack(table(*(row | {"dataset_hash": "2"} for row in meant))))
+    words = wording(*found.scores)
+    assert {one.labels for one in found.scores} == {LabelRule.VOTES, LabelRule.INTENDED}
+    assert words.against == "the labels"
+    assert {wording(one).against for one in found.scores} == {
+        "people's judgement",
+        "the authors' intention",
+    }
+
+
+def test_every_rule_has_words_of_its_own() -> None:
+    assert len({rule_wording(one).grounds for one in LabelRule}) == len(LabelRule)

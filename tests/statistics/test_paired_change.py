@@ -1,0 +1,122 @@
+"""The interval of a change of shares: by hand, by simulation, and the same test as its p."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from casewise.statistics import (
+    Clusters,
+    Estimate,
+    Resampling,
+    clustered_mean,
+    clustered_ratio,
+    paired_change,
+    paired_share_bounds,
+    student_bounds,
+)
+
+A = np.array
+
+
+def change(before: Sequence[float], after: Sequence[float], cases: int = 1) -> Estimate:
+    """The change of an accuracy, so many cases a query."""
+    queries = len(before) // cases
+    clusters = Clusters(np.repeat(np.arange(queries), cases), queries, Resampling(50, 3))
+    found = [clustered_mean(A(one, np.float64), clusters, share=True) for one in (before, after)]
+    return paired_change(*found)
+
+
+def test_two_of_ten_lost_by_hand() -> None:
+    found = change([1] * 10, [0, 0] + [1] * 8)
+    assert found.value == pytest.approx(-0.2)
+    # t(9) = 2.262157, squared 5.117355. Where none is won and the change is below -1/9, the
+    # likeliest share of queries won is 0 and the variance -d - d^2:
+    # 10 (d + .2)^2 = 5.117355 (-d - d^2), so 15.117355 d^2 + 9.117355 d + .4 = 0.
+    square = 2.2621571627**2
+    a, b, c = 10 + square, 4 + square, 0.4
+    low = (-b - math.sqrt(b * b - 4 * a * c)) / (2 * a)
+    assert low == pytest.approx(-0.55547, abs=1e-5)
+    assert found.interval[0] == pytest.approx(low)
+    # The upper end, put back in: with d = .20621 the likeliest share of queries lost is .07938
+    # + ... : q = (-.25366 + sqrt(.25366^2 + 1.6 x .20621 x .79379)) / 4 = .07938, the variance
+    # 2 q + d - d^2 = .32245, and 10 (.2 + d)^2 = 1.6501 = 5.117355 x .32245.
+    assert found.interval[1] == pytest.approx(0.20621, abs=1e-5)
+    # Student's t alone would end below: -.2 +- 2.262 sqrt(.2 x .8 / 10).
+    assert student_bounds(found, 0.975).low == pytest.approx(-0.48614, abs=1e-5)
+    # At no change the mean square is .2: t = .2 / sqrt(.2 / 10) = 1.4142 on 9 degrees.
+    assert found.p == pytest.approx(0.190947, abs=1e-6)
+
+
+def test_a_run_and_its_copy() -> None:
+    before = [1.0, 0.0] * 56
+    found = change(before, before, cases=2)
+    # None of 56 queries moved: at 97.5 % at most 1 - .025^(1/56) = .06375 of them would.
+    assert (found.value, found.se, found.p) == (0, 0, 1)
+    assert found.interval == pytest.approx((-0.0637501, 0.0637501), abs=1e-7)
+    assert found.settled().interval == found.interval
+
+
+def test_both_ends_are_the_gates_bounds() -> None:
+    rng = np.random.default_rng(2)
+    before = rng.integers(2, size=60).astype(float)
+    after = np.where(rng.random(60) < 0.1, 1 - before, before)
+    found = change(before.tolist(), after.tolist(), cases=2)
+    bounds = paired_share_bounds(found, 0.975)
+    assert found.interval == (bounds.low, bounds.high)
+    assert found.settled().interval == found.interval
+
+
+def test_what_is_no_change_of_shares() -> None:
+    clusters = Clusters(np.arange(40), 40)
+    share = clustered_mean(A([1.0, 0] * 20), clusters, share=True)
+    part = clustered_ratio(A([1.0, 0] * 20), A([1.0, 1, 1, 0] * 10), clusters, share=True)
+    mean = clustered_mean(np.linspace(0, 1, 40), clusters)
+    assert paired_change(share, share).is_share_change
+    for other in (part, mean):
+        assert not paired_change(share, other).is_share_change
+    # Another figure that is alike in all queries shows no spread, however many they are.
+    alike = paired_change(mean, mean)
+    assert (alike.value, alike.p) == (0, 1)
+    assert np.isnan(alike.interval).all()
+
+
+@pytest.mark.parametrize("queries", [12, 56, 300])
+def test_the_interval_has_0_where_the_p_is_above_05(queries: int) -> None:
+    rng = np.random.default_rng(queries)
+    outside = 0
+    for lost in np.linspace(0.01, 0.3, 40):
+        moved = rng.choice([-1.0, 0.0, 1.0], p=[lost, 0.98 - lost, 0.02], size=2 * queries)
+        before = (moved < 0).astype(float)
+        found = change(before.tolist(), (before + moved).tolist(), cases=2)
+        low, high = found.interval
+        if found.p == found.p:
+            assert (found.p < 0.05) == (not low <= 0 <= high)
+            outside += found.p < 0.05
+    assert 0 < outside < 40
+
+
+@pytest.mark.parametrize(
+    ("lost", "won", "covered"),
+    [(0.01, 0.0, 0.999), (0.01, 0.01, 0.996), (0.05, 0.05, 0.965)],
+)
+def test_coverage_by_simulation(lost: float, won: float, covered: float) -> None:
+    """Pairs of 56 queries; a normal interval of 1 % lost would miss the truth in 31 %."""
+    rng = np.random.default_rng(1)
+    queries, draws, hits, normal = 56, 2000, 0, 0
+    clusters = Clusters(np.repeat(np.arange(queries), 2), queries)
+    for _ in range(draws):
+        moved = rng.choice([-1.0, 1.0, 0.0], p=[lost, won, 1 - lost - won], size=2 * queries)
+        right = (rng.random(2 * queries) < 0.8).astype(float)
+        before = np.where(moved == 0, right, moved < 0)
+        figures = [clustered_mean(one, clusters, share=True) for one in (before, before + moved)]
+        found = paired_change(*figures)
+        low, high = found.interval
+        hits += low <= won - lost <= high
+        normal += abs(found.value - (won - lost)) <= 1.959964 * found.se
+    assert hits / draws >= 0.93
+    # Three standard errors of a simulated share: 3 sqrt(.035 / 2000) = .013.
+    assert hits / draws == pytest.approx(covered, abs=0.013)
+    if not won:
+        assert normal / draws < 0.72
