@@ -21,6 +21,7 @@ from casewise.analysis._faithfulness import Faithfulness
 from casewise.analysis._graders import (
     CLASSES,
     NOT_GRADED,
+    Against,
     GraderReport,
     Half,
     Mistake,
@@ -29,6 +30,7 @@ from casewise.analysis._graders import (
     grader_record,
     half,
     kappa_interval,
+    load_half,
 )
 from casewise.analysis._judge_act import CELLS, JudgeAct
 from casewise.analysis._labelled import LABEL, LabelledReply, load_labelled
@@ -135,6 +137,7 @@ __all__ = [
     "ACT_METRICS",
     "ACT_QUADRANTS",
     "AblationChange",
+    "Against",
     "Answer",
     "Audit",
     "AuditFinding",
@@ -249,6 +252,7 @@ __all__ = [
     "is_plain",
     "kappa_interval",
     "load_gate",
+    "load_half",
     "load_labelled",
     "make_overview",
     "make_table",
