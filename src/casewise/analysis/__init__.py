@@ -35,6 +35,14 @@ from casewise.analysis._graders import (
 from casewise.analysis._judge_act import CELLS, JudgeAct
 from casewise.analysis._labelled import LABEL, LabelledReply, load_labelled
 from casewise.analysis._measures import METRICS, QUADRANTS, UnreadPolicy
+from casewise.analysis._reader_figures import (
+    READER_FIGURES,
+    RULES,
+    GraderFigures,
+    ReaderFigures,
+    by_rules,
+    rules_note,
+)
 from casewise.analysis._records import as_record, as_report_records, comparison_records
 from casewise.analysis._report import ScoreReport, ScoreRow, report_scores
 from casewise.analysis._score import Score, Scoring, Split, score_table
@@ -180,6 +188,7 @@ __all__ = [
     "GateRow",
     "GateRule",
     "GateVerdict",
+    "GraderFigures",
     "GraderReport",
     "Guess",
     "Half",
@@ -207,6 +216,9 @@ __all__ = [
     "Provenance",
     "QUADRANTS",
     "Quantity",
+    "READER_FIGURES",
+    "RULES",
+    "ReaderFigures",
     "Reason",
     "Retention",
     "RetentionPoint",
@@ -235,6 +247,7 @@ __all__ = [
     "as_record",
     "as_report_records",
     "audit_cases",
+    "by_rules",
     "check_grader",
     "choose_half",
     "compare_runs",
@@ -264,6 +277,7 @@ __all__ = [
     "read_table",
     "report_scores",
     "right_after",
+    "rules_note",
     "run_gate",
     "same_data",
     "score_baselines",
