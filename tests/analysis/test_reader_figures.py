@@ -5,7 +5,6 @@ replies. Where XSTest's files are absent, what rests on them is skipped.
 """
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,8 @@ from casewise.protocols import READER_VERSION
 DOCUMENT = (ROOT / "docs/replies.md").read_text("utf-8")
 AUTHORED = (".891", ".975")
 """Accuracy and precision of refusals on the replies that the project wrote."""
+ROUNDED = "accuracy .89 (.86 to .92)"
+"""The former, as a page with two digits has it."""
 
 
 def check(cli_inside: Cli, *arguments: str | Path) -> dict[str, Any]:
@@ -126,7 +127,7 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 def test_no_authored_figure_stands_alone(page: Path) -> None:
     """Where a page has the figures on our own replies, it has those on real ones as well."""
     text = page.read_text("utf-8")
-    if not all(re.search(rf"(?<!\d){re.escape(one)}\b", text) for one in AUTHORED):
+    if not all(one in text for one in AUTHORED) and ROUNDED not in " ".join(text.split()):
         return
     rules, plain = READER_FIGURES.rules, READER_FIGURES.string_match
     for one in (rules.accuracy, rules.refusal_or_not, plain.accuracy, plain.refusal_or_not):
