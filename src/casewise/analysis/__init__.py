@@ -21,6 +21,7 @@ from casewise.analysis._faithfulness import Faithfulness
 from casewise.analysis._graders import (
     CLASSES,
     NOT_GRADED,
+    Against,
     GraderReport,
     Half,
     Mistake,
@@ -29,10 +30,19 @@ from casewise.analysis._graders import (
     grader_record,
     half,
     kappa_interval,
+    load_half,
 )
 from casewise.analysis._judge_act import CELLS, JudgeAct
 from casewise.analysis._labelled import LABEL, LabelledReply, load_labelled
 from casewise.analysis._measures import METRICS, QUADRANTS, UnreadPolicy
+from casewise.analysis._reader_figures import (
+    READER_FIGURES,
+    RULES,
+    GraderFigures,
+    ReaderFigures,
+    by_rules,
+    rules_note,
+)
 from casewise.analysis._records import as_record, as_report_records, comparison_records
 from casewise.analysis._report import ScoreReport, ScoreRow, report_scores
 from casewise.analysis._score import Score, Scoring, Split, score_table
@@ -135,6 +145,7 @@ __all__ = [
     "ACT_METRICS",
     "ACT_QUADRANTS",
     "AblationChange",
+    "Against",
     "Answer",
     "Audit",
     "AuditFinding",
@@ -177,6 +188,7 @@ __all__ = [
     "GateRow",
     "GateRule",
     "GateVerdict",
+    "GraderFigures",
     "GraderReport",
     "Guess",
     "Half",
@@ -204,6 +216,9 @@ __all__ = [
     "Provenance",
     "QUADRANTS",
     "Quantity",
+    "READER_FIGURES",
+    "RULES",
+    "ReaderFigures",
     "Reason",
     "Retention",
     "RetentionPoint",
@@ -232,6 +247,7 @@ __all__ = [
     "as_record",
     "as_report_records",
     "audit_cases",
+    "by_rules",
     "check_grader",
     "choose_half",
     "compare_runs",
@@ -249,6 +265,7 @@ __all__ = [
     "is_plain",
     "kappa_interval",
     "load_gate",
+    "load_half",
     "load_labelled",
     "make_overview",
     "make_table",
@@ -260,6 +277,7 @@ __all__ = [
     "read_table",
     "report_scores",
     "right_after",
+    "rules_note",
     "run_gate",
     "same_data",
     "score_baselines",

@@ -70,6 +70,8 @@ class Score:
     """Judgements by status."""
     classes: dict[str, int]
     """Replies by class; empty where the model judges."""
+    graded_by: dict[str, int]
+    """Replies by who graded them (``rules``, ``provider`` or a model), as far as that is known."""
     partly: dict[str, int]
     """Replies by class, or status, to what a deployment allows in part; they have no label."""
 
@@ -166,6 +168,7 @@ def score_rows(
     reply = pl.coalesce("response_class", "status").alias("reply")
     in_part = rows.filter(pl.col("expected") == "partial").select(reply)["reply"]
     classes = kept.filter(pl.col("response_class").is_not_null())["response_class"]
+    graders = kept.filter(pl.col("graded_by").is_not_null())["graded_by"]
     mass = kept["mass"].mean()
     return Score(
         condition=condition,
@@ -182,5 +185,6 @@ def score_rows(
         mass=float(mass) if isinstance(mass, float) else math.nan,
         statuses=dict(kept["status"].value_counts(sort=True).iter_rows()),
         classes=dict(classes.value_counts(sort=True).iter_rows()),
+        graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
     )

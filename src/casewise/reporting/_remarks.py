@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from casewise.analysis import LOW_MASS, Score, data_text
+from casewise.analysis import LOW_MASS, Score, by_rules, data_text, rules_note
 from casewise.reporting._scores import condition_text, number
 
 
@@ -11,6 +11,17 @@ def _bound_text(name: str, ends: tuple[float, float]) -> str:
         name, f"the {name.replace('_', '-')}"
     )
     return f"{words} anywhere from {number(ends[0])} to {number(ends[1])}"
+
+
+def rules_remark(scores: Sequence[Score]) -> str:
+    """How far the rules that graded replies can be trusted; empty where they graded none."""
+    ruled = [score for score in scores if by_rules(score)]
+    if not ruled:
+        return ""
+    if all(by_rules(score) for score in scores if score.acts):
+        return rules_note()
+    names = [f"{score.condition['model']} ({condition_text(score)})" for score in ruled]
+    return rules_note(list(dict.fromkeys(names)))
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:
@@ -45,6 +56,7 @@ def remarks(scores: Sequence[Score]) -> list[str]:
             lines.append(
                 f"{name}: the embedded model shows that everything works; it judges at chance."
             )
+    lines += [line for line in (rules_remark(scores),) if line]
     data = [data_text(score.condition) for score in scores if score.condition["dataset_hash"]]
     if data:
         lines.append(f"Cases: {'; '.join(dict.fromkeys(data))}.")

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.analysis import Overview, as_report_records
+from casewise.reporting._remarks import rules_remark
 from casewise.reporting._wording import page_wording, wording
 from casewise.reporting.page._browser import browser_payload
 from casewise.reporting.page._payload import packed_json, plain_json
@@ -72,6 +73,7 @@ def lay_out(
         most_rows=MOST_ROWS,
         most_verdicts=_MOST_VERDICTS,
         notes=overview.notes,
+        rules_remark=rules_remark(overview.scores),
         reveal=reveal,
         css=Markup(_asset("report.css")),
         scripts=[_vega(), _own_script()],
