@@ -16,6 +16,7 @@ from casewise.analysis import (
     plural,
 )
 from casewise.cases import LabelRule
+from casewise.reporting._remarks import mass_warnings
 from casewise.reporting._scores import number
 from casewise.reporting.card._markdown import Table, escape
 from casewise.reporting.card._repeat import repeating
@@ -57,6 +58,7 @@ def evaluation_card(overview: Overview, facts: EvaluationFacts) -> str:
         left_out=facts.left_out,
         notes=facts.notes,
         limits=facts.limits,
+        low_mass=[rename(line, _names(facts)) for line in mass_warnings(overview.scores)],
     )
     return text.strip() + "\n"
 

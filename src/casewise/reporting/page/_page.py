@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.analysis import Overview, as_report_records
+from casewise.reporting._remarks import mass_warnings
 from casewise.reporting.page._browser import browser_payload
 from casewise.reporting.page._payload import packed_json, plain_json
 from casewise.reporting.page._section import Section
@@ -71,6 +72,7 @@ def lay_out(
         version=__version__,
         facts=_facts(overview),
         verdicts=verdicts,
+        warnings=mass_warnings(overview.scores),
         sections=sections,
         tables={one.id: section_table(one) for one in drawn},
         most_rows=MOST_ROWS,
