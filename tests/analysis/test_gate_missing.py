@@ -1,10 +1,12 @@
 """What a gate must not pass in silence: one-sided rules, missing judgements, idle numbers."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from conftest import ROOT
 from support.gated import pairs_table, replies_table, rules
 from support.tables import judgement, table
 
@@ -71,6 +73,16 @@ def test_measures_of_a_side_are_those_in_which_a_one_sided_model_is_worst(
     # In those of numbers, and in gains, a model may do well and always say the same.
     rest = [one for one in GATE_MEASURES.values() if one.numbers or one.deliveries]
     assert not any(one.sides for one in rest)
+
+
+def test_the_documents_name_the_measures_of_each_side() -> None:
+    page = (ROOT / "docs/gate.md").read_text("utf-8")
+    for side in Side:
+        line = next(one for one in page.splitlines() if one.startswith(f"| {side} |"))
+        for cell, defined in zip(line.split("|")[2:], ("judges", "acts"), strict=False):
+            named = re.findall(r"`(\w+)`", cell)
+            measures = [one for one in GATE_MEASURES.values() if side in one.sides]
+            assert set(named) == {one.name for one in measures if getattr(one, defined)}
 
 
 def held(folder: Path, text: str, *tables: pl.DataFrame) -> GateReport:

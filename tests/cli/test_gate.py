@@ -218,6 +218,9 @@ def test_init_writes_rules_that_the_cases_can_decide(cli_inside: Cli, tmp_path: 
     level = Level(0.05, two_sided=False)
     power = [noninferiority_power(one, 40, 0.1, 1.0, level) for one in (0.15, 0.16)]
     assert power[0] < 0.8 <= power[1]
+    # As docs/gate.md says of the margin that ships.
+    enough = [noninferiority_power(0.05, n, 0.1, 1.0, level) >= 0.8 for n in (273, 274)]
+    assert enough == [False, True]
     workflow = yaml.safe_load((tmp_path / "some/.github/workflows/casewise-gate.yml").read_text())
     assert workflow["env"]["CASES"] == "some cases.jsonl"
     # A run against its own copy passes.
