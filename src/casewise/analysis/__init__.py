@@ -45,8 +45,8 @@ from casewise.analysis._reader_figures import (
 )
 from casewise.analysis._records import as_record, as_report_records, comparison_records
 from casewise.analysis._report import ScoreReport, ScoreRow, report_scores
-from casewise.analysis._score import Score, Scoring, Split, score_table
-from casewise.analysis._sources import Judgements, read_paths
+from casewise.analysis._score import Score, Scoring, Split, mass_warning, score_table
+from casewise.analysis._sources import Judgements, Unjudged, read_paths
 from casewise.analysis._table import CONDITION, SCHEMA, make_table, read_table, table_bytes
 from casewise.analysis._trust import Gain, Trust
 from casewise.analysis._versions import data_text, same_data
@@ -99,15 +99,19 @@ from casewise.analysis.exports import (
 from casewise.analysis.gate import (
     EXIT_STATUS,
     Demand,
+    Extent,
     GateConfig,
+    GateFiles,
     GateReport,
     GateRow,
     GateRule,
     GateVerdict,
+    Missing,
     Needed,
     as_gate_record,
     default_gate,
     gate_file,
+    gate_files,
     load_gate,
     run_gate,
 )
@@ -179,11 +183,13 @@ __all__ = [
     "ExportForm",
     "ExportRequest",
     "Exported",
+    "Extent",
     "Faithfulness",
     "Finding",
     "FindingLevel",
     "Gain",
     "GateConfig",
+    "GateFiles",
     "GateReport",
     "GateRow",
     "GateRule",
@@ -202,6 +208,7 @@ __all__ = [
     "Limit",
     "LimitKind",
     "METRICS",
+    "Missing",
     "Mistake",
     "NOT_GRADED",
     "Needed",
@@ -236,6 +243,7 @@ __all__ = [
     "Split",
     "Trust",
     "TwinDifference",
+    "Unjudged",
     "UnreadPolicy",
     "Usage",
     "Voters",
@@ -260,6 +268,7 @@ __all__ = [
     "find_runs",
     "form_of",
     "gate_file",
+    "gate_files",
     "grader_record",
     "half",
     "is_plain",
@@ -269,6 +278,7 @@ __all__ = [
     "load_labelled",
     "make_overview",
     "make_table",
+    "mass_warning",
     "pairs_of_runs",
     "parse_demands",
     "plan_power",

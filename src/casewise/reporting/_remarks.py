@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from casewise.analysis import LOW_MASS, Score, by_rules, data_text, rules_note
+from casewise.analysis import Score, by_rules, data_text, mass_warning, rules_note
 from casewise.reporting._scores import condition_text, number
 
 
@@ -22,6 +22,15 @@ def rules_remark(scores: Sequence[Score]) -> str:
         return rules_note()
     names = [f"{score.condition['model']} ({condition_text(score)})" for score in ruled]
     return rules_note(list(dict.fromkeys(names)))
+
+
+def mass_warnings(scores: Sequence[Score]) -> list[str]:
+    """A warning for each score whose probabilities mean little, for all that show numbers."""
+    found = (
+        mass_warning(f"{one.condition['model']} ({condition_text(one)})", one.mass)
+        for one in scores
+    )
+    return [line for line in found if line is not None]
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:
@@ -47,11 +56,7 @@ def remarks(scores: Sequence[Score]) -> list[str]:
                 f"{name}: {number(score.label_coverage)} of the judgements have a label under "
                 f"the rule '{score.labels}'; the others are left out."
             )
-        if score.mass < LOW_MASS:
-            lines.append(
-                f"{name}: the first token puts only {number(score.mass)} of its probability on "
-                "'safe' or 'unsafe': these numbers mean little."
-            )
+        lines += mass_warnings([score])
         if score.condition["model"] == "casewise/smollm2":
             lines.append(
                 f"{name}: the embedded model shows that everything works; it judges at chance."
