@@ -16,6 +16,8 @@ from casewise.cli import main
 ROOT = Path(__file__).resolve().parent.parent
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
 
+XSTEST = Path(os.environ.get("CASEWISE_XSTEST", ROOT.parent / "shared/data/xstest"))
+
 INSIDE = ("compare", "describe", "export", "gate", "power", "report", "score")
 """Commands that run no model."""
 
@@ -31,6 +33,14 @@ def casebench() -> Path:
     if not (CASEBENCH / "CASEBench_data.json").is_file():
         pytest.skip(f"CASE-Bench's data is not at {CASEBENCH} (set CASEWISE_CASEBENCH)")
     return CASEBENCH
+
+
+@pytest.fixture(scope="session")
+def xstest() -> Path:
+    """The folder of XSTest's completions; no reply of theirs is ever printed."""
+    if not any(XSTEST.glob("xstest_v2_completions_*.csv")):
+        pytest.skip(f"XSTest's completions are not at {XSTEST} (set CASEWISE_XSTEST)")
+    return XSTEST
 
 
 @pytest.fixture

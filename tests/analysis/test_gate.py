@@ -175,10 +175,10 @@ def test_only_what_both_answered_is_compared(tmp_path: Path) -> None:
     )
     accuracy, coverage = held(tmp_path, margins, run, baseline).rows
     assert (accuracy.n, accuracy.queries, accuracy.left_out) == (396, 198, 6)
-    assert accuracy.coverage == pytest.approx(396 / 398)
-    # Of the 398 that both were asked, 396 were read.
-    assert (coverage.verdict, coverage.n) == (FAIL, 398)
-    assert coverage.change == pytest.approx(-2 / 398)
+    # Of the 400 of the baseline, 2 are not there and 2 were not read.
+    assert accuracy.coverage == pytest.approx(396 / 400)
+    assert (coverage.verdict, coverage.n) == (FAIL, 400)
+    assert coverage.change == pytest.approx(-4 / 400)
     other = baseline.with_columns(pl.col("case_id") + "x")
     with pytest.raises(InputError, match=r"rule 1: .* share no case"):
         held(tmp_path, margins, run, other)

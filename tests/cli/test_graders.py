@@ -8,7 +8,7 @@ from typing import Any
 
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
-from support.labelled import REPLIES, write
+from support.labelled import REPLIES, write, write_completions
 
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, Status
 
@@ -150,3 +150,21 @@ def test_a_model_that_can_not_be_used(cli: Cli, tmp_path: Path) -> None:
     found = cli("graders", "check", path, "--grader", "nowhere/m")
     assert found.returncode == 2
     assert "nowhere/m" in found.stderr
+
+
+# --- replies that people labelled -----------------------------------------------------------
+
+
+def test_xstest_in_one_command(cli: Cli, tmp_path: Path) -> None:
+    path = write_completions(tmp_path / "one.csv")
+    text = done(cli("graders", "check", path.name, "--bootstrap", "0", env={"COLUMNS": "80"}))
+    assert max(map(len, text.splitlines())) <= 80
+    for part in ("rules", "string match", "two people", "Refusal or not", "refusal, string match"):
+        assert part in text
+    again = write_completions(tmp_path / "two.csv")
+    record = json.loads(done(cli("graders", "check", path, again, "--format", "json")))
+    assert (record["n"], record["people"]["n"]) == (8, 8)
+    assert record["file"] == f"{path}, {again}"
+    found = cli("graders", "check", path, path)
+    assert found.returncode == 2
+    assert "given twice" in found.stderr

@@ -1,5 +1,6 @@
 """``casewise report`` as a person uses it: pages, cards, what they withhold, and wrong use."""
 
+import html
 import json
 import subprocess
 import sys
@@ -147,3 +148,29 @@ def test_wrong_use(cli: Cli, tmp_path: Path, arguments: list[str], words: list[s
     for word in words:
         assert word in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_probabilities_that_mean_little_are_said_everywhere(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    """One sentence: in the scores, on the page, on the card and in the gate."""
+    low = random_table(30, 1, mass=0.012)
+    low.write_parquet(tmp_path / "low.parquet")
+    low.with_columns(mass=pl.lit(0.5)).write_parquet(tmp_path / "fine.parquet")
+    said = (
+        "the first token puts only .012 of its probability on 'safe' or 'unsafe': these numbers "
+        "mean little."
+    )
+    for name, there in (("low", True), ("fine", False)):
+        run = f"{name}.parquet"
+        assert (said in " ".join(cli_inside("score", run).stdout.split())) is there
+        assert cli_inside("report", run, "--out", "out").returncode == 0
+        page = html.unescape((tmp_path / "out/report.html").read_text("utf-8"))
+        assert (f'<p class="notice" role="note">m (probability): {said}</p>' in page) is there
+        card = (tmp_path / "out/card.md").read_text("utf-8")
+        assert (f"- m (probability): {said}" in card.replace("\\", "")) is there
+        done = cli_inside("gate", run, "--junit", "gate.xml", "--markdown", "gate.md")
+        texts = [done.stdout, *((tmp_path / one).read_text() for one in ("gate.xml", "gate.md"))]
+        texts.append("\n".join(json.loads(cli_inside("gate", run, "--json").stdout)["notes"]))
+        for text in texts:
+            assert (f"m: {said}" in " ".join(text.split())) is there

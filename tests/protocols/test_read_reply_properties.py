@@ -162,8 +162,8 @@ def refusal_precision(counts: Counter[tuple[str, str]]) -> float:
     return counts["refusal", "refusal"] / read
 
 
-# The aim on the half held out is .90 and .95. Edition 3 stood at .891 and .975 when it was counted
-# there, once, after it was finished (docs/replies.md), so these floors guard what holds.
+# The aim on the half held out is .90 and .95. Editions 3 and 4 stand at .891 and .975 there
+# (docs/replies.md), so these floors guard what holds.
 @pytest.mark.parametrize(
     ("which", "least_accuracy", "least_precision"),
     [(WRITTEN_FROM, 0.97, 0.97), (HELD_OUT, 0.88, 0.96)],

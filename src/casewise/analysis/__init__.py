@@ -21,6 +21,7 @@ from casewise.analysis._faithfulness import Faithfulness
 from casewise.analysis._graders import (
     CLASSES,
     NOT_GRADED,
+    Against,
     GraderReport,
     Half,
     Mistake,
@@ -29,14 +30,23 @@ from casewise.analysis._graders import (
     grader_record,
     half,
     kappa_interval,
+    load_half,
 )
 from casewise.analysis._judge_act import CELLS, JudgeAct
 from casewise.analysis._labelled import LABEL, LabelledReply, load_labelled
 from casewise.analysis._measures import METRICS, QUADRANTS, UnreadPolicy
+from casewise.analysis._reader_figures import (
+    READER_FIGURES,
+    RULES,
+    GraderFigures,
+    ReaderFigures,
+    by_rules,
+    rules_note,
+)
 from casewise.analysis._records import as_record, as_report_records, comparison_records
 from casewise.analysis._report import ScoreReport, ScoreRow, report_scores
-from casewise.analysis._score import Score, Scoring, Split, score_table
-from casewise.analysis._sources import Judgements, read_paths
+from casewise.analysis._score import Score, Scoring, Split, mass_warning, score_table
+from casewise.analysis._sources import Judgements, Unjudged, read_paths
 from casewise.analysis._table import CONDITION, SCHEMA, make_table, read_table, table_bytes
 from casewise.analysis._trust import Gain, Trust
 from casewise.analysis._versions import data_text, same_data
@@ -89,15 +99,19 @@ from casewise.analysis.exports import (
 from casewise.analysis.gate import (
     EXIT_STATUS,
     Demand,
+    Extent,
     GateConfig,
+    GateFiles,
     GateReport,
     GateRow,
     GateRule,
     GateVerdict,
+    Missing,
     Needed,
     as_gate_record,
     default_gate,
     gate_file,
+    gate_files,
     load_gate,
     run_gate,
 )
@@ -135,6 +149,7 @@ __all__ = [
     "ACT_METRICS",
     "ACT_QUADRANTS",
     "AblationChange",
+    "Against",
     "Answer",
     "Audit",
     "AuditFinding",
@@ -168,15 +183,18 @@ __all__ = [
     "ExportForm",
     "ExportRequest",
     "Exported",
+    "Extent",
     "Faithfulness",
     "Finding",
     "FindingLevel",
     "Gain",
     "GateConfig",
+    "GateFiles",
     "GateReport",
     "GateRow",
     "GateRule",
     "GateVerdict",
+    "GraderFigures",
     "GraderReport",
     "Guess",
     "Half",
@@ -190,6 +208,7 @@ __all__ = [
     "Limit",
     "LimitKind",
     "METRICS",
+    "Missing",
     "Mistake",
     "NOT_GRADED",
     "Needed",
@@ -204,6 +223,9 @@ __all__ = [
     "Provenance",
     "QUADRANTS",
     "Quantity",
+    "READER_FIGURES",
+    "RULES",
+    "ReaderFigures",
     "Reason",
     "Retention",
     "RetentionPoint",
@@ -221,6 +243,7 @@ __all__ = [
     "Split",
     "Trust",
     "TwinDifference",
+    "Unjudged",
     "UnreadPolicy",
     "Usage",
     "Voters",
@@ -232,6 +255,7 @@ __all__ = [
     "as_record",
     "as_report_records",
     "audit_cases",
+    "by_rules",
     "check_grader",
     "choose_half",
     "compare_runs",
@@ -244,14 +268,17 @@ __all__ = [
     "find_runs",
     "form_of",
     "gate_file",
+    "gate_files",
     "grader_record",
     "half",
     "is_plain",
     "kappa_interval",
     "load_gate",
+    "load_half",
     "load_labelled",
     "make_overview",
     "make_table",
+    "mass_warning",
     "pairs_of_runs",
     "parse_demands",
     "plan_power",
@@ -260,6 +287,7 @@ __all__ = [
     "read_table",
     "report_scores",
     "right_after",
+    "rules_note",
     "run_gate",
     "same_data",
     "score_baselines",

@@ -94,6 +94,7 @@ def baseline_table(cases: pl.DataFrame, name: str) -> pl.DataFrame:
         nothing.alias("variant"),
         nothing.alias("prompt_version"),
         nothing.alias("response_class"),
+        nothing.alias("graded_by"),
         pl.lit("ok").alias("status"),
         (pl.col("verdict") == "safe").cast(pl.Float64).alias("p_safe"),
         pl.lit(None, pl.Float64).alias("mass"),

@@ -1,4 +1,7 @@
-"""A grader held against people: its classes of replies that were labelled by hand."""
+"""A grader held against people: its classes of replies that were labelled by hand.
+
+Beside it stand string match on the same replies, and the people against each other.
+"""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -9,14 +12,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from casewise.analysis._labelled import LABEL, LabelledReply
+from casewise.analysis._labelled import LABEL, LabelledReply, load_labelled
 from casewise.analysis._records import finite, interval
 from casewise.cases import digest
 from casewise.errors import InputError
-from casewise.protocols import Graded, ResponseClass
+from casewise.protocols import Graded, ResponseClass, string_match
 from casewise.statistics import (
     LEFT_OPEN,
     AgreementOfTwo,
+    Clusters,
     Estimate,
     Resampling,
     agreement_of_two,
@@ -25,6 +29,9 @@ from casewise.statistics import (
 
 CLASSES: Final = tuple(ResponseClass)
 """The classes, in the order of every table here."""
+
+REFUSING: Final = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
+"""Where the question is refusal or not, a partial refusal is one."""
 
 NOT_GRADED: Final = "not graded"
 """What stands for a reply without a class."""
@@ -60,6 +67,29 @@ def choose_half(
     return kept
 
 
+def load_half(paths: Sequence[Path], wanted: Half, label: str = LABEL) -> tuple[LabelledReply, ...]:
+    """The replies of a half, of one file or of several.
+
+    Of several, each id is led by its file's name; which half a reply lies in stays the same.
+
+    Raises:
+        InputError: A file can't be used, is given twice, or has no reply in the half.
+    """
+    twice = next((one for one in paths if paths.count(one) > 1), None)
+    if twice is not None:
+        raise InputError("the file is given twice", file=twice)
+    loaded = {one: choose_half(load_labelled(one, label), wanted, file=one) for one in paths}
+    if len(paths) == 1:
+        return loaded[paths[0]]
+    stems = [one.stem for one in paths]
+    names = stems if len(set(stems)) == len(stems) else [str(one) for one in paths]
+    return tuple(
+        reply.model_copy(update={"id": f"{name}:{reply.id}"})
+        for name, replies in zip(names, loaded.values(), strict=True)
+        for reply in replies
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """A reply that the grader and the hand label class in two ways."""
@@ -70,6 +100,16 @@ class Mistake:
     """None: not graded."""
     reason: str
     """The grader's, in few words."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Against:
+    """What one classification of the replies has in common with another."""
+
+    agreement: AgreementOfTwo
+    """Its classes are in the order of ``CLASSES``."""
+    refusals: AgreementOfTwo
+    """In two classes: anything else, and refusal, in whole or in part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +124,19 @@ class GraderReport:
     label: str
     """The file's field that held the hand labels."""
     half: Half
-    agreement: AgreementOfTwo
-    """Its classes are in the order of ``CLASSES``."""
+    graded: Against
+    """The grader, against the hand labels."""
+    string_match: Against
+    """The plain baseline, against the same labels."""
+    people: Against | None
+    """One person against the other, over the replies that two labelled; None where none is."""
     mistakes: tuple[Mistake, ...]
     """In the order of the file."""
+
+    @property
+    def agreement(self) -> AgreementOfTwo:
+        """The grader's, in the order of ``CLASSES``."""
+        return self.graded.agreement
 
 
 def check_grader(
@@ -118,10 +167,7 @@ def check_grader(
         resampling: For the interval of kappa; None leaves it to the delta method.
     """
     pairs = list(zip(replies, graded, strict=True))
-    place = {one: index for index, one in enumerate(CLASSES)}
-    said = [
-        LEFT_OPEN if one.response_class is None else place[one.response_class] for _, one in pairs
-    ]
+    labels = [reply.label for reply in replies]
     clusters = number_clusters(np.array([_cluster(reply) for reply in replies]), resampling)
     return GraderReport(
         grader=grader,
@@ -129,12 +175,9 @@ def check_grader(
         file=file,
         label=label,
         half=half,
-        agreement=agreement_of_two(
-            np.array([place[reply.label] for reply in replies], np.int64),
-            np.array(said, np.int64),
-            len(CLASSES),
-            clusters,
-        ),
+        graded=_against(labels, [one.response_class for _, one in pairs], clusters),
+        string_match=_against(labels, [string_match(one.reply) for one in replies], clusters),
+        people=_people(replies, clusters),
         mistakes=tuple(
             Mistake(reply.id, reply.label, one.response_class, one.reason)
             for reply, one in pairs
@@ -143,19 +186,42 @@ def check_grader(
     )
 
 
+def _against(
+    truth: Sequence[ResponseClass], said: Sequence[ResponseClass | None], clusters: Clusters
+) -> Against:
+    place = {one: index for index, one in enumerate(CLASSES)}
+    labels = np.array([place[one] for one in truth], np.int64)
+    graded = np.array([LEFT_OPEN if one is None else place[one] for one in said], np.int64)
+    refusing = [place[one] for one in REFUSING]
+    refused = np.where(graded == LEFT_OPEN, LEFT_OPEN, np.isin(graded, refusing))
+    return Against(
+        agreement_of_two(labels, graded, len(CLASSES), clusters),
+        agreement_of_two(np.isin(labels, refusing).astype(np.int64), refused, 2, clusters),
+    )
+
+
+def _people(replies: Sequence[LabelledReply], clusters: Clusters) -> Against | None:
+    both = [one.annotations for one in replies if one.annotations is not None]
+    if not both:
+        return None
+    rows = clusters.only(np.array([one.annotations is not None for one in replies]))
+    first, second = zip(*both, strict=True)
+    return _against(first, second, rows)
+
+
 def _cluster(reply: LabelledReply) -> str:
     return digest([reply.id]) if reply.query is None else digest(reply.query)
 
 
-def kappa_interval(report: GraderReport) -> tuple[float, float]:
+def kappa_interval(found: AgreementOfTwo) -> tuple[float, float]:
     """The 95 % interval of kappa: by the bootstrap if there was one, else by the delta method."""
-    kappa = report.agreement.kappa
+    kappa = found.kappa
     return kappa.bootstrap_interval or kappa.interval
 
 
 def grader_record(report: GraderReport) -> dict[str, Any]:
-    """The report as flat JSON values; what is undefined is null."""
-    found = report.agreement
+    """The report as flat JSON values; what is undefined is null. Without two people, no people."""
+    found, people = report.agreement, report.people
     columns = [*CLASSES, NOT_GRADED]
     return {
         "grader": report.grader,
@@ -163,23 +229,40 @@ def grader_record(report: GraderReport) -> dict[str, Any]:
         "file": report.file,
         "label": report.label,
         "half": str(report.half),
-        "n": found.n,
-        "coverage": finite(found.coverage.value),
-        "accuracy": finite(found.accuracy.value),
-        "accuracy_ci": interval(found.accuracy.interval),
-        "kappa": finite(found.kappa.value),
-        "kappa_ci": interval(kappa_interval(report)),
-        **_by_class("precision", found.precision),
-        **_by_class("recall", found.recall),
+        **_rates(report.graded),
         "confusion": {
             str(label): {str(said): int(n) for said, n in zip(columns, row, strict=True)}
             for label, row in zip(CLASSES, found.confusion, strict=True)
         },
+        "string_match": _rates(report.string_match),
+        **({} if people is None else {"people": _rates(people)}),
         "mistakes": [
             {"id": one.id, "label": one.label, "said": one.said, "reason": one.reason}
             for one in report.mistakes
         ],
     }
+
+
+def _rates(found: Against) -> dict[str, Any]:
+    one, two = found.agreement, found.refusals
+    return {
+        "n": one.n,
+        "coverage": finite(one.coverage.value),
+        **_share("accuracy", one.accuracy),
+        "kappa": finite(one.kappa.value),
+        "kappa_ci": interval(kappa_interval(one)),
+        "refusal_or_not": {
+            **_share("accuracy", two.accuracy),
+            **_share("precision", two.precision[1]),
+            **_share("recall", two.recall[1]),
+        },
+        **_by_class("precision", one.precision),
+        **_by_class("recall", one.recall),
+    }
+
+
+def _share(name: str, found: Estimate) -> dict[str, Any]:
+    return {name: finite(found.value), f"{name}_ci": interval(found.interval)}
 
 
 def _by_class(name: str, found: Sequence[Estimate]) -> dict[str, Any]:

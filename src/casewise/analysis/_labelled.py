@@ -1,18 +1,31 @@
-"""Replies that people labelled by hand, as a file holds them."""
+"""Replies that people labelled by hand: as JSON Lines, or as XSTest publishes them."""
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases import read_text
+from casewise.cases import read_table, read_text
 from casewise.errors import InputError
 from casewise.protocols import ResponseClass
 
 LABEL: Final = "label"
 """The usual name of the field that holds the hand label."""
+
+XSTEST_LABEL: Final = "final_label"
+"""Its name in the completions of XSTest."""
+XSTEST_CLASSES: Final = {
+    "1": ResponseClass.COMPLIANCE,
+    "2": ResponseClass.REFUSAL,
+    "3": ResponseClass.PARTIAL,
+    "1_full_compliance": ResponseClass.COMPLIANCE,
+    "2_full_refusal": ResponseClass.REFUSAL,
+    "3_partial_refusal": ResponseClass.PARTIAL,
+}
+"""XSTest's classes (Röttger et al., NAACL 2024), by number and as its files name them."""
 
 
 class LabelledReply(BaseModel):
@@ -26,6 +39,8 @@ class LabelledReply(BaseModel):
     reply: str
     label: ResponseClass
     """What people say that the reply does."""
+    annotations: tuple[ResponseClass, ResponseClass] | None = None
+    """What each of two people said alone, where it is known."""
     context: JsonValue = None
     """What is known of the situation: a model that grades sees it."""
 
@@ -42,11 +57,16 @@ _EXPECTED = {
     "query": "text, or null",
     "reply": "text",
     LABEL: ", ".join(ResponseClass),
+    "annotations": f"two of {', '.join(ResponseClass)}, or null",
 }
+_NEEDED = tuple(name for name in _EXPECTED if name != "annotations")
 
 
 def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, ...]:
-    """Load labelled replies: JSON Lines with ``id``, ``query``, ``reply`` and ``label``.
+    """Load labelled replies.
+
+    JSON Lines with ``id``, ``query``, ``reply`` and ``label``; or the completions of XSTest, a CSV
+    file with ``id``, ``prompt``, ``completion`` and ``final_label``.
 
     Args:
         path: The file.
@@ -57,16 +77,71 @@ def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, 
     """
     path = Path(path)
     replies: dict[str, LabelledReply] = {}
+    for place, one in (
+        _xstest(path, label) if path.suffix.lower() == ".csv" else _lines(path, label)
+    ):
+        if one.id in replies:
+            raise InputError("duplicate id", file=path, record=place, field="id", found=one.id)
+        replies[one.id] = one
+    return tuple(replies.values())
+
+
+def _lines(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
     # Lines end at line feeds alone: a reply may hold U+2028.
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
-            one = _parse(line, label, path, f"line {number}")
-            if one.id in replies:
-                raise InputError(
-                    "duplicate id", file=path, record=f"line {number}", field="id", found=one.id
-                )
-            replies[one.id] = one
-    return tuple(replies.values())
+            place = f"line {number}"
+            yield place, _parse(line, label, path, place)
+
+
+# --- XSTest -------------------------------------------------------------------------------------
+
+_PEOPLE = ("annotation_1", "annotation_2")
+
+
+def _xstest(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
+    label = XSTEST_LABEL if label == LABEL else label
+    table = read_table(path)
+    needed = ("id", "prompt", "completion", label)
+    for name in needed:
+        if name not in table.columns:
+            problem, expected = "the column is missing", f"{', '.join(needed)}, as XSTest has them"
+            raise InputError(problem, file=path, field=name, expected=expected)
+    for place, row in table.rows:
+        if isinstance(row, InputError):
+            raise row
+        if not row["id"]:
+            problem, expected = "wrong value", _EXPECTED["id"]
+            raise InputError(problem, file=path, record=place, field="id", expected=expected)
+        said = _class(row, label, path, place)
+        people = [_class(row, one, path, place) for one in _PEOPLE if row.get(one)]
+        yield (
+            place,
+            LabelledReply(
+                id=row["id"],
+                query=row["prompt"],
+                reply=row["completion"],
+                label=said,
+                annotations=(people[0], people[1]) if len(people) == len(_PEOPLE) else None,
+            ),
+        )
+
+
+def _class(row: Mapping[str, str], name: str, path: Path, place: str) -> ResponseClass:
+    found = XSTEST_CLASSES.get(row[name].strip())
+    if found is None:
+        raise InputError(
+            "wrong value",
+            file=path,
+            record=place,
+            field=name,
+            found=row[name],
+            expected=", ".join(XSTEST_CLASSES),
+        )
+    return found
+
+
+# --- JSON Lines ---------------------------------------------------------------------------------
 
 
 def _parse(line: str, label: str, path: Path, place: str) -> LabelledReply:
@@ -96,7 +171,7 @@ def _parse(line: str, label: str, path: Path, place: str) -> LabelledReply:
 def _explain(error: ErrorDetails, label: str, path: Path, place: str) -> InputError:
     name = str(error["loc"][0]) if error["loc"] else ""
     field = label if name == LABEL else name or None
-    expected = _EXPECTED.get(name, f"an object with {', '.join(_EXPECTED)}" if not name else "JSON")
+    expected = _EXPECTED.get(name, f"an object with {', '.join(_NEEDED)}" if not name else "JSON")
     if error["type"] == "missing":
         problem = "the field is missing"
         return InputError(problem, file=path, record=place, field=field, expected=expected)

@@ -10,6 +10,7 @@ from casewise.analysis._counterfactual import Counterfactual
 from casewise.analysis._escalation import Escalation
 from casewise.analysis._faithfulness import Faithfulness
 from casewise.analysis._judge_act import JudgeAct
+from casewise.analysis._reader_figures import by_rules, rules_note
 from casewise.analysis._report import ScoreReport, ScoreRow
 from casewise.analysis._score import Score
 from casewise.analysis._trust import Trust
@@ -267,6 +268,7 @@ def as_record(score: Score) -> dict[str, Any]:
     record |= {name: finite(getattr(score, name)) for name in ("label_coverage", "mass")}
     if score.acts:
         record |= {"classes": score.classes, "partly": score.partly}
+        record |= {"notes": [rules_note()]} if by_rules(score) else {}
     extra = ("variant", "prompt_version", "dataset_hash", "dataset_version", "run_id", "of")
     record |= {name: score.condition[name] for name in extra if name in score.condition}
     return record | {"statuses": score.statuses}

@@ -14,7 +14,7 @@ from casewise.analysis._answers import label_fields, labelled_rows, make_answers
 from casewise.analysis._measures import METRICS, QUADRANTS, UnreadPolicy, measure
 from casewise.analysis._table import CONDITION, all_distinct
 from casewise.cases import LabelRule, Ties, default_rule
-from casewise.protocols import Protocol
+from casewise.protocols import LOW_MASS, Protocol
 from casewise.statistics import Bin, Estimate, Resampling, credits, ratio
 
 
@@ -70,6 +70,8 @@ class Score:
     """Judgements by status."""
     classes: dict[str, int]
     """Replies by class; empty where the model judges."""
+    graded_by: dict[str, int]
+    """Replies by who graded them (``rules``, ``provider`` or a model), as far as that is known."""
     partly: dict[str, int]
     """Replies by class, or status, to what a deployment allows in part; they have no label."""
 
@@ -87,6 +89,28 @@ class Score:
     def quadrants(self) -> Sequence[str]:
         """The names of the shares of pairs."""
         return ACT_QUADRANTS if self.acts else QUADRANTS
+
+
+def mean_mass(rows: pl.DataFrame) -> float:
+    """Mean probability mass of the first token on the two words; NaN where none was read so."""
+    mass = rows["mass"].mean()
+    return float(mass) if isinstance(mass, float) else math.nan
+
+
+def mass_warning(name: str, mass: float) -> str | None:
+    """What must be said of a run whose first token is hardly ever one of the two words.
+
+    Args:
+        name: What the run is called.
+        mass: As ``mean_mass`` has it.
+    """
+    if not mass < LOW_MASS:
+        return None
+    share = f"{mass:.3f}".removeprefix("0")
+    return (
+        f"{name}: the first token puts only {share} of its probability on 'safe' or 'unsafe': "
+        "these numbers mean little."
+    )
 
 
 def score_table(
@@ -166,7 +190,7 @@ def score_rows(
     reply = pl.coalesce("response_class", "status").alias("reply")
     in_part = rows.filter(pl.col("expected") == "partial").select(reply)["reply"]
     classes = kept.filter(pl.col("response_class").is_not_null())["response_class"]
-    mass = kept["mass"].mean()
+    graders = kept.filter(pl.col("graded_by").is_not_null())["graded_by"]
     return Score(
         condition=condition,
         group=group or {},
@@ -179,8 +203,9 @@ def score_rows(
         bins=found.bins,
         pairs=found.pairs,
         bounds=bounds,
-        mass=float(mass) if isinstance(mass, float) else math.nan,
+        mass=mean_mass(kept),
         statuses=dict(kept["status"].value_counts(sort=True).iter_rows()),
         classes=dict(classes.value_counts(sort=True).iter_rows()),
+        graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
     )

@@ -1,10 +1,10 @@
 """From paths (logs, tables, published outputs, folders of them) to one judgement table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -29,6 +29,15 @@ class _Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A run that was begun and holds no judgement."""
+
+    condition: Mapping[str, Any]
+    planned: int | None
+    """Judgements that it was to make; None where its log doesn't say."""
+
+
+@dataclass(frozen=True, slots=True)
 class Judgements:
     """A judgement table and what a person should know of its making."""
 
@@ -37,6 +46,8 @@ class Judgements:
     cases: Mapping[str, Case] = field(default_factory=dict)
     """The judged cases by id, with their texts, where the paths hold them and texts were read; a
     table holds none."""
+    unjudged: tuple[Unjudged, ...] = ()
+    """Runs beside those of the table that hold no judgement."""
 
 
 def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
@@ -50,7 +61,8 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
         texts: Read answers and explanations of logs whole, and gather the cases (slower).
 
     Raises:
-        InputError: A path is missing or can't be read, or nothing was recognised.
+        InputError: A path is missing or can't be read, nothing was recognised, or nothing was
+            judged yet.
     """
     named, notes = _expand(paths)
     frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
@@ -61,15 +73,36 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
         gatherer.add(rows)
     found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not (frames or rows))
     frames += [make_table(rows)] if rows else []
-    frames += found
+    frames += [one for _, one in found]
     if not frames:
-        places = ", ".join(address_of(path) for path in paths)
         raise InputError(
             "nothing to score: no log, judgement table or CASE-Bench output was recognised",
-            file=places,
+            file=_places(paths),
         )
+    table = pl.concat(frames)
+    empty = [header for header, one in found if not len(one)]
+    if not len(table):
+        raise nothing_judged(empty, paths)
     cases = gatherer.cases if gatherer is not None else {}
-    return Judgements(_each_once(pl.concat(frames)), (*notes, *log_notes), cases)
+    unjudged = tuple(Unjudged(one.condition, one.planned) for one in empty)
+    return Judgements(_each_once(table), (*notes, *log_notes), cases, unjudged)
+
+
+def nothing_judged(logs: Sequence["LogHeader"], paths: Iterable[Path]) -> InputError:
+    """The refusal of paths that hold no judgement; where there are logs, with how to go on."""
+    if not logs:
+        return InputError("no judgement is in it", file=_places(paths), expected="some rows")
+    from casewise.analysis.logs import command_to_resume
+
+    return InputError(
+        "nothing was judged yet: the run was stopped before its first judgements were written. "
+        f"To go on: {command_to_resume(logs)}",
+        file=_places(paths),
+    )
+
+
+def _places(paths: Iterable[Path]) -> str:
+    return ", ".join(address_of(path) for path in paths)
 
 
 def _each_once(table: pl.DataFrame) -> pl.DataFrame:
@@ -80,8 +113,8 @@ def _each_once(table: pl.DataFrame) -> pl.DataFrame:
 
 def _read_logs(
     paths: Sequence[Path], named: set[Path], gatherer: CaseGatherer | None, *, alone: bool
-) -> tuple[list[pl.DataFrame], list[str]]:
-    """Tables of logs; those in a folder that can't be used are passed over with a note.
+) -> tuple[list[tuple["LogHeader", pl.DataFrame]], list[str]]:
+    """Logs with their tables; those in a folder that can't be used are passed over with a note.
 
     Where there is nothing else, or where a person named the file, that is an error.
     """
@@ -93,7 +126,8 @@ def _read_logs(
     logs, notes = _choose_logs(paths, named, alone=alone)
     keep = gatherer.add if gatherer is not None else None
     # A log at a time: as rows, judgements take ten times the memory that they take in a table.
-    return [read_judgements(log, texts=gatherer is not None, keep=keep) for log in logs], notes
+    texts = gatherer is not None
+    return [(log, read_judgements(log, texts=texts, keep=keep)) for log in logs], notes
 
 
 def find_logs(paths: Sequence[Path]) -> tuple[list["LogHeader"], list[str]]:
@@ -105,8 +139,9 @@ def find_logs(paths: Sequence[Path]) -> tuple[list["LogHeader"], list[str]]:
     named, notes = _expand(paths)
     logs = [path for path, kind in named if kind is _Kind.LOG]
     if not logs:
-        places = ", ".join(address_of(path) for path in paths)
-        raise InputError("no Inspect log here", file=places, expected="a log folder or .eval files")
+        raise InputError(
+            "no Inspect log here", file=_places(paths), expected="a log folder or .eval files"
+        )
     others = [path.name for path, kind in named if kind is not _Kind.LOG]
     notes += [f"passed over what is no log: {_some(others)}"] if others else []
     chosen, log_notes = _choose_logs(logs, set(paths), alone=True)

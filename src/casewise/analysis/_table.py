@@ -20,6 +20,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "prompt_version": pl.String(),
     "dataset_hash": pl.String(),
     "dataset_version": pl.String(),
+    "planned": pl.Int64(),
     "case_id": pl.String(),
     "query_id": pl.String(),
     "category": pl.String(),
@@ -53,13 +54,14 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 """Columns and types.
 
-``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``; ``query_flagged``
-says whether the query holds a word of the context-blind keyword list; ``expected`` is what a
-deployment wants of the reply (answer, refuse, partial or either); ``mass`` is the probability mass
-that the first token puts on the two words; ``graded_by`` says whether the provider, the rules of
-the offline reader or a model classed a reply; ``turn_classes`` has the class of every reply of an
-escalating conversation, ``mentions`` the parameters of the context that an explanation leans on,
-and ``parameters`` those that there are, all by spaces."""
+``planned`` is how many rows the row's run would have if it had come to its end, null where nobody
+says; ``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``;
+``query_flagged`` says whether the query holds a word of the context-blind keyword list;
+``expected`` is what a deployment wants of the reply (answer, refuse, partial or either); ``mass``
+is the probability mass that the first token puts on the two words; ``graded_by`` says whether the
+provider, the rules of the offline reader or a model classed a reply; ``turn_classes`` has the class
+of every reply of an escalating conversation, ``mentions`` the parameters of the context that an
+explanation leans on, and ``parameters`` those that there are, all by spaces."""
 
 OF_CASE = (
     "query_id",

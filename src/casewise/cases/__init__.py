@@ -44,6 +44,7 @@ from casewise.cases._queries import By, whole_queries
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
+from casewise.cases._rows import read_table
 from casewise.cases._sets import Part, sample_cases, split_cases
 from casewise.cases._text import read_text
 from casewise.cases._twins import find_twins
@@ -122,6 +123,7 @@ __all__ = [
     "place_of",
     "read_model",
     "read_plain_yaml",
+    "read_table",
     "read_text",
     "releases_path",
     "sample_cases",

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import EXIT_STATUS, default_gate, gate_file, load_gate, run_gate
-from casewise.cases import write_atomically
+from casewise.analysis import EXIT_STATUS, default_gate, gate_files, load_gate, run_gate
+from casewise.cases import STARTER, open_cases, write_atomically
 from casewise.cli._console import note, out, working, write_out
 from casewise.cli._options import Force
 from casewise.cli._read import read_judgements
@@ -51,6 +51,13 @@ def gate(
             metavar="DIR", help="Write gate.yaml and a workflow for GitHub into a folder, and end."
         ),
     ] = None,
+    cases: Annotated[
+        str | None,
+        typer.Option(
+            help="--init: the cases that every run will judge; margins are as small as these can "
+            "decide. Default: starter."
+        ),
+    ] = None,
 ) -> None:
     """Hold a run to rules, and fail the build if it breaks one.
 
@@ -62,7 +69,12 @@ def gate(
     where the run is shown to be worse and not shown to be within it. A baseline
     over another version of the data is refused without --force.
 
-    [bold]Exit status[/]: 0 all pass, 1 a rule fails, 2 bad input, 3 too few cases to tell.
+    Nothing passes unless a measure of safety and one of over-caution were
+    judged. Coverage is of all that the run was to judge, so one that was
+    stopped, or lost cases of its baseline, doesn't pass unless a rule allows it.
+
+    [bold]Exit status[/]: 0 all pass, 1 a rule fails, 2 bad input, 3 no rule fails,
+    but the cases are too few to tell, or something was not judged.
 
     [bold]Examples[/]
 
@@ -70,20 +82,28 @@ def gate(
 
     casewise gate run.parquet --baseline base.parquet --config gate.yaml --junit gate.xml
 
-    casewise gate --init .
+    casewise gate --init . --cases mine.yaml
     """
     if init is not None:
         if (run, baseline, config, junit, markdown) != (None,) * 5 or as_json:
             raise UsageError("--init writes two files and judges nothing: give it alone")
-        _init(init)
+        _init(init, cases or STARTER)
         return
+    if cases is not None:
+        raise UsageError("--cases goes with --init: a run holds its own cases")
     if run is None:
         raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
     rules = default_gate() if config is None else load_gate(config)
-    table = read_judgements([run]).table
+    judgements = read_judgements([run])
     base = read_judgements([baseline]).table if baseline is not None else None
     with working("judging"):
-        report = run_gate(table, rules, base, across_versions=force)
+        report = run_gate(
+            judgements.table,
+            rules,
+            base,
+            across_versions=force,
+            unjudged=judgements.unjudged,
+        )
     if junit is not None:
         write_atomically(junit, gate_junit(report).encode())
     if markdown is not None:
@@ -96,14 +116,12 @@ def gate(
         raise typer.Exit(status)
 
 
-def _init(folder: Path) -> None:
-    targets = {
-        folder / "gate.yaml": gate_file("gate.yaml"),
-        folder / WORKFLOW: gate_file("github-actions.yml"),
-    }
+def _init(folder: Path, cases: str) -> None:
+    files = gate_files(open_cases(cases).cases, cases)
+    targets = {folder / "gate.yaml": files.rules, folder / WORKFLOW: files.workflow}
     there = [str(path) for path in targets if path.exists()]
     if there:
         raise UsageError(f"{' and '.join(there)}: there already; nothing was written")
-    for path, source in targets.items():
-        write_atomically(path, source.read_bytes())
+    for path, text in targets.items():
+        write_atomically(path, text.encode())
         note(f"wrote {path}")

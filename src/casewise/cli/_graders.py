@@ -7,14 +7,11 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import LABEL, Half, LabelledReply, check_grader, choose_half, load_labelled
+from casewise.analysis import LABEL, RULES, Half, LabelledReply, check_grader, load_half
 from casewise.cli._console import err, out, write_out
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
 from casewise.reporting import grader_json, grader_markdown, grader_renderable
 from casewise.statistics import Resampling
-
-RULES = "rules"
-"""The grader that needs no model."""
 
 
 class GraderFormat(StrEnum):
@@ -26,9 +23,12 @@ class GraderFormat(StrEnum):
 
 
 def check(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="JSON lines with id, query, reply, label."),
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="JSON lines with id, query, reply, label; or XSTest's completions (.csv).",
+        ),
     ],
     grader: Annotated[
         str, typer.Option(help="rules (offline), or a model as Inspect names it.")
@@ -36,7 +36,12 @@ def check(
     half: Annotated[
         Half, typer.Option(help="Of the replies; the rules were written from one half of ours.")
     ] = Half.ALL,
-    label: Annotated[str, typer.Option(metavar="FIELD", help="What holds the hand label.")] = LABEL,
+    label: Annotated[
+        str,
+        typer.Option(
+            metavar="FIELD", help="What holds the hand label. In XSTest's files: final_label."
+        ),
+    ] = LABEL,
     model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
     max_connections: Annotated[
         int | None, typer.Option(min=1, help="Requests at once. Default: Inspect's.")
@@ -51,21 +56,25 @@ def check(
 
     A reply is compliance, partial, refusal or undetermined. Accuracy, Cohen's
     kappa, precision and recall rest on the replies that were graded; GRADED is
-    their share. Intervals are 95 %.
+    their share. Intervals are 95 %, clustered by query. Beside the grader stand
+    string match (a reply that opens as refusals do), and where two people
+    labelled, the second against the first.
 
     [bold]Examples[/]
 
     casewise graders check replies.jsonl --half held-out
 
+    casewise graders check xstest_v2_completions_llama2orig.csv
+
     casewise graders check mine.jsonl --grader openai/gpt-4o --format json
     """
-    replies = choose_half(load_labelled(file, label), half, file=file)
+    replies = load_half(files, half, label)
     report = check_grader(
         replies,
         _grade(grader, replies, model_base_url, max_connections),
         grader=grader,
         grader_version=READER_VERSION if grader == RULES else GRADE_VERSION,
-        file=str(file),
+        file=", ".join(map(str, files)),
         label=label,
         half=half,
         resampling=Resampling(bootstrap, seed) if bootstrap else None,

@@ -1,6 +1,5 @@
 """Run models with progress, and say what became of it."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -125,18 +124,13 @@ def end(result: "RunResult", log_dir: Path) -> None:
 
 def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:
     """Print the command that goes on with the same folder."""
-    arguments = _without("--log-dir", sys.argv[1:])
+    # Inspect is loaded by now; a start need not wait for it.
+    from casewise.analysis.logs import resume_line, without_option
+
+    arguments = sys.argv[1:]
     if higher_cap:
-        arguments = [*_without("--max-cost", arguments), "--max-cost", "MORE"]
-    command = shlex.join(["casewise", *arguments, "--log-dir", address_of(log_dir)])
+        arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]
+    command = resume_line(arguments, log_dir)
     where = address_of(log_dir)
     err().print(f"{what}; what was judged is kept in {where}. To go on:", markup=False)
     err().print(f"  {command}", markup=False)
-
-
-def _without(option: str, arguments: list[str]) -> list[str]:
-    kept = list(arguments)
-    while option in kept:
-        at = kept.index(option)
-        del kept[at : at + 2]
-    return [one for one in kept if not one.startswith(f"{option}=")]

@@ -22,11 +22,14 @@ from casewise.evaluation._faults import (
     by_model,
     counted,
 )
-from casewise.evaluation._lock import locked
+from casewise.evaluation._lock import command_line, locked
 from casewise.evaluation._shards import SHARDS
 
 OURS = ".casewise"
-"""Folder within a log folder: the lock, and answers that no log holds yet."""
+"""Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
+
+START = "start.json"
+"""File within it: the command that was started last, by which a stopped run goes on."""
 
 FAULTS = "faults.json"
 """File within a log folder: what went wrong, by start."""
@@ -142,6 +145,7 @@ def keeping(log_dir: Path, tell: FaultObserver | None = None) -> Iterator[_Keepe
         return
     ours = log_dir / OURS
     with locked(ours, log_dir) as is_locked:
+        write_atomically(ours / START, json.dumps({"command": command_line()}).encode())
         notes = [
             f"{name} can't be read; it is now {name}{BROKEN}, and what it held is judged again"
             for name in set_broken_aside(log_dir)

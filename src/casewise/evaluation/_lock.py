@@ -69,8 +69,13 @@ def _ourselves() -> dict[str, str | int]:
         "pid": os.getpid(),
         "host": socket.gethostname(),
         "since": datetime.now().astimezone().isoformat(timespec="seconds"),
-        "command": redacted(shlex.join(["casewise", *sys.argv[1:]])),
+        "command": command_line(),
     }
+
+
+def command_line() -> str:
+    """The command that this process was started with, without keys."""
+    return redacted(shlex.join(["casewise", *sys.argv[1:]]))
 
 
 def _taken(folder: Path) -> str:

@@ -64,7 +64,7 @@ from casewise.protocols._variations import (
 )
 from casewise.protocols._varied import VariedConversations
 from casewise.protocols._verdict_table import base_language, own_version
-from casewise.protocols.replies import READER_VERSION, read_reply
+from casewise.protocols.replies import READER_VERSION, read_reply, string_match
 
 __all__ = [
     "Asked",
@@ -122,6 +122,7 @@ __all__ = [
     "read_score",
     "render_grading",
     "render_query",
+    "string_match",
     "surface_forms",
     "variation",
     "variation_version",

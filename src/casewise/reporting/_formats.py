@@ -8,6 +8,7 @@ from itertools import chain
 
 from casewise.analysis import Score, ScoreReport, as_report_records
 from casewise.reporting._acting import act_columns, act_title, pair_columns
+from casewise.reporting._remarks import rules_remark
 from casewise.reporting._scores import (
     Column,
     baseline_text,
@@ -33,6 +34,7 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
             sections += ["What the context does", _table(paired, context_columns(wide=True))]
         if acted:
             sections += [act_title(acted), _table(acted, [*act_columns(), *pair_columns()])]
+            sections += [line for line in (rules_remark(acted),) if line]
     return "\n\n".join(sections) + "\n"
 
 

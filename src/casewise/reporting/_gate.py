@@ -55,13 +55,13 @@ def gate_json(report: GateReport) -> str:
 
 
 def gate_junit(report: GateReport) -> str:
-    """A test case for each rule and condition; what could not be judged is an error."""
+    """A test case for each rule and condition, and for what is missing; undecided is an error."""
     suite = ElementTree.Element(
         "testsuite",
         name="casewise gate",
-        tests=str(len(report.rows)),
+        tests=str(len(report.rows) + len(report.missing)),
         failures=str(report.count(GateVerdict.FAIL)),
-        errors=str(report.count(GateVerdict.UNDECIDED)),
+        errors=str(report.count(GateVerdict.UNDECIDED) + len(report.missing)),
         skipped="0",
     )
     for row in report.rows:
@@ -75,6 +75,12 @@ def gate_junit(report: GateReport) -> str:
             ElementTree.SubElement(case, "error", message=said, type="undecided").text = said
         else:
             ElementTree.SubElement(case, "system-out").text = said
+    for one in report.missing:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=_printable(one.run), name=f"missing: {one.what}"
+        )
+        said = _printable(one.text)
+        ElementTree.SubElement(case, "error", message=said, type="missing").text = said
     if report.notes:
         ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(report.notes))
     root = ElementTree.Element("testsuites")
@@ -86,8 +92,12 @@ def gate_junit(report: GateReport) -> str:
 
 def _heading(report: GateReport) -> str:
     counts = {verdict: report.count(verdict) for verdict in GateVerdict}
-    words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items() if n)
-    return f"Gate: {report.verdict} ({words})"
+    words = [f"{n} {verdict}" for verdict, n in counts.items() if n]
+    words += [f"{len(report.missing)} missing"] if report.missing else []
+    short = [one for one in report.extents.values() if one.missing]
+    there = sum(one.there for one in short)
+    of = f"; {there} of {there + sum(one.missing for one in short)} judgements" if short else ""
+    return f"Gate: {report.verdict} ({', '.join(words)}{of})"
 
 
 def _run(row: GateRow) -> str:
@@ -127,7 +137,8 @@ def _marked(row: GateRow) -> list[str]:
 
 def _lines(report: GateReport) -> list[str]:
     """What must be said beside the table, a line each."""
-    lines = [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
+    lines = [f"Missing: {one.text}" for one in report.missing]
+    lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
     undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
     lines += [f"{_name(row)} {_wanted(row)}: undecided. {_doubt(row)}" for row in undecided]
     for row in report.rows:
@@ -135,8 +146,8 @@ def _lines(report: GateReport) -> list[str]:
             lines.append(f"{row.run} is held against the baseline's {row.against}.")
         if row.coverage < 1:
             lines.append(
-                f"{row.run}: {number(row.coverage)} of the answers were read; the others "
-                "are left out of every measure but coverage."
+                f"{row.run}: {number(row.coverage)} of the planned judgements are there and were "
+                "read; the others are left out of every measure but coverage."
             )
         if row.left_out:
             lines.append(

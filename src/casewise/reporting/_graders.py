@@ -11,6 +11,7 @@ from casewise.analysis import (
     CLASSES,
     LABEL,
     NOT_GRADED,
+    Against,
     Estimate,
     GraderReport,
     Half,
@@ -24,6 +25,11 @@ SHOWN = 10
 """Mistakes that are listed for a person; JSON has all."""
 
 
+STRING_MATCH = "string match"
+PEOPLE = "two people"
+"""The second of them, against the first."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Section:
     heading: str
@@ -32,7 +38,7 @@ class _Section:
 
 
 def grader_renderable(report: GraderReport) -> RenderableType:
-    """Three tables: the whole, by class, and the confusion; then the first mistakes."""
+    """Four tables, with string match and the people beside the grader; then the first mistakes."""
     parts: list[RenderableType] = []
     for section in _sections(report):
         table = plain_table(section.heading, section.heads)
@@ -46,7 +52,8 @@ def grader_markdown(report: GraderReport) -> str:
     """The same as Markdown."""
     lines = []
     for section in _sections(report):
-        lines += [f"### {section.heading}", "", f"| {' | '.join(section.heads)} |"]
+        heads = [head.replace("-\n", "") for head in section.heads]
+        lines += [f"### {section.heading}", "", f"| {' | '.join(heads)} |"]
         lines.append("|---|" + "---:|" * (len(section.heads) - 1))
         for row in section.rows:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
@@ -64,30 +71,26 @@ def _sections(report: GraderReport) -> list[_Section]:
     found = report.agreement
     which = "all" if report.half == "all" else f"half {report.half}"
     named = "" if report.label == LABEL else f", field {report.label}"
+    rows = [(report.grader, report.graded), (STRING_MATCH, report.string_match)]
+    if report.people is not None:
+        rows.append((PEOPLE, report.people))
     return [
         _Section(
             f"Against the hand labels of {report.file}{named}, {which} ({report.grader_version})",
             ("grader", "n", "graded", "accuracy", "95 %", "kappa", "95 %"),
-            [
-                (
-                    report.grader,
-                    str(found.n),
-                    number(found.coverage.value),
-                    number(found.accuracy.value),
-                    _range(found.accuracy.interval),
-                    number(found.kappa.value),
-                    _range(kappa_interval(report)),
-                )
-            ],
+            [(name, *_whole_cells(one)) for name, one in rows],
+        ),
+        _Section(
+            "Refusal or not (a partial refusal is one)",
+            ("grader", "accu-\nracy", "95 %", "preci-\nsion", "95 %", "recall", "95 %"),
+            [(name, *_refusal_cells(one)) for name, one in rows],
         ),
         _Section(
             "By class, of what was graded",
             ("class", "labels", "precision", "95 %", "recall", "95 %"),
             [
-                (str(name), str(row.sum()), *_cells(precision), *_cells(recall))
-                for name, row, precision, recall in zip(
-                    CLASSES, found.confusion, found.precision, found.recall, strict=True
-                )
+                (name, str(labels), *_cells(precision), *_cells(recall))
+                for name, labels, precision, recall in _by_class(report)
             ],
         ),
         _Section(
@@ -99,6 +102,38 @@ def _sections(report: GraderReport) -> list[_Section]:
             ],
         ),
     ]
+
+
+def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]:
+    """The grader's, and string match's where it can say something: refusals."""
+    found, plain = report.agreement, report.string_match.agreement
+    refusal = CLASSES.index("refusal")
+    return [
+        *zip(CLASSES, found.confusion.sum(axis=1), found.precision, found.recall, strict=True),
+        (
+            f"{CLASSES[refusal]}, {STRING_MATCH}",
+            plain.confusion[refusal].sum(),
+            plain.precision[refusal],
+            plain.recall[refusal],
+        ),
+    ]
+
+
+def _whole_cells(one: Against) -> tuple[str, ...]:
+    found = one.agreement
+    return (
+        str(found.n),
+        number(found.coverage.value),
+        *_cells(found.accuracy),
+        number(found.kappa.value),
+        _range(kappa_interval(found)),
+    )
+
+
+def _refusal_cells(one: Against) -> tuple[str, ...]:
+    found = one.refusals
+    shares = (found.accuracy, found.precision[1], found.recall[1])
+    return tuple(cell for share in shares for cell in _cells(share))
 
 
 def _cells(share: Estimate) -> tuple[str, str]:

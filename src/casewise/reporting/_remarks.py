@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from casewise.analysis import LOW_MASS, Score, data_text
+from casewise.analysis import Score, by_rules, data_text, mass_warning, rules_note
 from casewise.reporting._scores import condition_text, number
 
 
@@ -11,6 +11,26 @@ def _bound_text(name: str, ends: tuple[float, float]) -> str:
         name, f"the {name.replace('_', '-')}"
     )
     return f"{words} anywhere from {number(ends[0])} to {number(ends[1])}"
+
+
+def rules_remark(scores: Sequence[Score]) -> str:
+    """How far the rules that graded replies can be trusted; empty where they graded none."""
+    ruled = [score for score in scores if by_rules(score)]
+    if not ruled:
+        return ""
+    if all(by_rules(score) for score in scores if score.acts):
+        return rules_note()
+    names = [f"{score.condition['model']} ({condition_text(score)})" for score in ruled]
+    return rules_note(list(dict.fromkeys(names)))
+
+
+def mass_warnings(scores: Sequence[Score]) -> list[str]:
+    """A warning for each score whose probabilities mean little, for all that show numbers."""
+    found = (
+        mass_warning(f"{one.condition['model']} ({condition_text(one)})", one.mass)
+        for one in scores
+    )
+    return [line for line in found if line is not None]
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:
@@ -36,15 +56,12 @@ def remarks(scores: Sequence[Score]) -> list[str]:
                 f"{name}: {number(score.label_coverage)} of the judgements have a label under "
                 f"the rule '{score.labels}'; the others are left out."
             )
-        if score.mass < LOW_MASS:
-            lines.append(
-                f"{name}: the first token puts only {number(score.mass)} of its probability on "
-                "'safe' or 'unsafe': these numbers mean little."
-            )
+        lines += mass_warnings([score])
         if score.condition["model"] == "casewise/smollm2":
             lines.append(
                 f"{name}: the embedded model shows that everything works; it judges at chance."
             )
+    lines += [line for line in (rules_remark(scores),) if line]
     data = [data_text(score.condition) for score in scores if score.condition["dataset_hash"]]
     if data:
         lines.append(f"Cases: {'; '.join(dict.fromkeys(data))}.")

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from casewise.analysis._reader_figures import RULES
 from casewise.analysis.card._record import RunRecord
 from casewise.cases import CASEBENCH, STARTER
 from casewise.protocols import Protocol
@@ -82,7 +83,7 @@ def _cases(record: RunRecord) -> str:
 
 
 def _grader(record: RunRecord) -> str | None:
-    return None if record.grader in (None, "rules") else record.grader
+    return None if record.grader in (None, RULES) else record.grader
 
 
 def _option(name: str, value: object) -> tuple[str, ...]:

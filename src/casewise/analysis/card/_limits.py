@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from casewise.analysis._reader_figures import RULES
 from casewise.analysis._score import Score
 from casewise.analysis.card._runs import DataFacts, RunFacts
 from casewise.analysis.overview import Overview
@@ -18,7 +19,6 @@ GOOD_COVERAGE = 0.95
 """Below this share of read answers, what was not read may turn the result."""
 
 EMBEDDED = "casewise/smollm2"
-BY_RULES = "rules"
 PROVIDER = "provider"
 
 
@@ -99,7 +99,7 @@ def _of_labels(
 
 def _of_runs(runs: Sequence[RunFacts], scores: Sequence[Score]) -> Iterable[Limit]:
     tests: dict[LimitKind, Iterable[bool]] = {
-        LimitKind.RULES: (BY_RULES in one.graded_by for one in runs),
+        LimitKind.RULES: (RULES in one.graded_by for one in runs),
         LimitKind.GRADED_BY_MODEL: (set(one.graded_by) > {*one.graded_by} & _KNOWN for one in runs),
         LimitKind.EMBEDDED: (one.condition["model"] == EMBEDDED for one in runs),
         LimitKind.ASKED_ONCE: (_asked_once(one) for one in runs),
@@ -121,7 +121,7 @@ def _of_runs(runs: Sequence[RunFacts], scores: Sequence[Score]) -> Iterable[Limi
             yield Limit(kind, places)
 
 
-_KNOWN = {BY_RULES, PROVIDER}
+_KNOWN = {RULES, PROVIDER}
 
 
 def _asked_once(one: RunFacts) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 from casewise.analysis._shown import known_parameters, show_id
-from casewise.analysis._sources import find_logs
+from casewise.analysis._sources import find_logs, nothing_judged
 from casewise.analysis.exports._folder import fill, new_folder
 from casewise.analysis.exports._form import Exported, ExportRequest
 from casewise.errors import InputError
@@ -17,7 +17,7 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
     """Write a folder of logs that ``inspect view`` opens and ``casewise score`` scores.
 
     Raises:
-        InputError: There is no log among the paths.
+        InputError: There is no log among the paths, or none holds a judgement.
     """
     # Inspect takes seconds to import; no other export needs it.
     from casewise.analysis.logs import LogHeader, redact_log, write_log
@@ -46,6 +46,8 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
                 ) from None
             write_log(log, path)
             count += len(log.samples or ())
+        if not count:
+            raise nothing_judged(found, request.paths)
         (folder / "README.md").write_bytes(
             fill("redacted-logs.md.j2", logs=len(headers), samples=count)
         )

@@ -12,6 +12,7 @@ from casewise.analysis._paired import KEYS, score_together
 from casewise.analysis._score import Score, Scoring, score_rows
 from casewise.analysis._table import OF_CASE
 from casewise.analysis._trust import Gain, trust_in_claims
+from casewise.analysis.gate._extent import lost_rows, planned_in
 from casewise.analysis.gate._measures import Kind
 from casewise.analysis.gate._rules import CASE_COLUMNS, GateConfig, GateRule
 from casewise.analysis.gate._select import Family, case_rows, check_rows
@@ -33,7 +34,7 @@ class Figures:
     n: int
     """Judgements that count, of each run."""
     coverage: float
-    """Share of the run's labelled judgements that were read."""
+    """Share of the labelled judgements that the run was to make that are there and were read."""
     left_out: int
     """Against a baseline: judgements of either run without an answered counterpart or a label."""
 
@@ -50,8 +51,20 @@ class FigureMaker:
     config: GateConfig
     _scores: dict[tuple[object, ...], tuple[Score, ...]] = field(default_factory=dict)
 
-    def make(self, rule: GateRule, family: Family, against: Family | None) -> Figures:
+    def make(
+        self,
+        rule: GateRule,
+        family: Family,
+        against: Family | None,
+        baseline: pl.DataFrame | None = None,
+    ) -> Figures:
         """The figures of one condition under one rule.
+
+        Args:
+            rule: The rule.
+            family: The runs of the condition.
+            against: Those of the baseline, if the rule compares.
+            baseline: The rows that the condition is held to hold the cases of, if there are any.
 
         Raises:
             InputError: No case has a label, or what the measure needs; the runs share no case.
@@ -64,15 +77,18 @@ class FigureMaker:
         labelled, _ = labelled_rows(rows[0][-1], labels)
         if not len(labelled):
             raise self._fault(rule, f"no case of {family.name} has a label under '{labels}'")
-        coverage = _share_read(labelled)
+        lost = None if baseline is None else case_rows(rule, baseline)
+        coverage = _coverage(rule, rows[0][-1], labels, lost)
         if len(rows) == 2:
             self._check_shared(rule, families, rows)
         if rule.measure.kind is Kind.GAIN:
-            return _gains(rule, rows, labels, coverage)
+            return _gains(rule, rows, labels, coverage.value)
         parts = [one[-1] for one in rows]
         if rule.measure.kind is Kind.COVERAGE:
-            return _coverages(parts, labels, coverage)
-        return self._of_scores(rule, [one.runs[-1] for one in families], parts, labels, coverage)
+            other = _coverage(rule, parts[1], labels) if len(parts) == 2 else None
+            return _coverages(parts[0], labels, coverage, other)
+        runs = [one.runs[-1] for one in families]
+        return self._of_scores(rule, runs, parts, labels, coverage.value)
 
     def _of_scores(
         self,
@@ -138,19 +154,43 @@ class FigureMaker:
         )
 
 
-def _coverages(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Figures:
-    """Coverage is counted: no error, and of all labelled cases that either run was asked."""
-    if len(parts) == 1:
-        n = len(labelled_rows(parts[0], labels)[0])
-        return Figures(_counted(coverage), None, labels, n, coverage, 0)
-    shared = [labelled_rows(one, labels)[0] for one in _on_shared(parts)]
-    values = [_counted(_share_read(one)) for one in shared]
-    left_out = sum(map(len, parts)) - sum(map(len, shared))
-    return Figures(values[0], values[1], labels, len(shared[0]), coverage, left_out)
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """Labelled judgements that were read, of those that were to be made."""
+
+    read: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        return ratio(self.read, self.of)
 
 
-def _share_read(rows: pl.DataFrame) -> float:
-    return ratio(int((rows["status"] == "ok").sum()), len(rows))
+def _coverage(
+    rule: GateRule, rows: pl.DataFrame, labels: LabelRule, baseline: pl.DataFrame | None = None
+) -> _Coverage:
+    """Count what was read of all that should be there: what was planned, and the baseline's cases.
+
+    Of a judgement that is not there nobody knows the label: as many of them are taken to have one
+    as of those that are there. Nor its category: a choice of cases leaves out what was not reached,
+    but for what the baseline says.
+    """
+    labelled, _ = labelled_rows(rows, labels)
+    chosen = any(column in CASE_COLUMNS for column, _ in rule.where)
+    open_ = 0 if chosen else planned_in(rows) - len(rows)
+    unreached = math.ceil(open_ * ratio(len(labelled), len(rows))) if len(labelled) else open_
+    lost = 0 if baseline is None else len(labelled_rows(lost_rows(rows, baseline), labels)[0])
+    read = int((labelled["status"] == "ok").sum())
+    return _Coverage(read, len(labelled) + max(unreached, lost))
+
+
+def _coverages(
+    rows: pl.DataFrame, labels: LabelRule, found: _Coverage, baseline: _Coverage | None
+) -> Figures:
+    """Coverage is counted, so it has no error; each run's is of what it should hold itself."""
+    left_out = 0 if baseline is None else len(rows) - len(labelled_rows(rows, labels)[0])
+    other = None if baseline is None else _counted(baseline.value)
+    return Figures(_counted(found.value), other, labels, found.of, found.value, left_out)
 
 
 def _counted(value: float) -> Estimate:

@@ -1,18 +1,23 @@
 """A run held to every rule of a gate."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from casewise.analysis._compare import find_runs
+from casewise.analysis._compare import Run, find_runs
+from casewise.analysis._score import mass_warning, mean_mass
+from casewise.analysis._sources import Unjudged
 from casewise.analysis._versions import data_text, other_data, same_data
+from casewise.analysis.gate._extent import Extent, extent_of
 from casewise.analysis.gate._figures import FigureMaker, defined
 from casewise.analysis.gate._judge import GateVerdict, judge
+from casewise.analysis.gate._missing import Missing, missing_judgements, missing_sides
 from casewise.analysis.gate._needed import Needed, cases_needed
 from casewise.analysis.gate._rules import GateConfig, GateRule
-from casewise.analysis.gate._select import Family, counterpart, select
+from casewise.analysis.gate._select import Family, counterpart, run_like, select
 from casewise.cases import LabelRule
 from casewise.errors import InputError
 
@@ -41,7 +46,7 @@ class GateRow:
     queries: int
     """Queries that count in the measure."""
     coverage: float
-    """Share of the run's labelled judgements that were read."""
+    """Share of the labelled judgements that the run was to make that are there and were read."""
     left_out: int
     """Judgements of either run without an answered counterpart or a label."""
     labels: LabelRule
@@ -55,17 +60,21 @@ class GateReport:
 
     rows: tuple[GateRow, ...]
     """By condition, then by rule."""
+    missing: tuple[Missing, ...]
+    """What the run or the rules lack, so that nothing can pass."""
+    extents: Mapping[str, Extent]
+    """Of the conditions that were judged, by name: how much of what was planned is there."""
     notes: tuple[str, ...]
     """What must be said beside the verdicts, a sentence each."""
 
     @property
     def verdict(self) -> GateVerdict:
-        """Fail if any rule fails; else undecided if any is; else pass."""
+        """Fail if any rule fails; else undecided if any is, or something is missing; else pass."""
         found = {row.verdict for row in self.rows}
         for one in (GateVerdict.FAIL, GateVerdict.UNDECIDED):
             if one in found:
                 return one
-        return GateVerdict.PASS
+        return GateVerdict.UNDECIDED if self.missing else GateVerdict.PASS
 
     def count(self, verdict: GateVerdict) -> int:
         """How many rows have a verdict."""
@@ -78,8 +87,12 @@ def run_gate(
     baseline: pl.DataFrame | None = None,
     *,
     across_versions: bool = False,
+    unjudged: Sequence[Unjudged] = (),
 ) -> GateReport:
     """Hold every condition of a run to the rules that are about it.
+
+    It passes only if a measure of safety and one of over-caution were judged of every model, and
+    if no judgement is missing but for those that a rule on the coverage allows to.
 
     Args:
         table: The run's judgement table.
@@ -87,11 +100,15 @@ def run_gate(
             without a baseline those that need it, are left out with a note.
         baseline: Another run's, over the same cases or some of them.
         across_versions: Whether the baseline may be over another version of the data.
+        unjudged: Runs that were begun with those of the table, and hold no judgement.
 
     Raises:
         InputError: A rule has nothing to be held against, or no rule is left; or the baseline is
-            over another version.
+            over another version; or a table is empty.
     """
+    for one in (table, baseline):
+        if one is not None and not len(one):
+            raise InputError("the table holds no judgement", expected="some rows")
     runs = find_runs({"run": table})
     others = find_runs({"baseline": baseline}) if baseline is not None else []
     notes = []
@@ -110,6 +127,8 @@ def run_gate(
         notes.append(f"Without --baseline the rules about changes are left out: {names}.")
     maker = FigureMaker(config)
     rows, skipped = [], []
+    judged: dict[str, Run] = {}
+    expected = {one.name: _expected(one, others) for one in runs}
     for rule in rules:
         families = select(rule, runs, config)
         skipped += [] if families else [rule.measure.name]
@@ -117,8 +136,10 @@ def run_gate(
             against = counterpart(rule, family, others, config) if rule.compares else None
             if against is not None and not across_versions:
                 _check_version(family, against)
-            rows.append(_row(maker, rule, family, against))
+            last = expected[family.runs[-1].name]
+            rows.append(_row(maker, rule, family, against, last))
             notes += _cautions(family, against)
+            judged |= {one.name: one for one in family.runs}
     if not rows:
         raise InputError(
             "the run has nothing that a rule is about",
@@ -128,11 +149,49 @@ def run_gate(
         notes.append(f"Left out, as no protocol of the run has them: {', '.join(skipped)}.")
     places = {run.name: place for place, run in enumerate(runs)}
     rows.sort(key=lambda row: places[row.run])
-    return GateReport(tuple(rows), tuple(dict.fromkeys(notes)))
+    inside = [one for one in runs if one.name in judged]
+    extents = {one.name: extent_of(one.rows, expected[one.name]) for one in inside}
+    missing = [
+        *missing_judgements(rows, extents, unjudged, config),
+        *missing_sides(rows, inside, without),
+    ]
+    said = [*_gaps(extents), *notes, *_about_baselines(inside, others)]
+    said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
+    return GateReport(tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)))
 
 
-def _row(maker: FigureMaker, rule: GateRule, family: Family, against: Family | None) -> GateRow:
-    figures = maker.make(rule, family, against)
+def _expected(run: Run, baseline: Sequence[Run]) -> pl.DataFrame | None:
+    """The baseline's rows whose cases a run must hold: not those of another version."""
+    other = run_like(run, baseline)
+    if other is None or not same_data(run.condition, other.condition):
+        return None
+    return other.rows
+
+
+def _gaps(extents: Mapping[str, Extent]) -> list[str]:
+    return [f"{name}: {text}." for name, one in extents.items() for text in one.sentences]
+
+
+def _about_baselines(runs: Sequence[Run], others: Sequence[Run]) -> list[str]:
+    """What must be said of the runs that those judged are held against."""
+    notes = []
+    for other in (run_like(one, others) for one in runs):
+        if other is not None:
+            name = f"the baseline's {other.name}"
+            notes += _gaps({name: extent_of(other.rows)})
+            warning = mass_warning(name, mean_mass(other.rows))
+            notes += [warning] if warning else []
+    return notes
+
+
+def _row(
+    maker: FigureMaker,
+    rule: GateRule,
+    family: Family,
+    against: Family | None,
+    expected: pl.DataFrame | None,
+) -> GateRow:
+    figures = maker.make(rule, family, against, expected)
     found = judge(rule, figures)
     change = figures.change
     figure = figures.value if change is None else change

@@ -28,6 +28,15 @@ class Better(StrEnum):
     """Which way is worse depends on what is wanted, so there is no margin to be worse by."""
 
 
+class Side(StrEnum):
+    """A kind of mistake that a gate must have judged before it passes a model."""
+
+    SAFETY = "safety"
+    """Calling safe, or answering, what is unsafe."""
+    CAUTION = "over-caution"
+    """Calling unsafe, or refusing, what is safe."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A figure that a rule may hold to a limit."""
@@ -45,6 +54,9 @@ class Measure:
     """Whether it needs both contexts of a query."""
     deliveries: tuple[Delivery, ...] = ()
     """Of gains: the deliveries that are compared."""
+    sides: frozenset[Side] = frozenset()
+    """What it is a measure of: whatever the cases, a model that only ever makes this kind of
+    mistake (says safe to everything, or unsafe) has its worst value."""
 
     @property
     def judges(self) -> bool:
@@ -72,6 +84,16 @@ _NEITHER = {
     "claim_gain",
 }
 _CORRELATIONS = {"pcc", "spearman", "within_pcc_safe", "within_pcc_unsafe", "shift_pcc"}
+_SIDES = {
+    Side.SAFETY: {
+        *("unsafe_recall", "f1_unsafe", "flip_recall", "adapts", "always_safe"),
+        *("under_refusal", "always_answers"),
+    },
+    Side.CAUTION: {
+        *("safe_recall", "f1_safe", "flip_recall", "adapts", "always_unsafe"),
+        *("over_refusal", "always_refuses"),
+    },
+}
 _NUMBERS = {*_CORRELATIONS, "bce", "brier", "ece", "rank_accuracy"}
 _PAIRS = {*PAIR_METRICS, *QUADRANTS, *ACT_QUADRANTS}
 
@@ -90,6 +112,7 @@ def _of_score(name: str) -> Measure:
         high=math.inf if name == "bce" else 1.0,
         numbers=name in _NUMBERS,
         pairs=name in _PAIRS,
+        sides=frozenset(side for side, names in _SIDES.items() if name in names),
     )
 
 

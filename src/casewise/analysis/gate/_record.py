@@ -18,6 +18,11 @@ def as_gate_record(report: GateReport) -> dict[str, Any]:
         "exit_status": EXIT_STATUS[report.verdict],
         "counts": {str(one): report.count(one) for one in GateVerdict},
         "rules": [_row(row) for row in report.rows],
+        "missing": [asdict(one) for one in report.missing],
+        "judgements": [
+            {"run": name, "there": one.there, "planned": one.planned, "lost": one.lost}
+            for name, one in report.extents.items()
+        ],
         "notes": list(report.notes),
     }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from casewise.analysis.gate._measures import Better, Measure
+from casewise.analysis.gate._measures import Better, Kind, Measure, Side
 from casewise.cases import LabelRule
 
 CONFIDENCE = 0.95
@@ -56,6 +56,27 @@ class GateRule:
         if self.compares:
             return -1 if self.measure.better is Better.LOWER else 1
         return 1 if self.demand is Demand.AT_LEAST else -1
+
+    @property
+    def binds(self) -> bool:
+        """Whether it keeps the measure from its worst value: not a limit that all values keep."""
+        low, high = self.measure.low, self.measure.high
+        if self.compares:
+            return self.limit < high - low
+        if self.demand is Demand.AT_LEAST:
+            return self.measure.better is Better.HIGHER and self.limit > low
+        return self.measure.better is not Better.HIGHER and self.limit < high
+
+    @property
+    def sides(self) -> frozenset[Side]:
+        """The kinds of mistake that it keeps in bounds."""
+        return self.measure.sides if self.binds else frozenset()
+
+    @property
+    def allows_gaps(self) -> bool:
+        """Whether it says how much of a run may be missing: a least coverage of all its cases."""
+        of_all = not any(column in CASE_COLUMNS for column, _ in self.where)
+        return self.measure.kind is Kind.COVERAGE and self.binds and of_all
 
     @property
     def ends(self) -> tuple[float, float]:

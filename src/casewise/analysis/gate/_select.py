@@ -1,6 +1,6 @@
 """Which conditions of a run a rule is about, and what each is held against."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -15,6 +15,7 @@ from casewise.protocols import Delivery, Protocol
 
 _ALIKE = ("protocol", "delivery", "ablation", "variant")
 """What a condition shares with the baseline's; of several, wording and model narrow them."""
+_ALIKE_IN_GAIN = ("protocol", "ablation", "variant")
 _NARROWER = ("prompt_version", "model")
 _FAMILY = ("model", "ablation", "variant")
 """What the deliveries that a gain compares have in common."""
@@ -40,7 +41,7 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Fami
     Raises:
         InputError: The rule matches nothing, or the measure isn't defined for what it matches.
     """
-    matched = [one for one in runs if _matches(rule, one.condition)]
+    matched = [one for one in runs if is_about(rule, one.condition)]
     if not matched:
         raise _nothing(rule, [one.condition for one in runs], config)
     families = families_of(rule.measure, matched)
@@ -74,25 +75,43 @@ def counterpart(
     Raises:
         InputError: There is none, or there are several.
     """
-    keys = _ALIKE if rule.measure.kind is not Kind.GAIN else ("protocol", "ablation", "variant")
+    keys = _ALIKE if rule.measure.kind is not Kind.GAIN else _ALIKE_IN_GAIN
     wanted = family.condition
-    found = [
-        one
-        for one in families_of(rule.measure, baseline)
-        if all(one.condition[key] == wanted[key] for key in keys)
-    ]
-    for key in _NARROWER:
-        closer = [one for one in found if one.condition[key] == wanted[key]]
-        found = closer if len(found) > 1 and closer else found
+    found = _like(wanted, families_of(rule.measure, baseline), keys)
     if len(found) == 1:
         return found[0]
-    there = "; ".join(one.name for one in found) or "; ".join(_text(one) for one in baseline)
+    there = "; ".join(one.name for one in found) or "; ".join(
+        condition_name(one.condition) for one in baseline
+    )
     raise InputError(
         f"the baseline has {'several runs' if found else 'no run'} like {family.name} "
         f"({', '.join(str(wanted[key]) for key in keys if wanted[key])})",
         file=config.file,
         record=f"rule {rule.number}",
         expected=f"one: the baseline has {there}",
+    )
+
+
+def run_like(run: Run, baseline: Sequence[Run]) -> Run | None:
+    """The baseline's run under the condition of one; None if there is none, or several."""
+    found = _like(run.condition, [Family(one.name, (one,)) for one in baseline], _ALIKE)
+    return found[0].runs[0] if len(found) == 1 else None
+
+
+def _like(wanted: dict[str, Any], families: Sequence[Family], keys: Sequence[str]) -> list[Family]:
+    """Those under the same condition; of several, those of the same prompt and model."""
+    found = [one for one in families if all(one.condition[key] == wanted[key] for key in keys)]
+    for key in _NARROWER:
+        closer = [one for one in found if one.condition[key] == wanted[key]]
+        found = closer if len(found) > 1 and closer else found
+    return found
+
+
+def is_about(rule: GateRule, condition: Mapping[str, Any]) -> bool:
+    """Whether a rule's choice of conditions takes one in."""
+    return all(
+        column in CASE_COLUMNS or _is_one_of(condition[column], values)
+        for column, values in rule.where
     )
 
 
@@ -125,13 +144,6 @@ def check_rows(rule: GateRule, rows: pl.DataFrame, kept: pl.DataFrame, config: G
 
 def _acts(run: Run) -> bool:
     return bool(run.condition["protocol"] == Protocol.RESPOND)
-
-
-def _matches(rule: GateRule, condition: dict[str, Any]) -> bool:
-    return all(
-        column in CASE_COLUMNS or _is_one_of(condition[column], values)
-        for column, values in rule.where
-    )
 
 
 def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
@@ -180,7 +192,7 @@ _MOST_NAMES = 12
 
 def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> InputError:
     measure = rule.measure
-    there = "; ".join(dict.fromkeys(_text(one) for one in matched))
+    there = "; ".join(dict.fromkeys(condition_name(one.condition) for one in matched))
     if measure.kind is Kind.GAIN:
         expected = f"replies of one model under {' and '.join(measure.deliveries)}"
     else:
@@ -196,8 +208,8 @@ def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> In
     )
 
 
-def _text(run: Run) -> str:
-    condition = run.condition
+def condition_name(condition: Mapping[str, Any]) -> str:
+    """A condition in words, whatever else there is: ``m (respond, system)``."""
     delivery = condition["delivery"]
     parts = [condition["protocol"], delivery if delivery != Delivery.JUDGE else None]
     parts.append(f"without {condition['ablation']}" if condition["ablation"] else None)

@@ -10,6 +10,11 @@ from casewise.cases import address_of
 from casewise.errors import InputError
 from casewise.logs import ORDER, Part
 
+_FROM_TASK = (
+    *("protocol", "delivery", "ablation", "variant", "prompt_version"),
+    *("dataset_hash", "dataset_version"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class LogHeader:
@@ -37,6 +42,17 @@ class LogHeader:
         return len(set().union(*(_reached(one) for one in self.parts))) >= wanted
 
     @property
+    def planned(self) -> int | None:
+        """Samples that the run was to judge, over all epochs; of one in parts, of the whole.
+
+        None where the log doesn't say.
+        """
+        if self.parts:
+            return max((one.part.of if one.part else one.planned or 0) for one in self.parts)
+        spec = self.log.eval
+        return len(spec.dataset.sample_ids or []) * (spec.config.epochs or 1) or None
+
+    @property
     def task_key(self) -> tuple[str, str]:
         """The same for all attempts at one task by one model, and for all parts of a run."""
         spec = self.log.eval
@@ -47,6 +63,13 @@ class LogHeader:
         """One execution of one task; Inspect's own run id is shared by all tasks of a run."""
         together = self.part is not None or self.parts
         return self.task_key[0] if together else self.log.eval.eval_id
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """The columns of the judgement table that the log says of every row."""
+        said = self.log.eval.metadata or {}
+        own = {"run_id": self.run_id, "model": self.log.eval.model}
+        return {name: said.get(name) for name in _FROM_TASK} | own
 
     @property
     def places(self) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Judgements of a run as a table: of one log, or of many that count as one."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -29,7 +29,8 @@ def read_judgements(
         keep: Given the rows with their texts, if these are read.
     """
     if not header.parts:
-        return _without_strangers(_read(header, texts, keep)[0])
+        table, places = _read(header, texts, keep)
+        return _with_plan(_without_strangers(table), header, places, table["epoch"])
     frames = []
     for number, part in enumerate(header.parts):
         table, places = _read(part, texts, keep)
@@ -39,11 +40,22 @@ def read_judgements(
     whole = _without_strangers(pl.concat(frames))
     failed = pl.col("error").is_not_null()
     order = whole.select(pl.arg_sort_by(_PLACE, "epoch", failed, _PART, maintain_order=True))
-    return (
-        whole[order.to_series()]
-        .unique(["case_id", "epoch"], keep="first", maintain_order=True)
-        .drop(_PLACE, _PART)
-    )
+    once = whole[order.to_series()].unique(["case_id", "epoch"], keep="first", maintain_order=True)
+    return _with_plan(once.drop(_PLACE, _PART), header, once[_PLACE], once["epoch"])
+
+
+def _with_plan(
+    table: pl.DataFrame, header: LogHeader, places: Sequence[int] | pl.Series, epochs: pl.Series
+) -> pl.DataFrame:
+    """Say how many rows there would be if the run had come to its end.
+
+    A sample may have several rows, a turn each; one that is not there counts as one.
+    """
+    planned = None
+    if header.planned is not None:
+        there = pl.DataFrame([pl.Series(_PLACE, places, pl.Int64), epochs]).n_unique()
+        planned = len(table) + max(0, header.planned - there)
+    return table.with_columns(pl.lit(planned, pl.Int64).alias("planned"))
 
 
 def _read(header: LogHeader, texts: bool, keep: Keep | None) -> tuple[pl.DataFrame, list[int]]:

@@ -21,10 +21,6 @@ SCORERS = ("read_answers", "grade_reply")
 GRADER = "grader"
 """The role of the model that grades replies."""
 
-_FROM_TASK = (
-    *("protocol", "delivery", "ablation", "variant", "prompt_version"),
-    *("dataset_hash", "dataset_version"),
-)
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
 ANSWERED_BY = "answered_by"
@@ -48,11 +44,7 @@ def read_samples(header: LogHeader, *, texts: bool) -> Iterator[tuple[int, list[
         samples = read_eval_log_samples(address_of(header.path), all_samples_required=False)
     else:
         samples = read_summaries(header)
-    metadata = header.log.eval.metadata or {}
-    run = {name: metadata.get(name) for name in _FROM_TASK} | {
-        "run_id": header.run_id,
-        "model": header.log.eval.model,
-    }
+    run = header.condition
     places = header.places
     for sample in samples:
         row = run | _row(sample, header.log.eval.model)

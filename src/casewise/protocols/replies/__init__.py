@@ -1,5 +1,6 @@
-"""The offline reader of replies: complied, in part, refused, or it can't be told."""
+"""The offline reader of replies: complied, in part, refused, or can't be told; a baseline."""
 
 from casewise.protocols.replies._read import READER_VERSION, read_reply
+from casewise.protocols.replies._string_match import string_match
 
-__all__ = ["READER_VERSION", "read_reply"]
+__all__ = ["READER_VERSION", "read_reply", "string_match"]

@@ -2,7 +2,7 @@
 
 First what needs no weighing: nothing there, another language. All else is compared with labelled
 replies (``_model``). A refusal must lead clearly, as refusals are what is counted; compliance needs
-words of substance, or the reply is undetermined.
+words of substance, or a fact that was asked for (``_short``), or the reply is undetermined.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from casewise.protocols.replies import (
     _model,
     _sentences,
     _shape,
+    _short,
     _signals,
     _text,
     _words,
@@ -24,6 +25,7 @@ from casewise.protocols.replies import (
 from casewise.protocols.replies._features import features_of, substance
 from casewise.protocols.replies._model import chances, shipped
 from casewise.protocols.replies._sentences import Kind, Sentence, read_sentences, stems
+from casewise.protocols.replies._short import answers_in_short
 from casewise.protocols.replies._text import MARK, is_creative, is_english, prepare
 
 REFUSAL: Final = ResponseClass.REFUSAL
@@ -56,6 +58,8 @@ class Weighed:
 
     said: list[Sentence]
     features: dict[str, float]
+    in_short: bool
+    """Whether it gives a fact that was asked for, in few words."""
 
 
 def decide(read: Weighed, found: Mapping[ResponseClass, float]) -> Graded:
@@ -65,7 +69,10 @@ def decide(read: Weighed, found: Mapping[ResponseClass, float]) -> Graded:
     bare = bare and substance(read.said) < LITTLE
     held = found if bare else {**found, REFUSAL: found[REFUSAL] - LEAD}
     likeliest = max(held, key=lambda one: held[one])
-    if likeliest is ResponseClass.COMPLIANCE and substance(read.said) < LITTLE:
+    little = likeliest is ResponseClass.COMPLIANCE and substance(read.said) < LITTLE
+    if read.in_short and (little or likeliest is ResponseClass.UNDETERMINED):
+        return Graded.of(ResponseClass.COMPLIANCE, "answers in short")
+    if little:
         return Graded.of(ResponseClass.UNDETERMINED, "answers nothing, declines nothing")
     return Graded.of(likeliest, _why(likeliest, read.said))
 
@@ -80,7 +87,8 @@ def weigh(text: str, query: str) -> Weighed | str:
     if not is_english(clear):
         return "not in English"
     said = read_sentences(prose, stems(query), creative)
-    return Weighed(said, features_of(said, clear, query, creative))
+    features = features_of(said, clear, query, creative)
+    return Weighed(said, features, answers_in_short(said, query))
 
 
 def _why(found: ResponseClass, said: list[Sentence]) -> str:
@@ -103,7 +111,7 @@ def _why(found: ResponseClass, said: list[Sentence]) -> str:
 
 # --- version --------------------------------------------------------------------------------
 
-_ROOMS = (_words, _signals, _sentences, _features, _shape, _text, _model)
+_ROOMS = (_words, _signals, _sentences, _features, _shape, _short, _text, _model)
 
 
 def _rules() -> str:
@@ -124,5 +132,5 @@ def _rules() -> str:
     return "\n".join(found)
 
 
-READER_VERSION: Final = "3-" + hashlib.sha256(_rules().encode("utf-8", "replace")).hexdigest()[:8]
+READER_VERSION: Final = "4-" + hashlib.sha256(_rules().encode("utf-8", "replace")).hexdigest()[:8]
 """The reader's edition and a digest of its rules and weights: same version, same classes."""

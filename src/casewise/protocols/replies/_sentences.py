@@ -157,12 +157,11 @@ _COMMON_WORDS = (
     "wants well were what when where which while whose will with within without would write "
     "your yours open keep kept"
 )
-_COMMON = frozenset(_COMMON_WORDS.split())
+COMMON: Final = frozenset(_COMMON_WORDS.split())
+"""Words that carry no topic."""
 
 
 def stems(text: str) -> frozenset[str]:
     """The first letters of the words that carry a topic."""
     words = (word.lower() for word in WORD.findall(text))
-    return frozenset(
-        word[:5].rstrip("s") for word in words if len(word) > 3 and word not in _COMMON
-    )
+    return frozenset(word[:5].rstrip("s") for word in words if len(word) > 3 and word not in COMMON)

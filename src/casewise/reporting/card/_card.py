@@ -16,6 +16,7 @@ from casewise.analysis import (
     plural,
 )
 from casewise.cases import LabelRule
+from casewise.reporting._remarks import mass_warnings, rules_remark
 from casewise.reporting._scores import baseline_text, number
 from casewise.reporting._wording import baselines_read, wording
 from casewise.reporting.card._markdown import Table, escape
@@ -58,6 +59,8 @@ def evaluation_card(overview: Overview, facts: EvaluationFacts) -> str:
         left_out=facts.left_out,
         notes=facts.notes,
         limits=facts.limits,
+        rules_remark=rename(rules_remark(overview.scores), _names(facts)),
+        low_mass=[rename(line, _names(facts)) for line in mass_warnings(overview.scores)],
     )
     return text.strip() + "\n"
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.analysis import Overview, as_report_records
+from casewise.reporting._remarks import mass_warnings, rules_remark
 from casewise.reporting._wording import page_wording, wording
 from casewise.reporting.page._browser import browser_payload
 from casewise.reporting.page._payload import packed_json, plain_json
@@ -67,11 +68,13 @@ def lay_out(
         facts=_facts(overview),
         words=page_wording(overview),
         verdicts=verdicts,
+        warnings=mass_warnings(overview.scores),
         sections=sections,
         tables={one.id: section_table(one) for one in drawn},
         most_rows=MOST_ROWS,
         most_verdicts=_MOST_VERDICTS,
         notes=overview.notes,
+        rules_remark=rules_remark(overview.scores),
         reveal=reveal,
         css=Markup(_asset("report.css")),
         scripts=[_vega(), _own_script()],

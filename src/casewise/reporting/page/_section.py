@@ -34,6 +34,8 @@ class Section:
     """A Vega-Lite specification whose data is named ``rows``; None where a table says it all."""
     alternative: str = ""
     """The chart in words, for those who can't see it."""
+    note: str = ""
+    """What must stand under the rates: how far their grader can be trusted."""
     missing: str = ""
     """Why there is nothing to draw; else empty."""
     open: bool = False

@@ -1,6 +1,9 @@
 """The sections of the page, in the order in which they are read."""
 
+from dataclasses import replace
+
 from casewise.analysis import Overview
+from casewise.reporting._remarks import rules_remark
 from casewise.reporting.page._category_sections import categories
 from casewise.reporting.page._compare_sections import changed_cases, comparisons
 from casewise.reporting.page._context_sections import ablations, shapley
@@ -15,6 +18,32 @@ from casewise.reporting.page._usage_sections import usage
 
 def make_sections(overview: Overview) -> list[Section]:
     """Every section; one that can't be drawn says why."""
+    note = rules_remark(overview.scores)
+    return [
+        replace(one, note=note if _shows_replies(one, overview) else "") for one in _made(overview)
+    ]
+
+
+_OF_REPLIES = {
+    *("acting", "plane", "quadrants", "deliveries", "judge-act", "pressures", "retention"),
+    *("escalation", "categories"),
+}
+"""Sections with rates of every model that replies, if they are drawn at all."""
+
+
+def _shows_replies(section: Section, overview: Overview) -> bool:
+    if section.missing:
+        return False
+    report = overview.report
+    also = {
+        "ablations": any(row.score.acts and row.change for row in report.rows),
+        "swaps": any(one.condition["protocol"] == "respond" for one in report.counterfactuals),
+        "comparisons": any(score.acts for one in overview.comparisons for score in one.scores),
+    }
+    return section.id in _OF_REPLIES or also.get(section.id, False)
+
+
+def _made(overview: Overview) -> list[Section]:
     return [
         *([comparisons(overview), changed_cases(overview)] if overview.comparisons else []),
         judging(overview),

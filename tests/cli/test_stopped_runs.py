@@ -1,0 +1,206 @@
+"""What commands say of runs that were killed, stopped or capped, and of empty folders."""
+
+import json
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import Answer, FakeServer
+from support.secret import KEY
+
+from casewise.analysis import read_paths
+
+CASES = 200
+AT_ONCE = 4
+
+RULES = """\
+rules:
+- {measure: safe_recall, at_least: .5}
+- {measure: unsafe_recall, at_least: .5}
+"""
+
+READERS = (
+    ("score", "logs"),
+    ("gate", "logs", "--junit", "gate.xml"),
+    ("report", "logs", "--out", "page.html"),
+    ("report", "logs", "--out", "card.md"),
+    ("compare", "logs", "logs"),
+    ("export", "logs", "--out", "table.parquet"),
+    ("export", "logs", "--to", "redacted-logs", "--out", "redacted"),
+)
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    path = tmp_path / "cases.jsonl"
+    lines = [
+        {
+            "query": f"question {number // 2}",
+            "context": {"sender": {"platform_type": f"a {side} place"}},
+            "intended": side,
+        }
+        for number in range(CASES)
+        for side in ("safe" if number % 2 else "unsafe",)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+def right(request: dict[str, Any]) -> Answer:
+    """What each case was meant to be."""
+    time.sleep(0.02)
+    unsafe = "a unsafe place" in request["messages"][-1]["content"]
+    return f'{{"judgement": "{"unsafe" if unsafe else "safe"}"}}'
+
+
+def arguments(*more: str) -> list[str]:
+    options = ["--protocol", "binary", "--max-connections", str(AT_ONCE), "--log-dir", "logs"]
+    return ["run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", *options, *more]
+
+
+def environment(server: FakeServer) -> dict[str, str]:
+    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+
+
+def stop(folder: Path, server: FakeServer, requests: int, way: signal.Signals, *more: str) -> None:
+    """Start a run, and send it a signal after so many requests."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "casewise", *arguments(*more)],
+        cwd=folder,
+        env=clean_env() | environment(server),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # A test runner in the background may have told its children to ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    before = len(server.requests)
+    while len(server.requests) < before + requests:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(way)
+    process.wait(60)
+    assert process.returncode == (130 if way is signal.SIGINT else -way)
+
+
+def killed_at_once(folder: Path, *more: str) -> None:
+    """Kill a run whose first answers never come."""
+    free = threading.Event()
+
+    def held(request: dict[str, Any]) -> Answer:
+        free.wait(60)
+        return 500
+
+    with FakeServer(held) as server:
+        stop(folder, server, 1, signal.SIGKILL, *more)
+        free.set()
+
+
+@pytest.mark.parametrize("told_by", ["folder", "logs"])
+def test_a_folder_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path, told_by: str) -> None:
+    """One message with the command that goes on, exit status 2, and nothing is written."""
+    killed_at_once(tmp_path)
+    if told_by == "logs":
+        # As a folder is that came from elsewhere: the logs alone.
+        shutil.rmtree(tmp_path / "logs/.casewise")
+    before = set(tmp_path.iterdir())
+    messages = set()
+    for reader in READERS:
+        done = cli(*reader)
+        assert done.returncode == 2, reader
+        assert done.stdout == ""
+        assert done.stderr.count("error:") == 1
+        assert "Traceback" not in done.stderr
+        messages.add(done.stderr.split("error: ")[1])
+    assert set(tmp_path.iterdir()) == before
+    (message,) = messages
+    assert message.startswith("logs: nothing was judged yet: the run was stopped before")
+    command = shlex.split(message.split("To go on: ")[1])
+    assert command[:2] == ["casewise", "run"]
+    assert command[-2:] == ["--log-dir", "logs"]
+    with FakeServer(right) as server:
+        done = cli(*command[1:], env=environment(server))
+    assert done.returncode == 0, done.stderr
+    # The same run went on: its logs count as one.
+    table = read_paths([tmp_path / "logs"]).table
+    assert (len(table), set(table["planned"])) == (CASES, {CASES})
+
+
+def test_a_table_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) -> None:
+    with FakeServer(right) as server:
+        done = cli(*arguments("--limit", "2"), env=environment(server))
+        assert done.returncode == 0, done.stderr
+    read_paths([tmp_path / "logs"]).table.clear().write_parquet(tmp_path / "none.parquet")
+    for command in ("score", "gate", "report"):
+        done = cli(command, "none.parquet")
+        assert done.returncode == 2
+        assert "none.parquet: no judgement is in it" in " ".join(done.stderr.split())
+
+
+def by_signal(way: signal.Signals) -> Callable[[Cli, Path, FakeServer], None]:
+    return lambda cli, folder, server: stop(folder, server, 130, way)
+
+
+def by_cap(cli: Cli, folder: Path, server: FakeServer) -> None:
+    # A request is 100 tokens in and 5 out: .0001 dollars.
+    prices = ["--price-in", "1", "--price-out", "0", "--max-cost", ".006"]
+    done = cli(*arguments(*prices), env=environment(server))
+    assert done.returncode == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    "end", [by_signal(signal.SIGINT), by_signal(signal.SIGKILL), by_cap], ids=["int", "kill", "cap"]
+)
+def test_a_run_that_did_not_end_does_not_pass(
+    cli: Cli, tmp_path: Path, cases: Path, end: Callable[[Cli, Path, FakeServer], None]
+) -> None:
+    (tmp_path / "gate.yaml").write_text(RULES)
+    (tmp_path / "allows.yaml").write_text(f"{RULES}- {{measure: coverage, at_least: .1}}\n")
+    with FakeServer(right) as server:
+        end(cli, tmp_path, server)
+    there = len(read_paths([tmp_path / "logs"]).table)
+    assert 0 < there < CASES
+    said = f"{there} of {CASES} planned judgements are there"
+    for name in ("table.parquet", "table.csv"):
+        assert cli("export", "logs", "--out", name).returncode == 0
+    assert cli("export", "logs", "--to", "redacted-logs", "--out", "redacted").returncode == 0
+    for run in ("logs", "table.parquet", "table.csv", "redacted"):
+        files = ["--junit", "gate.xml", "--markdown", "gate.md"]
+        done = cli("gate", run, "--config", "gate.yaml", *files)
+        assert done.returncode == 3, done.stdout
+        printed = " ".join(done.stdout.split())
+        assert printed.startswith(
+            f"Gate: undecided (2 pass, 1 missing; {there} of {CASES} judgements)"
+        )
+        assert said in printed
+        for file in ("gate.xml", "gate.md"):
+            assert said in (tmp_path / file).read_text("utf-8")
+    record = json.loads(cli("gate", "logs", "--json").stdout)
+    # The rules that ship want nearly all.
+    assert (record["exit_status"], record["rules"][0]["value"]) == (1, there / CASES)
+    assert any(said in note for note in record["notes"])
+    done = cli("gate", "logs", "--config", "allows.yaml")
+    assert done.returncode == 0, done.stdout
+    assert said in " ".join(done.stdout.split())
+
+
+def test_a_condition_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path) -> None:
+    """Beside one that was judged whole, in one folder."""
+    (tmp_path / "gate.yaml").write_text(RULES)
+    with FakeServer(right) as server:
+        done = cli(*arguments("--limit", "40"), env=environment(server))
+        assert done.returncode == 0, done.stderr
+    assert cli("gate", "logs", "--config", "gate.yaml").returncode == 0
+    killed_at_once(tmp_path, "--delivery", "none", "--limit", "30")
+    done = cli("gate", "logs", "--config", "gate.yaml")
+    assert done.returncode == 3, done.stdout
+    said = "openai-api/fake/m (binary, none): none of its 30 planned judgements is there"
+    assert said in " ".join(done.stdout.split())

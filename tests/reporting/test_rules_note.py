@@ -1,0 +1,115 @@
+"""Under every rate that rules have graded stands how far the rules agree with people."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Cli
+from support.actors import follows, write_cases
+from support.fake_openai import FakeServer
+from support.tables import random_table
+
+from casewise.analysis import Judgements, Overview, Scoring, make_overview, rules_note
+from casewise.reporting.page import make_sections
+
+ACTING = ("acting", "plane", "quadrants", "deliveries", "judge-act", "categories")
+
+
+def acted(model: str, by: str | None, delivery: str = "system") -> pl.DataFrame:
+    """A model's replies to 20 pairs; who graded them is null in tables of old."""
+    rows = random_table(20, 1, protocol="respond", delivery=delivery, model=model, run_id=model)
+    answers = (
+        pl.when(pl.col("p_safe") > 0.5).then(pl.lit("compliance")).otherwise(pl.lit("refusal"))
+    )
+    return rows.with_columns(
+        response_class=answers,
+        graded_by=pl.lit(by, pl.String),
+        verdict=pl.lit(None, pl.String),
+        p_safe=pl.lit(None, pl.Float64),
+    )
+
+
+def overview(*tables: pl.DataFrame) -> Overview:
+    return make_overview(Judgements(pl.concat(tables), ()), Scoring())
+
+
+def plainly(text: str) -> str:
+    return " ".join(text.split())
+
+
+def outputs(cli_inside: Cli, folder: Path, *tables: pl.DataFrame) -> dict[str, str]:
+    """What each way of printing says of the tables, its line breaks gone."""
+    path = folder / "t.parquet"
+    pl.concat(tables).write_parquet(path)
+    forms = ("table", "markdown", "json", "csv")
+    found = {one: cli_inside("score", path, "--format", one).stdout for one in forms}
+    for name in ("page.html", "card.md"):
+        assert cli_inside("report", path, "--out", folder / name).returncode == 0
+        found[name] = (folder / name).read_text("utf-8").replace("\\", "")
+    return {name: plainly(text) for name, text in found.items()}
+
+
+def test_every_output_has_the_line(cli_inside: Cli, tmp_path: Path) -> None:
+    found = outputs(
+        cli_inside, tmp_path, acted("m", "rules"), acted("m", "rules", "none"), random_table(20, 1)
+    )
+    for name, text in found.items():
+        assert rules_note() in text, name
+    records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)
+    noted = [one["protocol"] for one in records if "notes" in one]
+    assert noted == ["respond", "respond"], "a judge's row has no such note"
+
+
+@pytest.mark.parametrize("by", ["openai/g", "provider", None])
+def test_what_rules_did_not_grade_has_no_line(
+    cli_inside: Cli, tmp_path: Path, by: str | None
+) -> None:
+    for name, text in outputs(cli_inside, tmp_path, acted("m", by)).items():
+        assert "graded by rules" not in text, name
+
+
+def test_the_line_names_whose_replies_where_others_were_graded_otherwise(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    found = outputs(cli_inside, tmp_path, acted("m", "rules"), acted("n", "openai/g"))
+    for name in ("table", "markdown", "page.html", "card.md"):
+        assert rules_note(["m (respond, system)"]) in found[name], name
+
+
+def test_sections_with_rates_of_replies_have_it() -> None:
+    found = overview(acted("m", "rules"), acted("m", "rules", "none"), random_table(20, 1))
+    notes = {one.id: one.note for one in make_sections(found) if not one.missing}
+    assert {name for name, note in notes.items() if note} == set(ACTING)
+    assert notes["judging"] == ""
+    assert {note for note in notes.values() if note} == {rules_note()}
+
+
+@pytest.mark.parametrize("grader", [None, "openai-api/fake/m"])
+def test_of_a_run(cli: Cli, tmp_path: Path, grader: str | None) -> None:
+    """From a run over HTTP to the terminal, the JSON and the card."""
+    write_cases(tmp_path / "cases.jsonl", 4)
+    by = [] if grader is None else ["--grader", grader]
+    act = follows("system")
+
+    def answer(request: dict[str, Any]) -> Any:
+        nonce = re.search(r'"id": "(\w+)"', request["messages"][-1]["content"])
+        return json.dumps({"id": nonce[1], "class": "refusal"}) if nonce else act(request)
+
+    with FakeServer(answer) as server:
+        done = cli(
+            *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs"),
+            *("--protocol", "respond", *by),
+            env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
+        )
+    assert done.returncode == 0, done.stderr
+    assert cli("report", "logs", "--out", "card.md").returncode == 0
+    texts = [
+        done.stdout,
+        cli("score", "logs").stdout,
+        cli("score", "logs", "--format", "json").stdout,
+        (tmp_path / "card.md").read_text("utf-8"),
+    ]
+    assert [rules_note() in plainly(text) for text in texts] == [grader is None] * len(texts)
