@@ -80,7 +80,8 @@ def test_graders(cli_inside: Cli, tmp_path: Path, width: int | None) -> None:
 
 def test_a_pipe_has_a_line_for_each_row(cli_inside: Cli) -> None:
     done = cli_inside("score", "two.parquet", "--by", "category")
-    rows = [line for line in done.stdout.splitlines() if line.startswith("   probability: c0")]
+    table = done.stdout.split("Accuracy under")[0]
+    rows = [line for line in table.splitlines() if line.startswith("   probability: c0")]
     assert len(rows) == 2
     assert all(len(row.split()) == 13 for row in rows)
 
@@ -89,7 +90,13 @@ def test_a_pipe_has_a_line_for_each_row(cli_inside: Cli) -> None:
 def test_every_baseline_names_its_category(cli_inside: Cli, width: int | None) -> None:
     text = shown(cli_inside, width, "score", "two.parquet", "--by", "category")
     held = text.split("to hold against")[1].split("\n\n")[0]
-    rows = [line.split("  ")[0] for line in map(str.strip, held.splitlines()) if line]
+    rows: list[str] = []
+    for line in filter(None, map(str.strip, held.splitlines())):
+        name = line.split("  ")[0]
+        if re.fullmatch(r"c\d", name):
+            rows[-1] += f" {name}"  # folded
+        else:
+            rows.append(name)
     assert len(rows) == len(set(rows)) == 5 * 6
     for name in ("intended", "always safe", "always unsafe", "keyword", "one person", "ceiling"):
         assert {f"{name}: c{number}" for number in range(5)} <= set(rows)

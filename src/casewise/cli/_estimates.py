@@ -46,11 +46,10 @@ def print_estimates(
     count, least = _sum(estimates)
     more, most = _sum((*estimates, *at_most))
     bound = f", and {more - count:,} more at most" if at_most else ""
-    console.print(f"{count:,} requests{bound}; nothing was sent.", end=" ")
-    if least is None or most is None:
-        console.print("Give --price-in and --price-out (dollars a million tokens) for the cost.")
-    else:
-        console.print(f"About ${least:.2f}" + (f", ${most:.2f} at most." if at_most else "."))
+    cost = "Give --price-in and --price-out (dollars a million tokens) for the cost."
+    if least is not None and most is not None:
+        cost = f"About ${least:.2f}" + (f", ${most:.2f} at most." if at_most else ".")
+    console.print(f"{count:,} requests{bound}; nothing was sent. {cost}")
     console.print("Tokens are estimated at 4 bytes each; reasoning models write many more.")
 
 
