@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tables import random_table
 
-from casewise.analysis import Scoring, make_table, read_table, report_scores, table_bytes
+from casewise.analysis import Scoring, Split, make_table, read_table, report_scores, table_bytes
 from casewise.annotation.exchange._tables import read_csv, to_csv
 from casewise.annotation.votes._csv_table import Column
 from casewise.annotation.votes._csv_table import read_table as read_votes_table
@@ -152,11 +152,8 @@ def test_scores_name_models_and_categories_that_nothing_runs() -> None:
     table = random_table(8, 1).with_columns(
         pl.lit("@cmd").alias("model"), pl.lit(' =HYPERLINK("x")').alias("category")
     )
-    found = list(
-        csv.DictReader(
-            io.StringIO(scores_csv([report_scores(table, Scoring(), by="category")]), newline="")
-        )
-    )
+    text = scores_csv([report_scores(table, Scoring(), by=Split.CATEGORY)])
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
     assert found[0]["model"] == "'@cmd"
     assert {row["category"] for row in found} == {'\' =HYPERLINK("x")'}
     assert all(not runs(cell) for row in found for cell in row.values())

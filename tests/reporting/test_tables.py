@@ -1,6 +1,7 @@
 """Tables on a terminal: names and figures are whole at every width."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -58,7 +59,7 @@ def matrix() -> PlainTable:
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 @pytest.mark.parametrize("make", [scores, plan, matrix])
-def test_nothing_is_cut_and_nothing_sticks_out(make: type[PlainTable], width: int) -> None:
+def test_nothing_is_cut_and_nothing_sticks_out(make: Callable[[], PlainTable], width: int) -> None:
     lines = shown(make(), width)
     assert max(map(len, lines)) <= width
     assert "…" not in "".join(lines)
