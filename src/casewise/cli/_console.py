@@ -6,12 +6,12 @@ import sys
 from rich.console import Console
 from rich.status import Status
 
-PIPE_WIDTH = 100
-"""Columns of a table that does not go to a terminal."""
+PIPE_WIDTH = 10_000
+"""Columns that a line may take where it does not go to a terminal: nothing is folded there."""
 
 
 def out() -> Console:
-    """Where results go. Piped, tables keep a fixed width and no colours."""
+    """Where results go. Piped, nothing is folded (unless COLUMNS says so), and has no colours."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Console(width=width, highlight=False, soft_wrap=False)
 

@@ -27,7 +27,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from casewise.errors import ModelError
+from casewise.errors import ModelError, install_hint
 from casewise.evaluation._assets import fetch_weights
 from casewise.evaluation.local import InProcess, TextOrder, Ticket
 
@@ -62,8 +62,8 @@ def _server() -> Any:
         import xllamacpp
     except ImportError:
         raise ModelError(
-            f"{SMOLLM2} needs xllamacpp: pip install 'casewise[local]' "
-            "(or name another model with --model)"
+            f"{SMOLLM2} needs xllamacpp (or name another model with --model): "
+            f"{install_hint('local')}"
         ) from None
     params = xllamacpp.CommonParams()
     params.model.path = str(fetch_weights())
