@@ -275,10 +275,10 @@ def reach_of(model: Model) -> Reach:
     return start.reaches[key]
 
 
-def with_address(model: Model) -> str:
-    """A model's name, and where its requests go."""
+def with_address(model: Model, problem: object) -> str:
+    """What is wrong with a model, and where its requests go."""
     url = address_of_model(model).url
-    return f"{model} ({url})" if url else str(model)
+    return f"{model}: {problem}" + (f"; its address is {url}" if url else "")
 
 
 def now() -> float:

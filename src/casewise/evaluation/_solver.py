@@ -42,8 +42,7 @@ def until_hopeless(work: Callable[[TaskState], Awaitable[None]]) -> Solver:
         except Exception as error:
             observe(Status.ERROR)
             if client not in answered | hopeless.keys() and _is_hopeless(error):
-                shown = getattr(error, "plain", error)
-                hopeless[client] = f"{with_address(get_model())}: {shown}"
+                hopeless[client] = with_address(get_model(), getattr(error, "plain", error))
                 give_up(hopeless[client])
             raise
         answered.add(client)

@@ -113,7 +113,7 @@ class Asker:
     def useless(self) -> ModelError:
         """What is said of a model that gives nothing but errors."""
         return ModelError(
-            f"{with_address(self.model)}: {self.failures[0]} "
+            f"{with_address(self.model, self.failures[0])} "
             f"(what the provider said is in {self.journal.failed})"
         )
 
