@@ -10,6 +10,7 @@ from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._faults import FaultObserver
 from casewise.evaluation._kept import keeping
 from casewise.evaluation._progress import Observer
+from casewise.evaluation._reach import UNREACHABLE_S
 from casewise.evaluation._run import RunResult, make_tasks, run_here
 from casewise.evaluation._shard_run import ShardResult, base_of, run_shard
 from casewise.evaluation._shards import LARGEST, SHARDS, cut, piece_of
@@ -43,6 +44,7 @@ def run_cells(
     budget: Budget | None = None,
     cluster: Cluster | None = None,
     tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
@@ -53,6 +55,8 @@ def run_cells(
         budget: What it may cost.
         cluster: Where it runs; None is this process.
         tell: Told when a model meets a kind of fault for the first time.
+        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
+            after which it is given up; on a cluster always the usual.
     """
     if cluster is not None:
         # Only here: nothing else needs Ray.
@@ -64,7 +68,7 @@ def run_cells(
     whole = [number for number, state in enumerate(done) if state is None]
     chosen = [cells[number] for number in whole]
     tasks = make_tasks(chosen, whole, log_dir)
-    with keeping(log_dir, tell) as keeper:
+    with keeping(log_dir, tell, unreachable_s) as keeper:
         results = []
         if whole:
             results.append(run_here(chosen, log_dir, observer, budget, tasks=tasks))

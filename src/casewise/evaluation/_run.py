@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import os
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +14,11 @@ from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 from inspect_ai import Task, eval_set
+from inspect_ai._util.appdirs import inspect_data_dir
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.log import EvalLog
+from inspect_ai.log import EvalLog, read_eval_log, write_eval_log
 from inspect_ai.model import GenerateConfig, Model
+from platformdirs import user_data_path
 
 from casewise.cases import address_of, digest
 from casewise.errors import ModelError, UsageError
@@ -23,6 +26,7 @@ from casewise.evaluation._answer_journal import CELL
 from casewise.evaluation._budget import Budget, within
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._distributions import looked_up_once
+from casewise.evaluation._faults import printable
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
 from casewise.evaluation._kept import Kept
@@ -116,12 +120,32 @@ def run_here(
         raise KeyboardInterrupt
     if given_up and not any(log.status == "success" for log in logs):
         raise ModelError("\n".join(dict.fromkeys(given_up)))
+    if given_up:
+        for log in logs:
+            leave_open(log)
     failures = list(dict.fromkeys(given_up)) or [
-        f"{log.eval.model}: {log.error.message if log.error else log.status}"
+        f"{log.eval.model}: {printable(log.error.message) if log.error else log.status}"
         for log in logs
         if log.status != "success"
     ]
-    return RunResult(_paths(logs), complete, tuple(failures))
+    return RunResult(_paths(logs), complete and not given_up, tuple(failures))
+
+
+def leave_open(log: EvalLog) -> None:
+    """Let a log with cases in error be gone on with, where a model was given up on the way.
+
+    Where most cases were judged before, those that a given-up model leaves in error are too few to
+    stop a task. The log would count as done, and they would never be asked again.
+    """
+    results = log.results
+    if log.status != "success" or (
+        results is not None and results.completed_samples == results.total_samples
+    ):
+        return
+    whole = read_eval_log(log.location)
+    whole.status = "error"
+    whole.error = next((one.error for one in whole.samples or () if one.error), None)
+    write_eval_log(whole, log.location)
 
 
 def _paths(logs: Sequence[EvalLog]) -> tuple[Path, ...]:
@@ -153,6 +177,23 @@ def open_model(cell: Cell) -> Model:
     return model
 
 
+def check_inspects_folder() -> None:
+    """See that Inspect can write what it keeps under the home.
+
+    Raises:
+        UsageError: It can't; the message names the variable that chooses another place.
+    """
+    try:
+        folder = inspect_data_dir("traces")
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"{user_data_path('inspect_ai')} can't be written ({error.strerror}), and Inspect AI, "
+            "which asks the models, keeps its traces there: set XDG_DATA_HOME to a folder that can"
+        ) from None
+
+
 def make_tasks(cells: Sequence[Cell], orders: Sequence[int], log_dir: Path) -> list[Task]:
     """The tasks of cells, with their models' clients; nothing is sent or written.
 
@@ -163,8 +204,9 @@ def make_tasks(cells: Sequence[Cell], orders: Sequence[int], log_dir: Path) -> l
 
     Raises:
         ModelError: A model can't be used.
-        UsageError: The folder was begun in other numbers.
+        UsageError: The folder was begun in other numbers, or Inspect's own can't be written.
     """
+    check_inspects_folder()
     made: dict[str, Task] = {}
     tasks = []
     for order, cell in zip(orders, cells, strict=True):

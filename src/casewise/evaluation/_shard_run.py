@@ -17,13 +17,13 @@ from casewise.evaluation._cells import Cell
 from casewise.evaluation._condition import settled
 from casewise.evaluation._counted import Tokens, add_tokens, count, logs_of_shard
 from casewise.evaluation._distributions import looked_up_once
-from casewise.evaluation._faults import Faults
+from casewise.evaluation._faults import Faults, printable
 from casewise.evaluation._frugal import frugally
 from casewise.evaluation._judge import judge
 from casewise.evaluation._models import plain
 from casewise.evaluation._progress import Observer, observed_by
 from casewise.evaluation._respond import respond
-from casewise.evaluation._run import AHEAD, for_model, lean_options, open_model
+from casewise.evaluation._run import AHEAD, for_model, lean_options, leave_open, open_model
 from casewise.evaluation._samples import task_metadata
 from casewise.evaluation._shards import SHARD, SHARDS, Piece, sample_ids, with_cases, without_cases
 
@@ -98,14 +98,19 @@ def run_shard(
         log = _eval(task, folder, connections)
     if log is None:
         return ShardResult("stopped", "", len(judged), {})
+    if given_up:
+        leave_open(log)
     found = count(log, cell)
     return ShardResult(
-        status={"success": "done", "error": "error"}.get(log.status, "stopped"),  # type: ignore[arg-type]
-        reason=log.error.message if log.error is not None else "",
+        status="error" if given_up else _STATUSES.get(log.status, "stopped"),
+        reason=printable(log.error.message) if log.error is not None else "",
         judged=len(judged) + len(found.judged),
         tokens=add_tokens([found.tokens]),
         given_up=tuple(given_up),
     )
+
+
+_STATUSES: dict[str, Literal["done", "error", "stopped"]] = {"success": "done", "error": "error"}
 
 
 def _task(cell: Cell, base: Base, piece: Piece, places: Sequence[int]) -> Task:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import Model, ModelOutput, get_model, model_roles
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from casewise.errors import ModelError
@@ -10,6 +10,8 @@ from casewise.evaluation._answers import first_token, keep_outputs, provider_ref
 from casewise.evaluation._budget import admitted
 from casewise.evaluation._faults import asked
 from casewise.evaluation._progress import give_up, observe
+from casewise.evaluation._reach import UnreachableError, reach_of, with_address
+from casewise.evaluation.local import is_in_process
 from casewise.protocols import Status
 
 HOPELESS = frozenset({401, 403, 404})
@@ -28,6 +30,9 @@ def until_hopeless(work: Callable[[TaskState], Awaitable[None]]) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         # Several models may share the solver.
         client = id(get_model())
+        for model in _others():
+            # A grader that can't be reached: what it would have graded is not asked for.
+            reach_of(model).check()
         if client in hopeless:
             observe(Status.ERROR)
             raise ModelError(hopeless[client])
@@ -37,7 +42,7 @@ def until_hopeless(work: Callable[[TaskState], Awaitable[None]]) -> Solver:
         except Exception as error:
             observe(Status.ERROR)
             if client not in answered | hopeless.keys() and _is_hopeless(error):
-                hopeless[client] = f"{state.model}: {error}"
+                hopeless[client] = with_address(get_model(), getattr(error, "plain", error))
                 give_up(hopeless[client])
             raise
         answered.add(client)
@@ -64,5 +69,14 @@ def _check_logprobs(output: ModelOutput) -> None:
         first_token(output)
 
 
+def _others() -> list[Model]:
+    """The models that the sample needs besides the one that is asked."""
+    found = [one for one in model_roles().values() if isinstance(one, Model)]
+    return [one for one in found if not is_in_process(str(one))]
+
+
 def _is_hopeless(error: Exception) -> bool:
+    if isinstance(error, UnreachableError):
+        # That was reported, and every later request fails by itself.
+        return False
     return isinstance(error, ModelError) or getattr(error, "status_code", None) in HOPELESS
