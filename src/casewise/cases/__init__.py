@@ -6,7 +6,7 @@ True
 """
 
 from casewise.cases._address import address_of, is_elsewhere, place_of
-from casewise.cases._cache import cache_dir, check_sha256
+from casewise.cases._cache import cache_dir, check_cache_writable, check_sha256
 from casewise.cases._card import Card, CardCase, CardLine, CardRule, card_cases, system_text
 from casewise.cases._card_file import CARDS, load_card
 from casewise.cases._case import GROUPS, Case, Context, Side, Turn, Vote, VoteCounts, digest
@@ -98,6 +98,7 @@ __all__ = [
     "card_cases",
     "casebench_data",
     "casebench_templates",
+    "check_cache_writable",
     "check_sha256",
     "dataset_hash",
     "default_rule",

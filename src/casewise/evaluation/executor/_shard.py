@@ -114,7 +114,7 @@ class ShardRun:
                 await asyncio.shield(asyncio.wrap_future(waiting))
         self._left -= 1
         if not self._left:
-            self.end("success" if self._error is None else "error")
+            self.end("success" if self._error is None and self._given_up is None else "error")
 
     def end(self, status: LogStatus) -> None:
         """Write what is left, and the header; once."""
@@ -178,7 +178,7 @@ class ShardRun:
 
     async def _ask_and_read(self, sample: Sample, state: _State, under: Underway) -> Score:
         context, work = self._context, self.work
-        context.hopes.check(work.clients.model)
+        context.hopes.check(work.clients.model, work.clients.grader)
         if context.budget is not None:
             await context.budget.admit(under)
         judged = False
@@ -196,9 +196,8 @@ class ShardRun:
         return score
 
     def _lose_hope(self, error: Exception) -> None:
+        """Note why the model can't be used, if an error shows that."""
         reason = self._context.hopes.fail(self.work.clients.model, error)
-        if isinstance(error, ModelError) and reason is None:
-            reason = self._context.hopes.lost.get(id(self.work.clients.model))
         self._given_up = self._given_up or reason
 
     def _keep(
