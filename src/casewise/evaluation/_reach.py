@@ -21,6 +21,7 @@ import anyio
 from inspect_ai.model import Model
 
 from casewise.errors import ModelError
+
 Answer = TypeVar("Answer")
 
 UNREACHABLE_S = 30.0
