@@ -4,6 +4,7 @@ It imports the libraries of the extra ``annotate``, so import it where it is use
 """
 
 from casewise.annotation.store._backup import Backup, back_up
+from casewise.annotation.store._clock import Clock, steady_clock, utc_now
 from casewise.annotation.store._database import StoreUnavailableError
 from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
 from casewise.annotation.store._secrets import (
@@ -12,7 +13,7 @@ from casewise.annotation.store._secrets import (
     Secrets,
     load_secrets,
 )
-from casewise.annotation.store._store import Clock, Store, steady_clock, utc_now
+from casewise.annotation.store._store import Store
 
 __all__ = [
     "ADMIN_VARIABLE",

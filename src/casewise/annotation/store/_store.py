@@ -1,10 +1,9 @@
 """Every transaction of a study, one function each."""
 
 import secrets
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Self
 
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from casewise.annotation.store import _collect, _lease, _people
 from casewise.annotation.store._answers import Answers, Given, erase
+from casewise.annotation.store._clock import Clock, steady_clock
 from casewise.annotation.store._database import PATIENCE, Database
 from casewise.annotation.store._migrate import upgrade
 from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
@@ -27,33 +27,6 @@ from casewise.annotation.study import Page, Study, pages_of, reading
 from casewise.annotation.votes import Collected, PersonStatus
 from casewise.cases import Case, Side, digest
 from casewise.errors import UsageError
-
-Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    """The time of this computer."""
-    return datetime.now(UTC)
-
-
-def _elapsed() -> float:
-    """Seconds that have passed, whatever the clock was set to; asleep or awake."""
-    steady = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.monotonic() if steady is None else time.clock_gettime(steady)
-
-
-def steady_clock(start: Clock = utc_now, elapsed: Callable[[], float] = _elapsed) -> Clock:
-    """The time of this computer as it is now, running evenly from here on.
-
-    When the computer's clock is set, forwards or back, nobody has waited an hour or answered before
-    the page was shown: leases and times of pages are differences of this clock.
-
-    Args:
-        start: Asked once.
-        elapsed: Seconds since whenever.
-    """
-    began, zero = start(), elapsed()
-    return lambda: began + timedelta(seconds=elapsed() - zero)
 
 
 class Store:
