@@ -84,6 +84,18 @@ def test_libraries_stay_behind_their_walls(library: str) -> None:
             assert WALLED[library](where), f"{where} imports {library}"
 
 
+def test_what_inspect_keeps_to_itself_stands_in_one_place() -> None:
+    for path in FILES:
+        where = path.relative_to(SRC).as_posix()
+        private = [
+            name
+            for name in imports(path)
+            if name.startswith("inspect_ai.")
+            and any(part.startswith("_") for part in name.split("."))
+        ]
+        assert not private or where == "evaluation/seam/__init__.py", f"{where} imports {private}"
+
+
 @pytest.mark.parametrize("room", [room for room in ROOMS if (SRC / room).is_dir()])
 def test_rooms_show_exactly_what_they_say(room: str) -> None:
     module = importlib.import_module(f"casewise.{room}")

@@ -15,7 +15,7 @@ from inspect_ai.log import (
 
 from casewise.cases import address_of
 from casewise.evaluation._budget import input_tokens
-from casewise.evaluation._cells import Cell, identity_of
+from casewise.evaluation._cells import Cell
 from casewise.evaluation._shards import SHARDS, part_of
 
 Judged = set[tuple[str | int, int]]
@@ -71,19 +71,6 @@ def _header(path: str) -> EvalLog | None:
     # Scores over the epochs, sample by sample: nobody reads them, and they take megabytes.
     log.reductions = None
     return log if "casewise" in (log.eval.metadata or {}) else None
-
-
-def identity_in(log: EvalLog) -> str:
-    """The identity of the cell that a log belongs to; see ``identity_of``."""
-    spec = log.eval
-    return identity_of(
-        spec.task,
-        spec.task_version,
-        spec.model,
-        spec.task_args_passed,
-        spec.model_args,
-        log.plan.config.seed,
-    )
 
 
 def count(log: EvalLog, cell: Cell) -> Counted:

@@ -17,10 +17,10 @@ from casewise.evaluation._counted import (
     add_tokens,
     count,
     headers_in,
-    identity_in,
 )
 from casewise.evaluation._plan import Prices
 from casewise.evaluation._shards import part_of
+from casewise.logs import RunKey
 
 
 class State(StrEnum):
@@ -82,7 +82,7 @@ def read_done(cells: Sequence[Cell], log_dir: Path) -> Done:
     """Tell what of a plan is done; no log is changed, and none is waited for."""
     logs: dict[str, list[EvalLog]] = {}
     for log in headers_in(log_dir):
-        logs.setdefault(identity_in(log), []).append(log)
+        logs.setdefault(RunKey.of_log(log).identity, []).append(log)
     keys = [cell.identity for cell in cells]
     states = tuple(_state(cell, logs.get(key, [])) for cell, key in zip(cells, keys, strict=True))
     others = [_title(found[0]) for key, found in logs.items() if key not in set(keys)]
@@ -92,7 +92,9 @@ def read_done(cells: Sequence[Cell], log_dir: Path) -> Done:
 def logs_of(cells: Sequence[Cell], log_dir: Path) -> tuple[Path, ...]:
     """Every log of a folder that belongs to the cells."""
     wanted = {cell.identity for cell in cells}
-    return tuple(Path(log.location) for log in headers_in(log_dir) if identity_in(log) in wanted)
+    return tuple(
+        Path(log.location) for log in headers_in(log_dir) if RunKey.of_log(log).identity in wanted
+    )
 
 
 def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:

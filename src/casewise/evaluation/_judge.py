@@ -9,7 +9,6 @@ Paper: Sun et al., CASE-Bench, ICML 2025, arXiv 2501.14940.
 from collections.abc import Sequence
 
 from inspect_ai import Task, task
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import get_model
 
@@ -20,6 +19,7 @@ from casewise.evaluation._samples import task_metadata, to_sample
 from casewise.evaluation._sampling import Sampling, make_draw, resolve_sampling
 from casewise.evaluation._scorer import read_answers
 from casewise.evaluation._solver import ask
+from casewise.evaluation.seam import PrerequisiteError
 from casewise.protocols import Protocol
 
 VERSION = "1-A"

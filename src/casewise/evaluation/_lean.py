@@ -15,14 +15,13 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import httpx2
 from inspect_ai.model import GenerateConfig, Model
-from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI
-from inspect_ai.model._providers.util.hooks import HttpxHooks
 from openai import DEFAULT_TIMEOUT, NOT_GIVEN, APIConnectionError, APITimeoutError
 from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 
 from casewise.evaluation._faults import FaultKind, UnreadAnswerError
 from casewise.evaluation._watch import attempt_failed, connected
+from casewise.evaluation.seam import HOOKS, SENDS, OpenAICompatibleAPI
 
 CONNECT_TIMEOUT_S = 60.0
 """As Inspect's: a busy process notices late that a connection stands."""
@@ -33,8 +32,6 @@ KEEPALIVE_S = 5.0
 MOST_BYTES = 8_000_000
 """Of an answer: above what any model writes, log-probabilities included."""
 
-_SENDS = "_generate_completion"
-"""The provider's method that sends a request and gives back its completion."""
 _PATH = "/chat/completions"
 _APART = frozenset({"extra_headers", "extra_body"})
 """Options of a request that aren't members of its body."""
@@ -67,14 +64,14 @@ def send_leanly(model: Model) -> bool:
         return False
     if getproxies() and not proxy_bypass(address.host):
         return False
-    if _SENDS not in vars(api):
-        setattr(api, _SENDS, _Sender(api).complete)
+    if SENDS not in vars(api):
+        setattr(api, SENDS, _Sender(api).complete)
     return True
 
 
 def send_as_provided(model: Model) -> None:
     """Let a model's requests go as its provider sends them."""
-    vars(model.api).pop(_SENDS, None)
+    vars(model.api).pop(SENDS, None)
 
 
 class _Sender:
@@ -136,7 +133,8 @@ class _Sender:
         """Status, headers and body of one attempt's answer."""
         session = await self._session()
         # Inspect counts attempts and takes their times under this header.
-        hooks, number = self._api._http_hooks, headers[HttpxHooks.REQUEST_ID_HEADER]
+        hooks = getattr(self._api, HOOKS)
+        number = headers[hooks.REQUEST_ID_HEADER]
         hooks.update_request_time(number)
         async with session.post(self._url, data=body, headers=headers) as response:
             hooks.record_response(number, response.status, response.headers)

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.model import (
     Model,
     ModelCost,
@@ -22,6 +21,7 @@ from casewise.evaluation._reach import check_address
 from casewise.evaluation._secrets import redacted
 from casewise.evaluation._smollm2 import SMOLLM2, prepare
 from casewise.evaluation._watch import watch
+from casewise.evaluation.seam import PrerequisiteError
 
 ATTEMPT_TIMEOUT_S = 300
 """After this long, one request is given up and tried again: a hung socket must not stop a run."""

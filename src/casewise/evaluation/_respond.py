@@ -7,7 +7,6 @@ inspect eval casewise/respond -T deployment=therapy-support --model vllm/NAME
 from collections.abc import Sequence
 
 from inspect_ai import Task, task
-from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import get_model
 
@@ -18,6 +17,7 @@ from casewise.evaluation._converse import converse
 from casewise.evaluation._reply_scorer import GRADER, grade_reply
 from casewise.evaluation._samples import script_sample, task_metadata, to_sample
 from casewise.evaluation._sampling import Sampling, make_draw, resolve_sampling
+from casewise.evaluation.seam import PrerequisiteError
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Protocol
 
 VERSION = "1-A"

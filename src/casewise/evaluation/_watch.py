@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
-from inspect_ai._util.retry import report_http_retry
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
-from inspect_ai.model._model import AttemptTimeoutError, StreamIdleTimeoutError
 
 from casewise.evaluation._answer_journal import remembered
 from casewise.evaluation._faults import (
@@ -30,6 +28,7 @@ from casewise.evaluation._reach import Reach, now, reach_of, why_unconnected
 from casewise.evaluation._secrets import keep_secret, redacted, secrets_of_address
 from casewise.evaluation._underway import underway
 from casewise.evaluation.local import is_in_process
+from casewise.evaluation.seam import HOOKS, report_http_retry
 
 LONGEST = 2_000_000
 """Letters of the longest answer: above what any model writes, below what fills memory and logs."""
@@ -117,7 +116,7 @@ def watch(model: Model) -> Model:
         return model
     vars(api)[_WATCHED] = True
     client = getattr(api, "client", None)
-    _watch_attempts(getattr(api, "_http_hooks", None))
+    _watch_attempts(getattr(api, HOOKS, None))
     follows_connections = _watch_connections(client)
     _redact_errors(client)
     watcher = _Watcher(model, follows_connections)
@@ -181,7 +180,7 @@ class _Watcher:
 
     def should_retry(self, error: BaseException) -> bool:
         """Inspect's own decision, and that unread answers are asked for again."""
-        if isinstance(error, AttemptTimeoutError | StreamIdleTimeoutError):
+        if type(error).__name__ in _TIMEOUTS:
             place = reach_of(self._model).address.place
             said = f"no answer in time from {place} (timeout)"
             count_fault(self._name, FaultKind.TIMEOUT, said=said)
@@ -238,6 +237,9 @@ def _note_answer(model: str, answer: ModelOutput) -> None:
     if sample is not None:
         sample.answers.append((model, answer, sample.grading))
 
+
+_TIMEOUTS = ("AttemptTimeoutError", "StreamIdleTimeoutError")
+"""Inspect's own errors of an attempt that took too long."""
 
 _NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
 

@@ -5,11 +5,12 @@ million of them that is a quarter of an hour.
 """
 
 import json
-from typing import Any
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
-from inspect_ai._util import zipfile as _zstd  # noqa: F401 - teaches zipfile their compression
-from inspect_ai._util.file import file
+import inspect_ai.log  # noqa: F401 - teaches zipfile the compression of Inspect's own logs
 from inspect_ai.log import EvalSampleSummary, read_eval_log_sample_summaries
 from inspect_ai.model import ModelUsage
 from inspect_ai.scorer import Score
@@ -26,12 +27,22 @@ def read_summaries(header: LogHeader) -> list[EvalSampleSummary]:
     path = address_of(header.path)
     if header.ended:
         try:
-            with file(path, "rb") as opened, ZipFile(opened) as log:
+            with _open(path) as opened, ZipFile(opened) as log:
                 return [_summary(one) for one in json.loads(log.read(_SUMMARIES))]
         except (BadZipFile, KeyError):
             # A log in Inspect's form of JSON.
             pass
     return read_eval_log_sample_summaries(path)
+
+
+def _open(path: str) -> AbstractContextManager[IO[bytes]]:
+    if "://" not in path:
+        return Path(path).open("rb")
+    # Only here: it takes a while to import, and logs that stand here don't need it.
+    import fsspec
+
+    opened: AbstractContextManager[IO[bytes]] = fsspec.open(path, "rb")
+    return opened
 
 
 def _summary(written: dict[str, Any]) -> EvalSampleSummary:

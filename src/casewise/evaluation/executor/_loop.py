@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from inspect_ai.dataset import Sample
 from inspect_ai.util import AdaptiveConcurrency
-from inspect_ai.util._concurrency import init_concurrency
 
 from casewise.evaluation._budget import SpentError
 from casewise.evaluation._frugal import rare_garbage_collection
 from casewise.evaluation._side_by_side import SIDE_BY_SIDE, shares_beginnings
 from casewise.evaluation.executor._shard import ShardRun
 from casewise.evaluation.local import InProcess
+from casewise.evaluation.seam import init_concurrency
 
 AHEAD = 2
 """Cases under way for each request that may be: while some are read, others wait to be sent."""

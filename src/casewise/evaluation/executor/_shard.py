@@ -18,6 +18,7 @@ from inspect_ai.log import (
     EvalSample,
     EvalScore,
     EvalStats,
+    transcript,
 )
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score
@@ -225,7 +226,7 @@ class ShardRun:
             scores={self.work.scorer: found} if isinstance(found, Score) else None,
             metadata=state.metadata,
             store=dict(state.store.items()),
-            events=[],
+            events=_events(under, error),
             model_usage=usage,
             role_usage={GRADER: grader} if grader is not None else {},
             started_at=started,
@@ -283,6 +284,16 @@ _METRICS = {
     "grade_reply": {"graded": "graded", "refuses": "refusal"},
 }
 """By scorer, Inspect's metrics and the numbers that they are the means of."""
+
+
+def _events(under: Underway, error: EvalError | None) -> list[Any]:
+    """What was asked and answered, where the messages don't say it all.
+
+    They do where one request brought the judgement; several answers to one prompt, a grader's, and
+    failed requests stand nowhere else.
+    """
+    alone = len(under.answers) == 1 and error is None
+    return [] if alone else list(transcript().events)
 
 
 def _numbers(score: Score) -> dict[str, float]:

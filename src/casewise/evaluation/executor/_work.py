@@ -34,7 +34,7 @@ from casewise.evaluation._shards import sample_ids
 from casewise.evaluation._side_by_side import MADE_WITH
 from casewise.evaluation._solver import Ask, ask_judge
 from casewise.evaluation.local import WINDOW, InProcess, is_in_process
-from casewise.logs import ORDER, Part
+from casewise.logs import ORDER, Part, without_keys
 from casewise.protocols import GRADE_VERSION, READER_VERSION
 
 RETRY_ON_ERROR = 3
@@ -233,7 +233,7 @@ def _spec(
         ),
         model=cell.model,
         model_base_url=request.model_base_url,
-        model_args=cell.shown_model_args,
+        model_args=without_keys(request.model_args),
         model_roles={GRADER: ModelConfig(model=request.grader)}
         if cell.acts and request.grader
         else None,

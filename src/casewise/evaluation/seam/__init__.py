@@ -1,0 +1,25 @@
+"""All that casewise uses of Inspect that Inspect keeps to itself.
+
+Each name has a test that says what changed where a release of Inspect moves or alters it
+(tests/evaluation/test_seam.py). Nothing else in casewise imports a private name of Inspect.
+"""
+
+from inspect_ai._util.error import PrerequisiteError
+from inspect_ai._util.retry import report_http_retry
+from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI
+from inspect_ai.util._concurrency import init_concurrency
+
+SENDS = "_generate_completion"
+"""The method of ``OpenAICompatibleAPI`` that sends a request and gives back its completion."""
+
+HOOKS = "_http_hooks"
+"""Its attribute that is told of each attempt at a request, and of its answer."""
+
+__all__ = [
+    "HOOKS",
+    "OpenAICompatibleAPI",
+    "PrerequisiteError",
+    "SENDS",
+    "init_concurrency",
+    "report_http_retry",
+]

@@ -1,0 +1,88 @@
+"""What casewise uses of Inspect that Inspect keeps to itself; each test says what changed."""
+
+import asyncio
+import inspect
+import os
+
+import pytest
+from inspect_ai.model import GenerateConfig, Model, get_model
+
+from casewise.evaluation import seam
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Model:
+    monkeypatch.setenv("FAKE_API_KEY", "k")
+    monkeypatch.setenv("FAKE_BASE_URL", "http://127.0.0.1:9/v1")
+    return get_model("openai-api/fake/m", memoize=False)
+
+
+def test_no_more_names_than_these() -> None:
+    """Each of them may break with a release of Inspect."""
+    imported = [name for name in seam.__all__ if name not in ("HOOKS", "SENDS")]
+    assert len(imported) <= 5
+
+
+def test_errors_that_inspect_shows_without_a_traceback() -> None:
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        del os.environ[name]
+    with pytest.raises(seam.PrerequisiteError) as raised:
+        get_model("openai-api/nokey/m", memoize=False)
+    assert hasattr(raised.value, "message"), "PrerequisiteError has no attribute message any more"
+
+
+def test_the_provider_of_openai_compatible_servers(model: Model) -> None:
+    assert type(model.api) is seam.OpenAICompatibleAPI, (
+        "openai-api/... models are no longer of the class OpenAICompatibleAPI: "
+        "the lean client would not be used"
+    )
+    send = getattr(model.api, seam.SENDS, None)
+    assert inspect.iscoroutinefunction(send), (
+        f"OpenAICompatibleAPI.{seam.SENDS} is gone: the lean client can't take its place"
+    )
+    names = list(inspect.signature(send).parameters)
+    assert names == ["request", "config"], f"OpenAICompatibleAPI.{seam.SENDS} takes {names} now"
+
+
+def test_the_hooks_that_follow_attempts(model: Model) -> None:
+    hooks = getattr(model.api, seam.HOOKS, None)
+    for name in ("update_request_time", "record_response", "REQUEST_ID_HEADER"):
+        assert hasattr(hooks, name), f"the provider's {seam.HOOKS} has no {name} any more"
+
+
+def test_retries_are_reported() -> None:
+    names = list(inspect.signature(seam.report_http_retry).parameters)
+    assert "model" in names, f"report_http_retry takes {names} now, no model"
+    seam.report_http_retry(model="m")
+
+
+def test_limits_of_connections_begin_anew(model: Model) -> None:
+    """Without it a run would keep the limit of the run before in this process."""
+
+    async def at_once(limit: int) -> int:
+        seam.init_concurrency()
+        held = 0
+        async with asyncio.TaskGroup() as group, asyncio.timeout(5):
+
+            async def hold() -> None:
+                nonlocal held
+                async with model._connection_concurrency(GenerateConfig(max_connections=limit)):
+                    held += 1
+                    await asyncio.sleep(0.2)
+                    most.append(held)
+                    held -= 1
+
+            most: list[int] = []
+            for _ in range(6):
+                group.create_task(hold())
+        return max(most)
+
+    assert asyncio.run(at_once(2)) == 2
+    assert asyncio.run(at_once(5)) == 5, "init_concurrency no longer forgets earlier limits"
+
+
+def test_answers_outside_of_a_task(model: Model) -> None:
+    """The executor asks models without Inspect's runner."""
+    names = list(inspect.signature(model.generate).parameters)
+    assert names[0] == "input", f"Model.generate takes {names} now"
+    assert "config" in names, f"Model.generate takes {names} now, no config"
