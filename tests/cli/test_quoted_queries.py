@@ -44,16 +44,18 @@ def test_a_run(cli: Cli, tmp_path: Path, protocol: str) -> None:
     for command in (
         ("score", "logs", "--format", "json"),
         ("report", "logs", "--out", "page.html"),
+        ("report", "logs", "--out", "card.md"),
         ("export", "logs", "--to", "redacted-logs", "--out", "redacted"),
         ("gate", "logs", "--config", "gate.yaml", "--junit", "junit.xml"),
     ):
-        (tmp_path / "gate.yaml").write_text("rules: [{figure: accuracy, at_least: 0.1}]\n")
+        (tmp_path / "gate.yaml").write_text("rules: [{measure: coverage, at_least: 0.1}]\n")
         later = cli(*command)
         printed.append(later.stdout + later.stderr)
     assert not [text for text in printed if CANARY in text or "question 1" in text]
-    places = {
-        Path(place.split("!")[0]).relative_to(tmp_path) for place in found_in(tmp_path, CANARY)
-    }
+    for name in ("page.html", "card.md", "redacted", "junit.xml"):
+        assert (tmp_path / name).exists(), printed
+    found = [Path(place.split("!")[0]) for place in found_in(tmp_path, CANARY)]
+    places = {place.relative_to(tmp_path) for place in found}
     # It can be read where the answers are.
     assert places
     assert {place.parts[0] for place in places} == {"logs"}

@@ -115,7 +115,7 @@ def test_nobody_listens(tmp_path: Path, client: str) -> None:
 
 def test_a_host_that_does_not_exist(tmp_path: Path) -> None:
     met = Met()
-    with pytest.raises(ModelError, match="no-such-host.invalid"):
+    with pytest.raises(ModelError, match=r"no-such-host\.invalid"):
         start(tmp_path, {"nohost": "http://no-such-host.invalid/v1"}, met=met)
     assert "host: no-such-host.invalid" in met.lines[0]
 
@@ -295,9 +295,7 @@ def test_the_command_ends_in_half_a_minute(tmp_path: Path) -> None:
         command, cwd=tmp_path, env=clean_env() | local, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        lines = []
-        for line in process.stderr:
-            lines.append((time.monotonic(), line))
+        lines = [(time.monotonic(), line) for line in process.stderr]
         assert process.wait(timeout=240) == 2
     (first,) = (at for at, line in lines if "connection refused at" in line and "only" in line)
     (last,) = (at for at, line in lines if "given up after 30 s" in line)
