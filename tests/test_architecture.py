@@ -20,9 +20,10 @@ ROOMS = {
         "statistics",
     },
     "reporting": {"analysis", "contexts", "cases"},
-    "analysis": {"statistics", "protocols", "contexts", "cases"},
-    "evaluation": {"protocols", "contexts", "cases"},
+    "analysis": {"logs", "statistics", "protocols", "contexts", "cases"},
+    "evaluation": {"logs", "protocols", "contexts", "cases"},
     "annotation": {"contexts", "statistics", "cases"},
+    "logs": {"protocols", "contexts", "cases"},
     "protocols": {"contexts", "cases"},
     "contexts": {"cases"},
     "statistics": set(),
@@ -32,7 +33,7 @@ ROOMS = {
 """Each room and the rooms that it may open; ``errors`` is open to all."""
 
 WALLED = {
-    "inspect_ai": lambda path: path.startswith(("evaluation/", "analysis/logs/")),
+    "inspect_ai": lambda path: path.startswith(("evaluation/", "logs/", "analysis/logs/")),
     "xllamacpp": lambda path: path == "evaluation/_smollm2.py",
     "torch": lambda path: path.startswith("evaluation/local/hf/"),
     "transformers": lambda path: path.startswith("evaluation/local/hf/"),

@@ -3,19 +3,18 @@
 from casewise.evaluation._assets import SIZE_MB, fetch_weights, weights_path
 from casewise.evaluation._cells import Cell, Plan, RunRequest, make_plan
 from casewise.evaluation._done import CellState, Done, State, make_budget, read_done
-from casewise.evaluation._engine import run, run_cells
+from casewise.evaluation._engine import RunResult, run, run_cells
 from casewise.evaluation._grading import grade_replies, grade_with
 from casewise.evaluation._judge import judge
 from casewise.evaluation._kept import Kept
 from casewise.evaluation._plan import Estimate, Prices
-from casewise.evaluation._progress import Observer
 from casewise.evaluation._respond import respond
-from casewise.evaluation._run import RunResult
 from casewise.evaluation._sampling import SAMPLES, Sampling
 from casewise.evaluation._secrets import refuse_password, refuse_secret
 from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.cluster import Cluster
+from casewise.evaluation.executor import Observer
 from casewise.evaluation.generate import (
     Aside,
     Generated,

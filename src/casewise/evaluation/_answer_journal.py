@@ -20,12 +20,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from inspect_ai.model import ChatMessage, ModelOutput
-from inspect_ai.solver._task_state import sample_state
 
 from casewise.evaluation._secrets import redacted
-
-CELL = "cell"
-"""Where a sample's metadata names its condition."""
+from casewise.evaluation._underway import underway
 
 ANSWERS = "answers.jsonl"
 _KEY = 32
@@ -39,6 +36,8 @@ class AnswerJournal:
     path: Path
     served: int = 0
     """Answers that an earlier start had asked for."""
+    failure: OSError | None = None
+    """Why an answer could not be kept; then the run can't go on."""
     _places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where in the file the answers of earlier starts stand."""
     _times: Counter[bytes] = field(default_factory=Counter)
@@ -96,8 +95,13 @@ class AnswerJournal:
         """Add an answer; the system has it when this returns, whatever becomes of the process."""
         text = redacted(answer.model_dump_json(exclude_none=True))
         line = f"{key} {text}\n".encode(errors="replace")
-        if os.write(self._file, line) < len(line):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        try:
+            if os.write(self._file, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        except OSError as error:
+            # Inspect takes what is raised here for the model's fault.
+            self.failure = error
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,20 +129,15 @@ class Place:
         self.journal.count(self.request)
 
 
-_journals: list[AnswerJournal] = []
-
-
 def remembered(model: str, messages: Sequence[ChatMessage]) -> Place | None:
     """The place of what the current sample asks; None outside of a run that keeps answers."""
-    if not _journals:
+    sample = underway()
+    if sample is None or sample.journal is None:
         return None
-    state = sample_state()
-    if state is None or CELL not in state.metadata:
-        return None
-    said = [state.metadata[CELL], model, str(state.sample_id), state.epoch]
+    said: list[object] = [sample.cell, model, sample.sample, sample.epoch]
     said += [(one.role, one.text) for one in messages]
     request = blake2b(json.dumps(said).encode(), digest_size=16).digest()
-    return Place(_journals[-1], request)
+    return Place(sample.journal, request)
 
 
 @contextmanager
@@ -146,9 +145,7 @@ def answers_kept(folder: Path) -> Iterator[AnswerJournal]:
     """Keep answers in a folder while the block runs."""
     journal = AnswerJournal(folder / ANSWERS)
     journal.open()
-    _journals.append(journal)
     try:
         yield journal
     finally:
-        _journals.remove(journal)
         journal.close()

@@ -1,11 +1,14 @@
 """What a provider returned: the answers, its own refusals, the first token's candidates."""
 
 import math
+from typing import TYPE_CHECKING
 
 from inspect_ai.model import ModelOutput
-from inspect_ai.solver import TaskState
 
 from casewise.errors import ModelError
+
+if TYPE_CHECKING:
+    from casewise.evaluation._solver import CaseState
 
 _OUTPUTS = "outputs"
 
@@ -15,7 +18,7 @@ WITHOUT_LOGPROBS = (
 )
 
 
-def keep_outputs(state: TaskState, outputs: list[ModelOutput]) -> None:
+def keep_outputs(state: "CaseState", outputs: list[ModelOutput]) -> None:
     """Leave every answer to a sample where the scorer finds it, the last as its output."""
     state.output = outputs[-1]
     state.messages.append(outputs[-1].message)
@@ -23,7 +26,7 @@ def keep_outputs(state: TaskState, outputs: list[ModelOutput]) -> None:
         state.store.set(_OUTPUTS, [output.model_dump(mode="json") for output in outputs])
 
 
-def all_outputs(state: TaskState) -> list[ModelOutput]:
+def all_outputs(state: "CaseState") -> list[ModelOutput]:
     """Every answer to a sample, in the order asked."""
     kept = state.store.get(_OUTPUTS)
     return [ModelOutput.model_validate(one) for one in kept] if kept else [state.output]

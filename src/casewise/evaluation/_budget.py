@@ -7,17 +7,19 @@ was in flight.
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
-import anyio
 from inspect_ai.model import ModelUsage
-from inspect_ai.model._model import sample_model_usage
 
 from casewise.evaluation._plan import Prices
+from casewise.evaluation._underway import Underway
 
 PriceOf = Callable[[str], Prices]
 """Dollars for a million tokens of a model."""
+
+
+class SpentError(Exception):
+    """The cap is reached, and nothing is in flight any more."""
 
 
 class Budget:
@@ -37,7 +39,7 @@ class Budget:
         self._settled = 0.0
         self._count = 0
         self._price_of = price_of
-        self._live: dict[asyncio.Task[object], dict[str, ModelUsage]] = {}
+        self._live: dict[int, Underway] = {}
         self._room = asyncio.Event()
 
     @property
@@ -57,18 +59,30 @@ class Budget:
         in_flight = sum(max(usual, self._cost(one)) for one in self._live.values())
         return self._before + self._settled + in_flight
 
-    async def admit(self) -> None:
-        """Let the sample that calls this ask, or hold it, for ever if all is spent."""
-        # A solver runs in a task within that of the whole sample, scoring and logging included.
-        sample = _task(anyio.get_current_task().parent_id)
-        # A second attempt at a sample is held like one that was not asked yet.
-        self._end_attempts(sample)
+    async def admit(self, sample: Underway) -> None:
+        """Let a sample ask, or hold it until there is room.
+
+        Raises:
+            SpentError: All is spent.
+        """
         while self._promised >= self.cap:
-            self._stop_if_spent(_root_task())
+            if self.stopped or (not self._live and self.spent >= self.cap):
+                self.stopped = True
+                self._wake()
+                raise SpentError
             await self._room.wait()
-        # Inspect adds up a sample's usage here, its grader's too; a second attempt has its own.
-        self._live[sample] = sample_model_usage()
-        sample.add_done_callback(self._end_sample)
+        self._live[id(sample)] = sample
+
+    def end(self, sample: Underway, *, judged: bool) -> None:
+        """A sample's attempt is over.
+
+        Args:
+            sample: It was admitted.
+            judged: Whether it ended in a judgement, from whose costs the next ones are guessed.
+        """
+        self._settled += self._cost(self._live.pop(id(sample)))
+        self._count += judged
+        self._wake()
 
     def settle(self, used: Mapping[str, tuple[int, int]], judgements: int) -> None:
         """Count what a shard took, asked elsewhere: tokens in and out, by model."""
@@ -86,27 +100,15 @@ class Budget:
         left = self.cap - self._before - self._settled - in_flight * usual
         return max(0, int(left / usual) if usual else int(left > 0) * sys.maxsize)
 
-    def _end_attempts(self, sample: asyncio.Task[object]) -> None:
-        self._settled += self._cost(self._live.pop(sample, {}))
-
-    def _end_sample(self, sample: asyncio.Task[object]) -> None:
-        """A sample is over, and in the log."""
-        self._count += sample in self._live
-        self._end_attempts(sample)
-        # Those that wait look again whether there is room.
+    def _wake(self) -> None:
+        """Let those that wait look again whether there is room."""
         self._room.set()
         self._room = asyncio.Event()
 
-    def _stop_if_spent(self, root: asyncio.Task[object]) -> None:
-        if not self._live and not self.stopped and self.spent >= self.cap:
-            self.stopped = True
-            # What Ctrl-C does: Inspect writes its logs and ends.
-            root.cancel()
-
-    def _cost(self, used: dict[str, ModelUsage]) -> float:
+    def _cost(self, sample: Underway) -> float:
         return sum(
             cost_of(self._price_of(model), input_tokens(one), one.output_tokens)
-            for model, one in used.items()
+            for model, one in sample.usage.items()
         )
 
 
@@ -119,38 +121,3 @@ def input_tokens(usage: ModelUsage) -> int:
     """Tokens that went in, those that the provider had in its cache included."""
     cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return usage.input_tokens + cached
-
-
-def _task(number: int | None) -> asyncio.Task[object]:
-    return next(one for one in asyncio.all_tasks() if id(one) == number)
-
-
-def _root_task() -> asyncio.Task[object]:
-    """The task in which Inspect's whole run is."""
-    running = {one.id: one for one in anyio.get_running_tasks()}
-    here = anyio.get_current_task()
-    while here.parent_id in running:
-        here = running[here.parent_id]
-    return _task(here.id)
-
-
-_budgets: list[Budget] = []
-
-
-async def admitted() -> None:
-    """Wait until the sample may ask."""
-    for budget in _budgets:
-        await budget.admit()
-
-
-@contextmanager
-def within(budget: Budget | None) -> Iterator[None]:
-    """Hold samples to a budget while the block runs; None is no limit."""
-    if budget is None:
-        yield
-        return
-    _budgets.append(budget)
-    try:
-        yield
-    finally:
-        _budgets.remove(budget)

@@ -146,6 +146,11 @@ class Cell:
         model_args = self.request.model_args
         return identity_of(task, version, self.model, self.arguments, model_args, self.sent_seed)
 
+    @property
+    def shown_model_args(self) -> dict[str, Any]:
+        """The arguments of its client that a log may show: no keys."""
+        return _without_keys(self.request.model_args)
+
     def patient(self, seconds: int | None) -> "Cell":
         """The same, with another time after which a request is sent again; None: as it is."""
         if seconds is None:
@@ -176,13 +181,16 @@ def identity_of(
     by the other; addresses, prices, and how many requests go out at once are no part of it.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    shown = {
+    parts = [task, str(version), model, given, _without_keys(model_args), seed]
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def _without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         name: value
         for name, value in model_args.items()
         if name != "api_key" and not name.startswith("aws_")
     }
-    parts = [task, str(version), model, given, shown, seed]
-    return json.dumps(parts, sort_keys=True, default=str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from inspect_ai.log import (
 from casewise.cases import address_of
 from casewise.evaluation._budget import input_tokens
 from casewise.evaluation._cells import Cell, identity_of
-from casewise.evaluation._shards import SHARDS, shard_of
+from casewise.evaluation._shards import SHARDS, part_of
 
 Judged = set[tuple[str | int, int]]
 """Samples, each with its epoch."""
@@ -88,7 +88,7 @@ def identity_in(log: EvalLog) -> str:
 
 def count(log: EvalLog, cell: Cell) -> Counted:
     """What a log holds of a cell; epochs that the cell doesn't ask for are left out."""
-    shard = shard_of(log)
+    shard = part_of(log)
     if shard is not None and _is_whole(log):
         # A shard's header says it all; over many, summaries would take minutes.
         ids = log.eval.dataset.sample_ids or []

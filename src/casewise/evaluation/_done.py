@@ -20,7 +20,7 @@ from casewise.evaluation._counted import (
     identity_in,
 )
 from casewise.evaluation._plan import Prices
-from casewise.evaluation._shards import shard_of
+from casewise.evaluation._shards import part_of
 
 
 class State(StrEnum):
@@ -126,7 +126,7 @@ def _state(cell: Cell, attempts: Sequence[EvalLog]) -> CellState:
     if not attempts:
         return CellState(State.NOT_BEGUN, 0, cell.judgements, 0, {}, None)
     counted = [(log, count(log, cell)) for log in attempts]
-    if any(shard_of(log) for log in attempts):
+    if any(part_of(log) for log in attempts):
         return _state_of_parts(cell, counted)
     found = [_state_of(log, one, cell) for log, one in counted]
     # Each attempt's log begins with what the one before held.
@@ -167,7 +167,7 @@ def _state_of_parts(cell: Cell, counted: Sequence[tuple[EvalLog, Counted]]) -> C
         state = State.DONE
     elif latest.status == "error":
         state = State.FAILED
-    runs = sorted({part.run for log, _ in counted if (part := shard_of(log)) is not None})
+    runs = sorted({part.run for log, _ in counted if (part := part_of(log)) is not None})
     # Over millions it would take gigabytes, for nothing.
     left = set() if state is State.DONE else settled
     tokens = add_tokens(_apart(counted))
@@ -179,6 +179,6 @@ def _state_of_parts(cell: Cell, counted: Sequence[tuple[EvalLog, Counted]]) -> C
 
 def _apart(counted: Sequence[tuple[EvalLog, Counted]]) -> list[Tokens]:
     """Tokens of every log, but of whole logs those of one: each holds what those before held."""
-    whole = [one for log, one in counted if shard_of(log) is None]
-    parts = [one.tokens for log, one in counted if shard_of(log) is not None]
+    whole = [one for log, one in counted if part_of(log) is None]
+    parts = [one.tokens for log, one in counted if part_of(log) is not None]
     return [*parts, *([max(whole, key=lambda one: len(one.judged)).tokens] if whole else [])]

@@ -1,19 +1,47 @@
 """Run models under conditions: in this process, or on a cluster, on the same folder of logs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
-from casewise.cases import is_elsewhere
+from casewise.cases import address_of
+from casewise.errors import ModelError
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._faults import FaultObserver
-from casewise.evaluation._kept import keeping
-from casewise.evaluation._progress import Observer
-from casewise.evaluation._run import RunResult, make_tasks, run_here
-from casewise.evaluation._shard_run import ShardResult, base_of, run_shard
-from casewise.evaluation._shards import LARGEST, SHARDS, cut, piece_of
+from casewise.evaluation._kept import Kept, keeping
+from casewise.evaluation._shards import LARGEST, cell_of_shard, cut, new_run
+from casewise.evaluation._side_by_side import check_same_numbers
 from casewise.evaluation.cluster import Cluster
+from casewise.evaluation.executor import (
+    Clients,
+    Observer,
+    Outcome,
+    RunContext,
+    ShardRun,
+    ask_all,
+    make_work,
+    open_clients,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run left behind."""
+
+    logs: tuple[Path, ...]
+    """The logs of its models and conditions, those of earlier starts included."""
+    complete: bool
+    """Whether every model and condition ended well (single cases may still be in error)."""
+    failures: tuple[str, ...]
+    """For each that did not, its model and the reason."""
+    capped: bool = False
+    """Whether it stopped because the money was spent."""
+    kept: Kept = field(default_factory=Kept)
+    """What went wrong on the way, and what of earlier starts was found."""
 
 
 def run(
@@ -59,65 +87,61 @@ def run_cells(
         from casewise.evaluation.cluster._ray import run_on_ray
 
         return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
-    done = _done_in_shards(cells, log_dir)
-    parts = [number for number, state in enumerate(done) if state is not None]
-    whole = [number for number, state in enumerate(done) if state is None]
-    chosen = [cells[number] for number in whole]
-    tasks = make_tasks(chosen, whole, log_dir)
+    clients = [open_clients(cell) for cell in cells]
+    check_same_numbers([one.model for one in clients], log_dir)
     with keeping(log_dir, tell) as keeper:
-        results = []
-        if whole:
-            results.append(run_here(chosen, log_dir, observer, budget, tasks=tasks))
-        for number in parts:
-            state = done[number]
-            if state is not None and not any(one.capped for one in results):
-                results.append(_go_on(cells[number], number, state, log_dir, observer, budget))
-        logs = tuple(path for one in results for path in one.logs)
-        complete = all(one.complete for one in results)
-        return RunResult(
-            logs,
-            complete,
-            tuple(reason for one in results for reason in one.failures),
-            any(one.capped for one in results),
-            keeper.end(logs, complete),
-        )
+        context = RunContext(budget=budget, journal=keeper.journal)
+        if observer is not None:
+            context.observe = observer
+        states = read_done(cells, log_dir).states
+        shards = [
+            shard
+            for number, (cell, state) in enumerate(zip(cells, states, strict=True))
+            for shard in _open_shards(cell, number, state, clients[number], log_dir, context)
+        ]
+        ask_all(shards)
+        outcomes = [one.outcome for one in shards if one.outcome is not None]
+        done = [one.log for one in states if one.state is State.DONE and one.log is not None]
+        failures = _failures(outcomes, budget)
+        given_up = [one.given_up for one in outcomes if one.given_up is not None]
+        if given_up and not done and not any(one.log.status == "success" for one in outcomes):
+            raise ModelError("\n".join(dict.fromkeys(given_up)))
+        logs = logs_of(cells, log_dir)
+        asked = [path_of(one.log.location) for one in outcomes]
+        kept = keeper.end([*asked, *done], not failures)
+    capped = budget is not None and budget.stopped
+    return RunResult(logs, not failures, failures, capped, kept)
 
 
-def _done_in_shards(cells: Sequence[Cell], log_dir: Path) -> list[CellState | None]:
-    """What a cluster has done of the cells; None of one of which it has nothing."""
-    if not is_elsewhere(log_dir) and not (log_dir / SHARDS).is_dir():
-        return [None] * len(cells)
-    states = read_done(cells, log_dir).states
-    return [state if state.in_shards else None for state in states]
+def _open_shards(
+    cell: Cell, number: int, state: CellState, clients: Clients, log_dir: Path, context: RunContext
+) -> Iterator[ShardRun]:
+    """What is open of a cell: one log where nothing of it is judged and it is small, else parts."""
+    if state.state is State.DONE:
+        return
+    folder = address_of(log_dir)
+    if not state.settled and not state.in_shards and cell.judgements <= LARGEST:
+        work = make_work(cell, number, clients, task_id=state.run)
+        yield ShardRun(work, folder, context)
+        return
+    for shard in cut(cell, number, state.run or new_run(), state.settled, LARGEST):
+        work = make_work(cell_of_shard(cell, shard), number, clients, shard.part)
+        yield ShardRun(work, folder, context)
 
 
-def _go_on(
-    cell: Cell,
-    number: int,
-    state: CellState,
-    log_dir: Path,
-    observer: Observer | None,
-    budget: Budget | None,
-) -> RunResult:
-    """Ask here what a cluster left open, in shards of its run."""
-    failures: list[str] = []
-    capped = False
-    if state.state is not State.DONE:
-        base = base_of(cell, log_dir)
-        assert state.run is not None
-        for shard in cut(cell, number, state.run, state.settled, LARGEST):
-            piece = piece_of(shard, cell.planned.condition)
-            found = run_shard(base, piece, cell.request.max_connections, observer, budget)
-            capped = budget is not None and budget.stopped
-            if found.status == "stopped" and not capped:
-                raise KeyboardInterrupt
-            failures += [budget.reason] if capped and budget else _failures(cell, found)
-            if failures:
-                break
-    return RunResult(logs_of([cell], log_dir), not failures, tuple(failures), capped)
+def _failures(outcomes: Sequence[Outcome], budget: Budget | None) -> tuple[str, ...]:
+    if budget is not None and budget.stopped:
+        return (budget.reason,)
+    given_up = {one.given_up: None for one in outcomes if one.given_up is not None}
+    failed = [one.log for one in outcomes if one.log.status != "success" and not one.given_up]
+    reasons = (
+        f"{log.eval.model}: {log.error.message if log.error else log.status}" for log in failed
+    )
+    return tuple(given_up | dict.fromkeys(reasons))
 
 
-def _failures(cell: Cell, found: ShardResult) -> list[str]:
-    if found.given_up:
-        return list(found.given_up)
-    return [f"{cell.model}: {found.reason}"] if found.status == "error" else []
+def path_of(location: str) -> Path:
+    """Where a log stands; of one that is elsewhere, its address."""
+    parsed = urlparse(location)
+    local = parsed.scheme in ("", "file")
+    return Path(url2pathname(parsed.path)) if local else Path(location)

@@ -1,10 +1,8 @@
-"""What a run does without while it lasts."""
+"""Tune Python for a run."""
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from inspect_ai.agent._acp import transport
 
 ALLOCATED = 50_000
 """Objects made between two passes of the garbage collector. Python's own 700 are made within a
@@ -12,15 +10,11 @@ case, and the passes that follow from them take a fifth of a run's processor tim
 
 
 @contextmanager
-def frugally() -> Iterator[None]:
-    """Look for cyclic garbage seldom, and open no sessions that nobody can join.
+def rare_garbage_collection() -> Iterator[None]:
+    """Collect cyclic garbage rarely while the block runs.
 
-    What there was before the block is not looked at again until it ends. An editor could join
-    each sample's session through a server that casewise doesn't start.
+    Objects that exist before the block are not looked at until it ends.
     """
-    # Sessions within a session are empty; a later Inspect may know this by another name.
-    within = getattr(transport, "_acp_live_active", None)
-    token = within.set(True) if within is not None else None
     before = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(ALLOCATED, *before[1:])
@@ -29,5 +23,3 @@ def frugally() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
-        if within is not None:
-            within.reset(token)

@@ -84,7 +84,8 @@ class _Keeper:
         counts: FaultCounts,
         notes: Sequence[str],
     ) -> None:
-        self._folder, self._journal, self._counts = folder, journal, counts
+        self._folder, self._counts = folder, counts
+        self.journal = journal
         self._notes = tuple(notes)
         self.complete = False
         self.kept = Kept()
@@ -93,13 +94,13 @@ class _Keeper:
         """Sum up a start that was not interrupted; one that is complete leaves no answers."""
         self.complete = complete
         self.sum_up(logs)
-        if complete and self._journal is not None:
-            self._journal.forget()
+        if complete and self.journal is not None:
+            self.journal.forget()
         return self.kept
 
     def sum_up(self, logs: Sequence[Path] = ()) -> None:
         faults = by_model(self._counts)
-        served = 0 if self._journal is None else self._journal.served
+        served = 0 if self.journal is None else self.journal.served
         self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes)
 
     def write(self) -> None:

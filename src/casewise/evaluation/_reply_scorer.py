@@ -3,16 +3,16 @@
 import json
 import math
 
-from inspect_ai.model import get_model
+from inspect_ai.model import Model, get_model
 from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import TaskState
 
 from casewise.evaluation._answers import provider_refused
 from casewise.evaluation._converse import REPLIES
 from casewise.evaluation._grading import grade_with
-from casewise.evaluation._progress import observe
 from casewise.evaluation._samples import CONTEXT, EXPECTATIONS, GRADE_ALL, QUERY
-from casewise.evaluation._scorer import answered_by, mean_of
+from casewise.evaluation._scorer import Read, answered_by, mean_of
+from casewise.evaluation._solver import CaseState
 from casewise.protocols import Graded, ResponseClass, Status, read_reply
 
 GRADER = "grader"
@@ -35,13 +35,27 @@ def refuses() -> Metric:
 def grade_reply(grader: str | None = None) -> Scorer:
     """Grade the reply that counts: by the provider's own signal, a model, or the offline reader."""
 
-    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+    async def score(state: TaskState, target: Target) -> Score:
+        model = get_model(role=GRADER) if grader is not None else None
+        return await read_chatbot(grader, model)(state, target.text, get_model())
+
+    return score
+
+
+def read_chatbot(grader: str | None, grading: Model | None) -> Read:
+    """Grade the replies that count: by the provider's own signal, a model, or the offline reader.
+
+    Args:
+        grader: The model that grades, as the log names it; None is the offline reader.
+        grading: That model's client.
+    """
+
+    async def read(state: CaseState, intended: str, model: Model) -> Score:  # noqa: ARG001
         replies = _replies(state)
         every = state.metadata.get(EXPECTATIONS) or state.metadata.get(GRADE_ALL)
         counted = replies if every else replies[-1:]
-        grades = [await _grade(state, place, grader) for place in counted]
+        grades = [await _grade(state, place, grader, grading) for place in counted]
         found, by = grades[-1]
-        observe(found.status)
         return Score(
             value=_values(found),
             answer=state.output.completion,
@@ -53,32 +67,34 @@ def grade_reply(grader: str | None = None) -> Scorer:
                 # Short, since Inspect's summaries cut what is long.
                 "turns": " ".join(str(one.response_class or one.status) for one, _ in grades),
             }
-            | answered_by([state.output]),
+            | answered_by([state.output], model),
         )
 
-    return score
+    return read
 
 
-def _replies(state: TaskState) -> list[int]:
+def _replies(state: CaseState) -> list[int]:
     """The places of the model's own replies among the messages."""
     live = int(state.store.get(REPLIES, 1))
     places = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
     return places[-live:]
 
 
-async def _grade(state: TaskState, place: int, grader: str | None) -> tuple[Graded, str]:
+async def _grade(
+    state: CaseState, place: int, grader: str | None, grading: Model | None
+) -> tuple[Graded, str]:
     """The grade of the reply at a place of the conversation, and who gave it."""
     reply = state.messages[place]
     if place == len(state.messages) - 1 and provider_refused(state.output):
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
     asked = state.messages[place - 1].text
-    if grader is None:
+    if grader is None or grading is None:
         scripted = bool(state.metadata.get(EXPECTATIONS))
         return read_reply(reply.text, asked if scripted else state.metadata.get(QUERY)), "rules"
     context = state.metadata.get(CONTEXT)
     shown = json.dumps(context, ensure_ascii=False) if context else None
     earlier = [(one.role, one.text) for one in state.messages[:place]]
-    return await grade_with(get_model(role=GRADER), earlier, reply.text, shown), grader
+    return await grade_with(grading, earlier, reply.text, shown), grader
 
 
 def _values(found: Graded) -> dict[str, str | int | float | bool | None]:

@@ -6,9 +6,9 @@ verdict stand in its metadata. What people said of a case is compared in ``analy
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import Model, ModelOutput, get_model
 from inspect_ai.scorer import (
     Metric,
     SampleScore,
@@ -23,8 +23,8 @@ from inspect_ai.solver import TaskState
 from casewise.cases import Context
 from casewise.contexts import leaf_parameters
 from casewise.evaluation._answers import all_outputs, first_token, provider_refused
-from casewise.evaluation._progress import observe
 from casewise.evaluation._samples import CONTEXT, LANGUAGE, QUERY
+from casewise.evaluation._solver import CaseState
 from casewise.evaluation._watch import other_model
 from casewise.evaluation.local import InProcess
 from casewise.protocols import (
@@ -83,33 +83,46 @@ def as_intended() -> Metric:
 @scorer(metrics=[coverage(), says_safe(), as_intended()])
 def read_answers(protocol: str, verdict_words: str | None = None) -> Scorer:
     """Read the answers to a case under a protocol, in English and in the language of the case."""
-    chosen = Protocol(protocol)
+    read = read_judge(Protocol(protocol), verdict_words)
 
     async def score(state: TaskState, target: Target) -> Score:
-        outputs = all_outputs(state)
-        language = state.metadata.get(LANGUAGE)
-        lexicon = find_lexicon(language, verdict_words) if language else None
-        reading = await _read(chosen, outputs, lexicon)
-        observe(reading.status)
-        return Score(
-            value=_values(reading, target.text),
-            answer=_answer_text(outputs),
-            explanation=reading.explanation,
-            metadata={"status": str(reading.status), "verdict": reading.verdict}
-            | _mentions(reading.explanation, state)
-            | answered_by(outputs),
-        )
+        return await read(state, target.text, get_model())
 
     return score
 
 
-def answered_by(outputs: Sequence[ModelOutput]) -> dict[str, str]:
+Read = Callable[[CaseState, str, Model], Awaitable[Score]]
+"""One protocol's way of reading: makes a score of what asking left, of the intended side ("" if
+unknown) and of the model that was asked."""
+
+
+def read_judge(protocol: Protocol, verdict_words: str | None = None) -> Read:
+    """Read a judge's answers to a case, in English and in the language of the case."""
+
+    async def read(state: CaseState, intended: str, model: Model) -> Score:
+        outputs = all_outputs(state)
+        language = state.metadata.get(LANGUAGE)
+        lexicon = find_lexicon(language, verdict_words) if language else None
+        reading = await _read(protocol, outputs, lexicon, model)
+        return Score(
+            value=_values(reading, intended),
+            answer=_answer_text(outputs),
+            explanation=reading.explanation,
+            metadata={"status": str(reading.status), "verdict": reading.verdict}
+            | _mentions(reading.explanation, state)
+            | answered_by(outputs, model),
+        )
+
+    return read
+
+
+def answered_by(outputs: Sequence[ModelOutput], model: Model) -> dict[str, str]:
     """The name of the model that answered, where it is not the one that was asked."""
-    names = [other_model(get_model(), output) for output in outputs]
+    names = [other_model(model, output) for output in outputs]
     return next(({"answered_by": name} for name in names if name is not None), {})
 
 
-def _mentions(explanation: str | None, state: TaskState) -> dict[str, str]:
+def _mentions(explanation: str | None, state: CaseState) -> dict[str, str]:
     """The parameters that an explanation leans on, and those that there are, by spaces."""
     root = state.metadata.get(CONTEXT)
     if not explanation or not root:
@@ -142,12 +155,14 @@ def _or_nan(number: float | None) -> float:
     return math.nan if number is None else number
 
 
-async def _read(protocol: Protocol, outputs: list[ModelOutput], lexicon: Lexicon | None) -> Reading:
+async def _read(
+    protocol: Protocol, outputs: list[ModelOutput], lexicon: Lexicon | None, model: Model
+) -> Reading:
     if protocol is Protocol.PROBABILITY:
         output = outputs[0]
         if provider_refused(output) or output.stop_reason == "model_length":
             return _unread(output)
-        return read_probability(first_token(output), await _token_sets(lexicon), lexicon)
+        return read_probability(first_token(output), await _token_sets(lexicon, model), lexicon)
     readings = [
         _unread(output)
         if provider_refused(output)
@@ -167,9 +182,9 @@ def _unread(output: ModelOutput) -> Reading:
     return Reading.refused() if provider_refused(output) else Reading.unparsed()
 
 
-async def _token_sets(lexicon: Lexicon | None) -> TokenSets | None:
+async def _token_sets(lexicon: Lexicon | None, model: Model) -> TokenSets | None:
     """The token sets of a model whose tokenizer is at hand, else None."""
-    api = get_model().api
+    api = model.api
     if not isinstance(api, InProcess):
         return None
     pieces = {form: await api.first_piece(form) for form in surface_forms(lexicon)}

@@ -1,31 +1,24 @@
-"""Run one shard in this process: what a node of a cluster does, and what needs no cluster."""
+"""Run one shard in this process: what a node of a cluster does."""
 
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from inspect_ai import Task, eval
-from inspect_ai._util.error import PrerequisiteError
-from inspect_ai.log import EvalLog
-from inspect_ai.model import CachePolicy
-
 from casewise.cases import address_of, is_elsewhere
-from casewise.errors import UsageError
-from casewise.evaluation._budget import Budget, within
 from casewise.evaluation._cells import Cell
-from casewise.evaluation._condition import settled
-from casewise.evaluation._counted import Tokens, add_tokens, count, logs_of_shard
-from casewise.evaluation._distributions import looked_up_once
+from casewise.evaluation._counted import Tokens, count, logs_of_shard
 from casewise.evaluation._faults import Faults
-from casewise.evaluation._frugal import frugally
-from casewise.evaluation._judge import judge
-from casewise.evaluation._models import plain
-from casewise.evaluation._progress import Observer, observed_by
-from casewise.evaluation._respond import respond
-from casewise.evaluation._run import AHEAD, for_model, lean_options, open_model
 from casewise.evaluation._samples import task_metadata
-from casewise.evaluation._shards import SHARD, SHARDS, Piece, sample_ids, with_cases, without_cases
+from casewise.evaluation._shards import SHARDS, Piece, sample_ids, with_cases, without_cases
+from casewise.evaluation.executor import (
+    Observer,
+    RunContext,
+    ShardRun,
+    ask_all,
+    make_work,
+    open_clients,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +57,7 @@ def base_of(cell: Cell, folder: Path) -> Base:
 
 
 def run_shard(
-    base: Base,
-    piece: Piece,
-    connections: int | None = None,
-    observer: Observer | None = None,
-    budget: Budget | None = None,
+    base: Base, piece: Piece, connections: int | None = None, observer: Observer | None = None
 ) -> ShardResult:
     """Ask what is open of a shard, and leave it in a log of its own.
 
@@ -88,54 +77,25 @@ def run_shard(
     if not is_elsewhere(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
     cell = with_cases(base.cell, piece, places)
-    task = _task(cell, base, piece, places)
-    with (
-        frugally(),
-        observed_by(observer or (lambda _: None)) as given_up,
-        within(budget),
-        looked_up_once(),
-    ):
-        log = _eval(task, folder, connections)
-    if log is None:
+    cell = replace(cell, request=replace(cell.request, max_connections=connections))
+    work = make_work(
+        cell,
+        piece.shard.cell,
+        open_clients(cell),
+        replace(part, places=tuple(places)),
+        said=base.metadata,
+    )
+    run = ShardRun(work, folder, RunContext() if observer is None else RunContext(observer))
+    with suppress(KeyboardInterrupt):
+        ask_all([run])
+    outcome = run.outcome
+    if outcome is None:
         return ShardResult("stopped", "", len(judged), {})
-    found = count(log, cell)
+    log = outcome.log
     return ShardResult(
         status={"success": "done", "error": "error"}.get(log.status, "stopped"),  # type: ignore[arg-type]
         reason=log.error.message if log.error is not None else "",
-        judged=len(judged) + len(found.judged),
-        tokens=add_tokens([found.tokens]),
-        given_up=tuple(given_up),
+        judged=len(judged) + outcome.judged,
+        tokens=outcome.tokens,
+        given_up=() if outcome.given_up is None else (outcome.given_up,),
     )
-
-
-def _task(cell: Cell, base: Base, piece: Piece, places: Sequence[int]) -> Task:
-    with settled(cell.planned.condition):
-        task: Task = (respond if cell.acts else judge)(**cell.arguments)
-    part = replace(piece.shard.part, places=tuple(places))
-    task.version = base.cell.planned.version
-    task.metadata = (task.metadata or {}) | base.metadata | {SHARD: part.as_metadata()}
-    task = for_model(task, open_model(cell), cell, piece.shard.cell)
-    # Its log counts from 1; which time it is stands in what it says of itself.
-    task.epochs = 1
-    if part.epoch > 1 and task.config.cache:
-        # Or the answer of the first time would be taken again.
-        task.config.cache = CachePolicy(scopes={"epoch": str(part.epoch)})
-    return task
-
-
-def _eval(task: Task, folder: str, connections: int | None) -> EvalLog | None:
-    """The log's header; None where it was stopped before there was one."""
-    try:
-        logs = eval(
-            task,
-            log_dir=folder,
-            log_header_only=True,
-            max_connections=connections,
-            max_samples=AHEAD * connections if connections else None,
-            **lean_options(),
-        )
-    except PrerequisiteError as error:
-        raise UsageError(plain(str(error.message))) from None
-    except KeyboardInterrupt:
-        return None
-    return logs[0] if logs else None

@@ -6,7 +6,7 @@ and however often.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from inspect_ai.log import EvalLog
@@ -15,36 +15,16 @@ from casewise.cases import Case, digest
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._samples import script_id
+from casewise.logs import Part
 
 SHARDS = "shards"
 """The folder of shards within a folder of logs; each has a folder in it."""
-
-SHARD = "shard"
-"""Where a log's metadata says which part it is."""
 
 SMALLEST, LARGEST = 50, 1000
 """Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
 
 PER_SLOT = 4
 """Shards for each that runs at once, so that the last ones end together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What the log of a shard says of its place in the whole."""
-
-    run: str
-    """The run that it is a part of: the task's id of a log that was begun whole, or made up."""
-    epoch: int
-    """Which time each of its cases is asked; the log itself counts from 1."""
-    places: tuple[int, ...]
-    """Of its samples in the condition's order."""
-    of: int
-    """Judgements of the whole run."""
-
-    def as_metadata(self) -> dict[str, object]:
-        """For the log."""
-        return asdict(self) | {"places": list(self.places)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +46,9 @@ class Shard:
         return f"{self.cell:03}-{self.part.epoch}-{self.part.places[0]:07}-{digest(*made_of)}"
 
 
-def shard_of(log: EvalLog) -> Part | None:
+def part_of(log: EvalLog) -> Part | None:
     """Which part of a run a log is; None of a log that is whole by itself."""
-    said = (log.eval.metadata or {}).get(SHARD)
-    if not isinstance(said, dict):
-        return None
-    return Part(str(said["run"]), int(said["epoch"]), tuple(said["places"]), int(said["of"]))
+    return Part.of_metadata(log.eval.metadata)
 
 
 def sample_ids(condition: Condition) -> list[str]:
@@ -109,6 +86,16 @@ def cut(
         for start in range(0, len(places), size):
             part = Part(run, epoch, tuple(places[start : start + size]), cell.judgements)
             yield Shard(number, part)
+
+
+def cell_of_shard(cell: Cell, shard: Shard) -> Cell:
+    """A cell with the cases of a shard alone."""
+    condition = cell.planned.condition
+    places = shard.part.places
+    cases = tuple(condition.cases[one] for one in places if one < len(condition.cases))
+    script = condition.script if len(cases) < shard.size else None
+    asked = replace(condition, cases=cases, script=script)
+    return replace(cell, planned=replace(cell.planned, condition=asked))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,14 @@
 Their prompts of one case share most of their beginnings, and so what has to be computed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from inspect_ai import Task
 from inspect_ai.log import EvalLog, read_eval_log
-from inspect_ai.model import GenerateConfig
+from inspect_ai.model import Model
 
 from casewise.errors import UsageError
-from casewise.evaluation.local import WINDOW, InProcess, TextOrder, is_in_process
+from casewise.evaluation.local import InProcess, is_in_process
 
 SIDE_BY_SIDE = 32
 """Conditions of one model that run together."""
@@ -29,36 +28,7 @@ def shares_beginnings(model: str) -> bool:
     return is_in_process(model) or model.partition("/")[0] in SERVERS
 
 
-def join_line(task: Task) -> None:
-    """Let enough of a task's cases wait in its model's line, and note what the model runs on.
-
-    A request waits until those before it are answered, however long that takes. Models that run
-    elsewhere are left as they are.
-    """
-    api = task.model.api if task.model is not None else None
-    if not isinstance(api, InProcess):
-        return
-    own = GenerateConfig(max_connections=task.config.max_connections or WINDOW)
-    task.config = task.config.merge(own)
-    task.config.attempt_timeout = None
-    made_with = dict(api.made_with)
-    if made_with:
-        said = task.metadata or {}
-        variant = f"{said.get('variant', '')};dtype={made_with['dtype']}"
-        task.metadata = said | {"variant": variant, MADE_WITH: made_with}
-
-
-def expect_requests(tasks: Sequence[Task]) -> None:
-    """Tell each line which tasks will ask, so that none is answered before all have come."""
-    askers: dict[TextOrder[object, object], list[int]] = {}
-    for task in tasks:
-        if task.model is not None and isinstance(task.model.api, InProcess):
-            askers.setdefault(task.model.api.line, []).append(task.model.api.asker)
-    for line, numbers in askers.items():
-        line.expect(set(numbers[:SIDE_BY_SIDE]))
-
-
-def check_same_numbers(tasks: Sequence[Task], log_dir: Path) -> None:
+def check_same_numbers(models: Iterable[Model], log_dir: Path) -> None:
     """Refuse to go on with what a model judged in numbers of another width.
 
     Where nobody says, the width follows the machine, and a folder may be taken from one to
@@ -68,12 +38,11 @@ def check_same_numbers(tasks: Sequence[Task], log_dir: Path) -> None:
         UsageError: A log of the folder is of the same model and options, and of another width.
     """
     own = {
-        str(task.model): dict(task.model.api.made_with)["dtype"]
-        for task in tasks
-        if task.model is not None
-        and isinstance(task.model.api, InProcess)
-        and "dtype" not in task.model.model_args
-        and task.model.api.made_with
+        str(model): dict(model.api.made_with)["dtype"]
+        for model in models
+        if isinstance(model.api, InProcess)
+        and "dtype" not in model.model_args
+        and model.api.made_with
     }
     for log in _headers(log_dir) if own else ():
         made_with = (log.eval.metadata or {}).get(MADE_WITH) or {}

@@ -1,62 +1,102 @@
 """Ask a case's prompt, once or several times."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, get_model
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.util import Store
 
 from casewise.errors import ModelError
 from casewise.evaluation._answers import first_token, keep_outputs, provider_refused
-from casewise.evaluation._budget import admitted
 from casewise.evaluation._faults import asked
-from casewise.evaluation._progress import give_up, observe
-from casewise.protocols import Status
 
 HOPELESS = frozenset({401, 403, 404})
 """HTTP statuses that no later request will mend: a wrong key, no permission, no such model."""
 
 
-def until_hopeless(work: Callable[[TaskState], Awaitable[None]]) -> Solver:
-    """A solver's step that gives a model up when its first samples show that none will do.
+class CaseState(Protocol):
+    """What asking leaves of a case, and reading finds: ours, or Inspect's ``TaskState``."""
 
-    What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
-    where they are needed) stays so: the samples that follow fail at once, without a request.
-    """
-    answered: set[int] = set()
-    hopeless: dict[int, str] = {}
+    messages: list[ChatMessage]
+    output: ModelOutput
+    metadata: dict[str, Any]
+
+    @property
+    def store(self) -> Store:
+        """What is kept beside the messages."""
+
+
+Ask = Callable[[CaseState, Model, GenerateConfig], Awaitable[None]]
+"""One protocol's way of asking: sends a case's requests and leaves the answers in its state."""
+
+
+@dataclass(slots=True)
+class Hopes:
+    """Which models have answered, and which never will: by the client's identity."""
+
+    answered: set[int] = field(default_factory=set)
+    lost: dict[int, str] = field(default_factory=dict)
+    """The reason for which a model is given up."""
+
+    def check(self, model: Model) -> None:
+        """Fail at once, without a request, if the model is given up.
+
+        Raises:
+            ModelError: It is.
+        """
+        if id(model) in self.lost:
+            raise ModelError(self.lost[id(model)])
+
+    def fail(self, model: Model, error: Exception) -> str | None:
+        """Give a model up if its first error shows that none will do; the reason, when new."""
+        if id(model) in self.answered | self.lost.keys() or not _is_hopeless(error):
+            return None
+        self.lost[id(model)] = f"{model}: {error}"
+        return self.lost[id(model)]
+
+    def answer(self, model: Model) -> None:
+        """The model has answered: from now on no error gives it up."""
+        self.answered.add(id(model))
+
+
+def solve_by(ask: Ask) -> Solver:
+    """Inspect's solver for a protocol; a model is given up as ``casewise run`` gives it up."""
+    hopes = Hopes()
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        # Several models may share the solver.
-        client = id(get_model())
-        if client in hopeless:
-            observe(Status.ERROR)
-            raise ModelError(hopeless[client])
-        await admitted()
+        model = get_model()
+        hopes.check(model)
         try:
-            await work(state)
+            await ask(state, model, GenerateConfig())
         except Exception as error:
-            observe(Status.ERROR)
-            if client not in answered | hopeless.keys() and _is_hopeless(error):
-                hopeless[client] = f"{state.model}: {error}"
-                give_up(hopeless[client])
+            hopes.fail(model, error)
             raise
-        answered.add(client)
+        hopes.answer(model)
         return state
 
     return solve
 
 
-@solver
-def ask(samples: int = 1, logprobs: bool = False) -> Solver:
-    """Send the prompt ``samples`` times, each time from the start; see ``until_hopeless``."""
+def ask_judge(samples: int, logprobs: bool) -> Ask:
+    """Send the prompt ``samples`` times, each time from the start."""
 
-    async def work(state: TaskState) -> None:
-        outputs = [await asked(get_model().generate(state.messages)) for _ in range(samples)]
+    async def ask(state: CaseState, model: Model, config: GenerateConfig) -> None:
+        outputs = [
+            await asked(model.generate(state.messages, config=config)) for _ in range(samples)
+        ]
         if logprobs:
             _check_logprobs(outputs[0])
         keep_outputs(state, outputs)
 
-    return until_hopeless(work)
+    return ask
+
+
+@solver
+def ask(samples: int = 1, logprobs: bool = False) -> Solver:
+    """The solver of ``casewise/judge``; see ``ask_judge``."""
+    return solve_by(ask_judge(samples, logprobs))
 
 
 def _check_logprobs(output: ModelOutput) -> None:

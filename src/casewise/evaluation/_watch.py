@@ -25,6 +25,7 @@ from casewise.evaluation._faults import (
     kind_of_status,
 )
 from casewise.evaluation._secrets import keep_secret, redacted, secrets_of_address
+from casewise.evaluation._underway import underway
 from casewise.evaluation.local import is_in_process
 
 LONGEST = 2_000_000
@@ -86,6 +87,7 @@ class _Watcher:
         """The provider's answer to a request, or the answer that an earlier start had of it."""
         place = remembered(self._name, input)
         if place is not None and (known := place.take()) is not None:
+            _note_answer(self._name, known)
             return known
         call = _Call(self._name)
         token = _call.set(call)
@@ -104,6 +106,7 @@ class _Watcher:
                 count_fault(self._name, FaultKind.CONTENT_FILTER)
             if place is not None:
                 place.keep(answer)
+            _note_answer(self._name, answer)
         elif not call.told:
             count_fault(self._name, kind_of(answer))
         return found
@@ -157,6 +160,13 @@ class _Watcher:
             )
         # A server may have a name of its own for every answer: then it is the model's.
         count_fault(self._name, FaultKind.OTHER_MODEL)
+
+
+def _note_answer(model: str, answer: ModelOutput) -> None:
+    """Count what an answer took for the sample that asked."""
+    sample = underway()
+    if sample is not None:
+        sample.answers.append((model, answer, sample.grading))
 
 
 _NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)

@@ -3,32 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, read_eval_log_sample_summaries
 
 from casewise.cases import address_of
 from casewise.errors import InputError
-
-SHARD = "shard"
-"""Where a log says which part of a run it is."""
-
-ORDER = "order"
-"""Where it says the place of its model and condition in the run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Which part of a run a log is."""
-
-    run: str
-    """The same for all parts of a run; of a run that was begun whole, its task's id."""
-    epoch: int
-    """Which time the cases were asked: its samples count from 1."""
-    places: tuple[int, ...]
-    """Of its samples in the whole."""
-    of: int
-    """Judgements of the whole."""
+from casewise.logs import ORDER, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +56,17 @@ class LogHeader:
 
 
 def _reached(one: LogHeader) -> set[tuple[int, int]]:
-    """Places and epochs of a part that ended well."""
-    if not one.ended:
-        return set()
-    epochs = [one.part.epoch] if one.part else range(1, (one.log.eval.config.epochs or 1) + 1)
-    return {(place, epoch) for place in one.places.values() for epoch in epochs}
+    """Places and epochs of the cases of a log that need not be asked again."""
+    places = one.places
+    if one.ended:
+        epochs = [one.part.epoch] if one.part else range(1, (one.log.eval.config.epochs or 1) + 1)
+        return {(place, epoch) for place in places.values() for epoch in epochs}
+    judged = (
+        (places.get(str(sample.id)), one.part.epoch if one.part else sample.epoch)
+        for sample in read_eval_log_sample_summaries(address_of(one.path))
+        if sample.error is None and sample.scores
+    )
+    return {(place, epoch) for place, epoch in judged if place is not None}
 
 
 def list_logs(folder: Path) -> list[Path]:
@@ -120,13 +106,7 @@ def read_header(path: Path) -> LogHeader:
             found=log.eval.task,
             expected="a log of casewise run or of inspect eval casewise/judge",
         )
-    return LogHeader(path, log, _part((log.eval.metadata or {}).get(SHARD)))
-
-
-def _part(said: Any) -> Part | None:
-    if not isinstance(said, dict):
-        return None
-    return Part(str(said["run"]), int(said["epoch"]), tuple(said["places"]), int(said["of"]))
+    return LogHeader(path, log, Part.of_metadata(log.eval.metadata))
 
 
 def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LogHeader], list[str]]:

@@ -9,9 +9,9 @@ from typing import Generic, Protocol, TypeVar
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._faults import count_faults
-from casewise.evaluation._progress import Observer
 from casewise.evaluation._shard_run import ShardResult
 from casewise.evaluation._shards import SMALLEST, Piece, Shard, piece_of
+from casewise.evaluation.executor import Observer
 from casewise.protocols import Status
 
 LOST = 3

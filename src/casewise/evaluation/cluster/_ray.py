@@ -18,15 +18,15 @@ from casewise.errors import CasewiseError, ModelError, UsageError
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._done import CellState, State, logs_of, read_done
+from casewise.evaluation._engine import RunResult
 from casewise.evaluation._faults import FaultObserver, by_model, counted
 from casewise.evaluation._kept import keeping
-from casewise.evaluation._progress import Observer
-from casewise.evaluation._run import RunResult
 from casewise.evaluation._shard_run import Base, ShardResult, base_of, run_shard
 from casewise.evaluation._shards import Piece, Shard, cut, new_run, shard_size
 from casewise.evaluation.cluster._cluster import Cluster, loads_weights
 from casewise.evaluation.cluster._connect import REACH_S, connected
 from casewise.evaluation.cluster._queue import Counts, LostError, ShardQueue
+from casewise.evaluation.executor import Observer
 
 RETRIES = 3
 """How often Ray itself begins a shard anew whose process or node is gone."""

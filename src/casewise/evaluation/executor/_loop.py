@@ -1,0 +1,119 @@
+"""Workers: as many for each model as keep its connections busy."""
+
+import asyncio
+import contextvars
+from collections.abc import Iterable, Iterator, Sequence
+
+from inspect_ai.dataset import Sample
+from inspect_ai.util import AdaptiveConcurrency
+from inspect_ai.util._concurrency import init_concurrency
+
+from casewise.evaluation._budget import SpentError
+from casewise.evaluation._frugal import rare_garbage_collection
+from casewise.evaluation._side_by_side import SIDE_BY_SIDE, shares_beginnings
+from casewise.evaluation.executor._shard import ShardRun
+from casewise.evaluation.local import InProcess
+
+AHEAD = 2
+"""Cases under way for each request that may be: while some are read, others wait to be sent."""
+
+Job = tuple[ShardRun, Sample, int]
+
+
+def ask_all(runs: Sequence[ShardRun]) -> None:
+    """Ask all that is open, and end every log.
+
+    Raises:
+        OSError: A log can't be written.
+        KeyboardInterrupt: A person stopped it; what was judged is in the logs.
+    """
+    with rare_garbage_collection():
+        asyncio.run(_ask_all(runs))
+
+
+async def _ask_all(runs: Sequence[ShardRun]) -> None:
+    # Limits of an earlier run in this process are not this one's.
+    init_concurrency()
+    lines: dict[str, list[ShardRun]] = {}
+    for run in runs:
+        lines.setdefault(run.work.cell.model, []).append(run)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for model, own in lines.items():
+                group.create_task(_ask_model(model, own))
+    except BaseException as error:
+        _end(runs, failed=True)
+        cause = _first(error)
+        # Of a run that has spent all, the budget says that it was stopped.
+        if not isinstance(cause, SpentError):
+            raise cause from None
+    else:
+        _end(runs)
+
+
+def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
+    """End the logs that were left before their last case was asked."""
+    for run in runs:
+        try:
+            run.end_if_begun()
+        except OSError:
+            # The first fault is told.
+            if not failed:
+                raise
+
+
+def _first(error: BaseException) -> BaseException:
+    """What lies in groups of errors, which tasks that run together raise."""
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
+    """Ask a model all its cases: condition by condition, or side by side where that pays."""
+    if not shares_beginnings(model):
+        await _work_off(_jobs(runs), _workers(runs))
+        return
+    _expect(runs[:SIDE_BY_SIDE])
+    room = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def ask(run: ShardRun) -> None:
+        async with room:
+            await _work_off(_jobs([run]), _workers([run]))
+
+    async with asyncio.TaskGroup() as group:
+        for run in runs:
+            group.create_task(ask(run))
+
+
+def _expect(runs: Iterable[ShardRun]) -> None:
+    """Tell the line of a model of this process who will ask, so that it waits for all."""
+    apis = [run.work.clients.model.api for run in runs]
+    askers = {api.asker for api in apis if isinstance(api, InProcess)}
+    for api in apis[:1]:
+        if isinstance(api, InProcess):
+            api.line.expect(askers)
+
+
+def _workers(runs: Sequence[ShardRun]) -> int:
+    usual = AdaptiveConcurrency().max
+    return max(
+        (run.work.config.max_connections or usual)
+        * (1 if isinstance(run.work.clients.model.api, InProcess) else AHEAD)
+        for run in runs
+    )
+
+
+def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
+    for run in runs:
+        for sample, epoch in run.work.samples():
+            yield run, sample, epoch
+
+
+async def _work_off(jobs: Iterator[Job], workers: int) -> None:
+    async def work() -> None:
+        for run, sample, epoch in jobs:
+            # In a context of its own, since Inspect keeps there what a sample says to models.
+            await asyncio.create_task(run.ask(sample, epoch), context=contextvars.copy_context())
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(workers):
+            group.create_task(work())

@@ -1,0 +1,9 @@
+"""The contract between running and reading: what a log says, and how it is written.
+
+Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them.
+"""
+
+from casewise.logs._part import ORDER, SHARD, Part
+from casewise.logs._write import LogStatus, LogWriter
+
+__all__ = ["LogStatus", "LogWriter", "ORDER", "Part", "SHARD"]

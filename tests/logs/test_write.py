@@ -1,0 +1,155 @@
+"""Logs that casewise writes, opened by Inspect's own readers."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from zipfile import ZipFile
+
+import fsspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inspect_ai.log import (
+    EvalConfig,
+    EvalDataset,
+    EvalError,
+    EvalPlan,
+    EvalResults,
+    EvalSample,
+    EvalSpec,
+    EvalStats,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+)
+from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, ModelUsage
+from inspect_ai.scorer import Score
+
+from casewise.logs import LogWriter, Part
+from casewise.logs._write import BUFFER
+
+SPEC = EvalSpec(
+    created="2026-11-22T05:00:00+00:00",
+    task="casewise/judge",
+    dataset=EvalDataset(name="cases", samples=3),
+    model="openai-api/fake/m",
+    config=EvalConfig(epochs=1),
+)
+
+
+def sample_of(number: int, text: str = "safe") -> EvalSample:
+    return EvalSample(
+        id=f"case-{number}",
+        epoch=1,
+        input=[ChatMessageUser(content=f"question {number}")],
+        target="safe",
+        messages=[
+            ChatMessageUser(content=f"question {number}"),
+            ChatMessageAssistant(content=text),
+        ],
+        output=ModelOutput.from_content("m", text),
+        scores={"read_answers": Score(value={"read": 1.0, "p_safe": float("nan")}, answer=text)},
+        metadata={"query": text},
+        model_usage={"m": ModelUsage(input_tokens=100, output_tokens=5, total_tokens=105)},
+    )
+
+
+@pytest.fixture
+def worker() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def write(writer: LogWriter, count: int) -> None:
+    for number in range(count):
+        waiting = writer.add(sample_of(number))
+        if waiting is not None:
+            waiting.result()
+
+
+@pytest.mark.parametrize("count", [0, 3, BUFFER, 2 * BUFFER + 7])
+def test_inspect_reads_a_log(tmp_path: Path, worker: ThreadPoolExecutor, count: int) -> None:
+    path = str(tmp_path / "one.eval")
+    writer = LogWriter(path, SPEC, EvalPlan(), worker)
+    write(writer, count)
+    writer.finish("success", EvalResults(total_samples=count), EvalStats())
+    log = read_eval_log(path)
+    assert log.status == "success"
+    assert log.eval.task == "casewise/judge"
+    assert {one.id for one in log.samples or []} == {f"case-{n}" for n in range(count)}
+    summaries = read_eval_log_sample_summaries(path)
+    assert [one.id for one in summaries] == [f"case-{number}" for number in range(count)]
+    for one in (log.samples or [])[:3]:
+        again = sample_of(int(str(one.id).split("-")[1]))
+        assert [message.text for message in one.messages] == [
+            message.text for message in again.messages
+        ]
+        assert one.scores is not None
+        assert str(one.scores["read_answers"].value) == "{'read': 1.0, 'p_safe': nan}"
+        assert one.model_usage == again.model_usage
+
+
+def test_a_log_that_was_never_ended_is_read(tmp_path: Path, worker: ThreadPoolExecutor) -> None:
+    """What a killed process leaves: every piece that was written, and no header."""
+    path = str(tmp_path / "one.eval")
+    write(LogWriter(path, SPEC, EvalPlan(), worker), 2 * BUFFER + 7)
+    worker.shutdown()
+    log = read_eval_log(path)
+    assert (log.status, len(log.samples or [])) == ("started", 2 * BUFFER)
+    assert len(read_eval_log_sample_summaries(path)) == 2 * BUFFER
+
+
+def test_a_log_says_why_it_failed(tmp_path: Path, worker: ThreadPoolExecutor) -> None:
+    path = str(tmp_path / "one.eval")
+    writer = LogWriter(path, SPEC, EvalPlan(), worker)
+    error = EvalError(message="rate limited: 429", traceback="", traceback_ansi="")
+    writer.finish("error", None, EvalStats(), error)
+    log = read_eval_log(path, header_only=True)
+    assert (log.status, log.error and log.error.message) == ("error", "rate limited: 429")
+
+
+def test_a_log_elsewhere(worker: ThreadPoolExecutor) -> None:
+    address = "memory://bucket/one.eval"
+    writer = LogWriter(address, SPEC, EvalPlan(), worker)
+    write(writer, BUFFER + 1)
+    writer.finish("success", None, EvalStats())
+    with fsspec.open(address, "rb") as file, ZipFile(file) as log:
+        assert log.testzip() is None
+        names = [name for name in log.namelist() if name.startswith("samples/")]
+    assert len(names) == BUFFER + 1
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+def test_no_moment_leaves_a_broken_log(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[int]
+) -> None:
+    """Each piece reaches the disk in one write, before and after which the file is whole."""
+    path = tmp_path_factory.mktemp("logs") / "one.eval"
+    seen: list[bytes] = []
+    with ThreadPoolExecutor(1) as worker:
+        writer = LogWriter(str(path), SPEC, EvalPlan(), worker)
+        written = 0
+        for size in pieces:
+            writer._write([sample_of(written + n) for n in range(size)])
+            written += size
+            seen.append(path.read_bytes())
+        writer.finish("success", None, EvalStats())
+    for number, content in enumerate(seen):
+        copy = path.with_name("copy.eval")
+        copy.write_bytes(content)
+        assert len(read_eval_log(str(copy)).samples or []) == sum(pieces[: number + 1])
+
+
+@given(
+    st.builds(
+        Part,
+        run=st.text(min_size=1),
+        epoch=st.integers(1, 9),
+        places=st.lists(st.integers(0, 99), min_size=1, unique=True).map(tuple),
+        of=st.integers(1, 1000),
+    )
+)
+def test_a_part_is_read_as_it_was_written(part: Part) -> None:
+    assert Part.of_metadata(part.as_metadata()) == part
+    assert Part.of_metadata({"shard": None}) is None
+    assert Part.of_metadata(None) is None
