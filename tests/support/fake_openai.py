@@ -17,8 +17,10 @@ class Raw:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+_USAGE = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
+
 Answer = str | dict[str, float] | dict[str, Any] | int | Raw
-"""A text; or the first token's {token: logprob}; or a whole choice (with "message");
+"""A text; or the first token's {token: logprob}; or a whole choice (with "message", and "usage");
 or an HTTP status to fail with; or anything else that a server may send."""
 
 
@@ -100,6 +102,7 @@ def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
             if isinstance(answer, int):
                 self._send(answer, {"error": {"message": f"status {answer}", "type": "fake"}})
                 return
+            choice = _choice(answer, request)
             self._send(
                 200,
                 {
@@ -107,8 +110,8 @@ def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
                     "object": "chat.completion",
                     "created": 0,
                     "model": request["model"],
-                    "choices": [_choice(answer, request)],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105},
+                    "usage": choice.pop("usage", _USAGE),
+                    "choices": [choice],
                 },
             )
 

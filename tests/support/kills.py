@@ -4,18 +4,60 @@ As a program, it imports once what a start imports, and forks every start from t
 start takes no seconds, and a kill can meet any moment of it.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from support.fake_openai import FakeServer
 
 PATIENCE_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """The process that every start is forked from."""
+
+    process: "subprocess.Popen[str]"
+
+    def start(self, arguments: Sequence[str | Path], cwd: Path) -> int:
+        """Begin; the number of the start's process. What it says on stderr is in stderr.txt."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{json.dumps([*map(str, arguments)])} {cwd}\n")
+        self.process.stdin.flush()
+        return int(self._line())
+
+    def end(self) -> str:
+        """Wait for its end: ``killed``, or the exit status."""
+        return self._line()
+
+    def run(self, arguments: Sequence[str | Path], cwd: Path) -> str:
+        """Begin, and wait for the end."""
+        self.start(arguments, cwd)
+        return self.end()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+
+@contextmanager
+def starting(env: Mapping[str, str]) -> Iterator[Starter]:
+    """A process to start from, as long as the block lasts."""
+    with subprocess.Popen(
+        [sys.executable, __file__],
+        env=dict(env) | {"PYTHONPATH": os.pathsep.join([*_tests(), env.get("PYTHONPATH", "")])},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield Starter(process)
 
 
 def killed_starts(
@@ -32,22 +74,11 @@ def killed_starts(
     Returns:
         What became of each start: ``killed``, or its exit status.
     """
-    with subprocess.Popen(
-        [sys.executable, __file__, *map(str, arguments)],
-        cwd=cwd,
-        env=dict(env) | {"PYTHONPATH": os.pathsep.join([*_tests(), env.get("PYTHONPATH", "")])},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as starter:
-        assert starter.stdin is not None
-        assert starter.stdout is not None
+    with starting(env) as starter:
         ended = []
         for requests, seconds in [*moments, (None, 0.0)]:
             before = len(server.requests)
-            starter.stdin.write("start\n")
-            starter.stdin.flush()
-            child = int(starter.stdout.readline())
+            child = starter.start(arguments, cwd)
             if requests is not None:
                 latest = time.monotonic() + PATIENCE_S
                 while len(server.requests) < before + requests and time.monotonic() < latest:
@@ -56,7 +87,7 @@ def killed_starts(
                 # It may have come to its end before.
                 with suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
-            ended.append(starter.stdout.readline().strip())
+            ended.append(starter.end())
     return ended
 
 
@@ -73,10 +104,12 @@ def _main() -> None:
     import casewise.evaluation._lean  # noqa: F401
     from casewise.cli import main
 
-    for _ in sys.stdin:
+    for line in sys.stdin:
+        arguments, length = json.JSONDecoder().raw_decode(line)
         child = os.fork()
         if child == 0:
-            sys.argv[0] = "casewise"
+            os.chdir(line[length:].strip())
+            sys.argv = ["casewise", *arguments]
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             with Path("stderr.txt").open("a") as file:
                 os.dup2(file.fileno(), 2)
