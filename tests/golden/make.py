@@ -24,7 +24,9 @@ sys.path.insert(0, str(TESTS))
 from support.fake_openai import Answer, FakeServer  # noqa: E402
 from support.golden import ENVIRONMENT, FOLDER, INPUTS, RUNS, STOPPED, answers  # noqa: E402
 
-TABLE = "import sys; from support.golden import *; table_of(Path(sys.argv[1]))"
+TABLE = """import sys
+from support.golden import *
+keep_table(table_of(Path(sys.argv[1])), Path(sys.argv[2]))"""
 STOPS = {"killed": signal.SIGKILL, "interrupted": signal.SIGINT}
 SHARDS = ("--engine", "ray", "--shard-size", "5")
 ENOUGH = 22
@@ -37,14 +39,14 @@ def main(python: str, names: Sequence[str]) -> None:
         if not names or name in names:
             with tempfile.TemporaryDirectory() as folder:
                 logs = _run(python, Path(folder), options)
-                _write_table(python, logs, FOLDER / f"{name}.parquet")
+                _write_table(python, logs, FOLDER / f"{name}.jsonl.gz")
     wanted = [one for one in ("whole", "shards", *STOPS) if not names or one in names]
     for name in wanted:
         with tempfile.TemporaryDirectory() as folder:
             options = (*STOPPED, *SHARDS) if name == "shards" else STOPPED
             logs = _run(python, Path(folder), options, STOPS.get(name))
             if name == "whole":
-                _write_table(python, logs, FOLDER / "whole.parquet")
+                _write_table(python, logs, FOLDER / "whole.jsonl.gz")
             # It names a machine.
             (logs / ".casewise" / "holder.json").unlink(missing_ok=True)
             kept = FOLDER / "logs" / name
@@ -87,7 +89,7 @@ def _run(
 
 def _write_table(python: str, logs: Path, path: Path) -> None:
     subprocess.run(
-        [python, "-c", f"{TABLE}.write_parquet(sys.argv[2])", str(logs), str(path)],
+        [python, "-c", TABLE, str(logs), str(path)],
         env=dict(os.environ) | {"PYTHONPATH": str(TESTS)},
         check=True,
     )

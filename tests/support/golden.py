@@ -1,5 +1,6 @@
 """The runs of the golden set, and a server whose answers depend on the request alone."""
 
+import gzip
 import json
 import math
 import re
@@ -13,7 +14,7 @@ from typing import Any
 import polars as pl
 from support.fake_openai import Answer
 
-from casewise.analysis import read_paths
+from casewise.analysis import SCHEMA, read_paths
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 """Cases, and what the version before has made of them."""
@@ -88,6 +89,18 @@ def table_of(folder: Path) -> pl.DataFrame:
     """The table of a folder of logs in a certain order, without the columns of the clock."""
     table = read_paths([folder], texts=True).table.drop(*CLOCK)
     return table.sort([name for name in table.columns if name in _KEYS], nulls_last=True)
+
+
+def keep_table(table: pl.DataFrame, path: Path) -> None:
+    """Write a table small, and always the same bytes of the same rows."""
+    path.write_bytes(gzip.compress(table.write_ndjson().encode(), 9, mtime=0))
+
+
+def kept_table(name: str) -> pl.DataFrame:
+    """What the version before has made of a run."""
+    text = gzip.decompress((FOLDER / f"{name}.jsonl.gz").read_bytes())
+    kinds = {column: kind for column, kind in SCHEMA.items() if column not in CLOCK}
+    return pl.read_ndjson(text, schema=kinds)
 
 
 _KEYS = (
@@ -185,9 +198,10 @@ def _first_token(kind: int, number: int) -> Answer:
         {"token": one, "logprob": _log(odd), "bytes": list(one.encode())}
         for one, odd in odds.items()
     ]
-    best = max(tops, key=lambda one: one["logprob"])
+    word = max(odds, key=lambda one: odds[one])
+    best = next(one for one in tops if one["token"] == word)
     logprobs = {"content": [best | {"top_logprobs": tops}]}
-    return _whole(best["token"], number, logprobs=logprobs)
+    return _whole(word, number, logprobs=logprobs)
 
 
 def _log(odd: float) -> float:

@@ -105,10 +105,10 @@ def _main() -> None:
     from casewise.cli import main
 
     for line in sys.stdin:
-        arguments, end = json.JSONDecoder().raw_decode(line)
+        arguments, length = json.JSONDecoder().raw_decode(line)
         child = os.fork()
         if child == 0:
-            os.chdir(line[end:].strip())
+            os.chdir(line[length:].strip())
             sys.argv = ["casewise", *arguments]
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             with Path("stderr.txt").open("a") as file:
