@@ -79,19 +79,12 @@ def test_a_home_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
         env = home | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
         command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
         done = cli(*command, "--log-dir", "logs", env=env)
-        assert done.returncode == 2
-        said = " ".join(done.stderr.split())
-        assert "/home/.local/share/inspect_ai can't be written" in said
-        assert "set XDG_DATA_HOME to a folder that can" in said
-        done = cli(
-            *command, "--log-dir", "logs", env=env | {"XDG_DATA_HOME": str(tmp_path / "data")}
-        )
         assert done.returncode == 0, done.stderr
     assert cli("score", "logs", env=home).returncode == 0
     assert cli("report", "logs", "--out", "page.html", env=home).returncode == 0
     done = cli(
         *("run", "--limit", "1", "--log-dir", "own"),
-        env=home | {"XDG_DATA_HOME": str(tmp_path / "data"), "CASEWISE_CACHE": ""},
+        env=home | {"CASEWISE_CACHE": ""},
     )
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
