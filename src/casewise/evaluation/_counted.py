@@ -16,6 +16,7 @@ from inspect_ai.log import (
 from casewise.cases import address_of
 from casewise.evaluation._budget import input_tokens
 from casewise.evaluation._cells import Cell, identity_of
+from casewise.evaluation._samples import GENERATE
 from casewise.evaluation._shards import SHARDS, part_of
 
 Judged = set[tuple[str | int, int]]
@@ -83,6 +84,7 @@ def identity_in(log: EvalLog) -> str:
         spec.task_args_passed,
         spec.model_args,
         log.plan.config.seed,
+        (spec.metadata or {}).get(GENERATE),
     )
 
 
