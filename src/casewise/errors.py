@@ -9,6 +9,8 @@ CasewiseError           anything a person can mend; the command line shows it an
 
 from pathlib import Path
 
+from casewise import __version__
+
 SHORT = 80
 """Characters of a found value that a message shows; queries are never printed at length."""
 
@@ -68,3 +70,23 @@ def shorten(value: object) -> str:
     """Show a value in a message: its repr, cut to ``SHORT`` characters."""
     text = repr(value)
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+
+
+def install_hint(extra: str) -> str:
+    """How to install an extra, for a message: from the source or a wheel file of one's own.
+
+    Never by the bare name: no index is known to have this project under it, and whoever registers
+    the name there would run code on the machines of those who follow the message.
+    """
+    wheel = f"casewise-{__version__}-py3-none-any.whl"
+    hint = (
+        f"in a checkout of casewise, pip install '.[{extra}]'; "
+        f"or, where you have its wheel file, pip install '{wheel}[{extra}]'"
+    )
+    return f"{hint}. {_CPU_BUILDS}" if extra == "hf" else hint
+
+
+_CPU_BUILDS = (
+    "Without a GPU, before that: pip install torch --index-url <PyTorch's CPU index>, whose "
+    "address PyTorch's installation page gives (the usual builds hold gigabytes for GPUs)"
+)

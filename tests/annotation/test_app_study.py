@@ -375,7 +375,7 @@ def test_a_missing_extra_is_told_in_one_sentence(
         assert done.returncode == 2
         said = " ".join(done.stderr.split())
         assert f"casewise annotate {command} needs limits" in said
-        assert "pip install 'casewise[annotate]'" in said
+        assert "pip install '.[annotate]'" in said
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

@@ -13,19 +13,16 @@ from support.exchanged import (
     crowds,
     label_studio_export,
     tasks_of,
-    texts,
     turk_csv,
     turk_rows,
 )
 
 from casewise.annotation.exchange import (
     Tasks,
-    guard,
     mturk_files,
     read_csv_answers,
     read_label_studio,
     read_mturk,
-    unguard,
 )
 from casewise.annotation.exchange._tables import to_csv
 from casewise.annotation.study import hash_platform_id
@@ -105,17 +102,3 @@ def test_plain_csv(
     found = read_csv_answers([path], tasks, name=name, panel="class")
     wanted = collected_of(tasks, crowd, name=name or str, panel="class")
     same(found.collected, wanted)
-
-
-@given(st.text(st.sampled_from("'=+-@\t\r\n\uff1da ")) | texts)
-def test_guarded_cells_come_back_and_never_run(text: str) -> None:
-    assert unguard(guard(text)) == text
-    assert guard(text)[:1] not in tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-
-
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [("=1", "'=1"), ("'=1", "''=1"), ("''", "'''"), ("'tis", "'tis"), ("'", "'"), ("", "")],
-)
-def test_apostrophes(text: str, cell: str) -> None:
-    assert guard(text) == cell

@@ -328,5 +328,7 @@ def test_without_torch(tmp_path: Path, tiny: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "pip install 'casewise[hf]'" in " ".join(done.stderr.split())
+    said = " ".join(done.stderr.split())
+    assert "pip install '.[hf]'" in said
+    assert "--index-url <PyTorch's CPU index>" in said
     assert "Traceback" not in done.stderr

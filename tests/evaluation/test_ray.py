@@ -301,4 +301,4 @@ def test_without_ray(cli_inside: Cli, cases: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "ray", None)
     done = cli_inside("run", "--cases", str(cases), "--limit", "2", "--engine", "ray")
     assert done.returncode == 2
-    assert "pip install 'casewise[cluster]'" in done.stderr
+    assert "pip install '.[cluster]'" in done.stderr

@@ -30,6 +30,7 @@ class FakeServer:
     requests: list[dict[str, Any]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
     port: int = 0
+    """Where it listens; 0 is any that is free."""
 
     @property
     def url(self) -> str:
@@ -41,7 +42,7 @@ class FakeServer:
         return [str(request["messages"][-1]["content"]) for request in self.requests]
 
     def __enter__(self) -> "FakeServer":
-        self._http = _QuietServer(("127.0.0.1", 0), _handler(self))
+        self._http = _QuietServer(("127.0.0.1", self.port), _handler(self))
         self.port = self._http.server_address[1]
         self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
         self._thread.start()

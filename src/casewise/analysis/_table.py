@@ -1,12 +1,13 @@
 """The judgement table: one row a model x condition x case x epoch."""
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from casewise.cases import guard_cell, unguard_cell
 from casewise.errors import InputError
 from casewise.protocols import Protocol, ResponseClass
 
@@ -99,7 +100,7 @@ def read_table(path: Path) -> pl.DataFrame:
     """
     try:
         if path.suffix.lower() == ".csv":
-            table = pl.read_csv(path, infer_schema=False)
+            table = _each_text(pl.read_csv(path, infer_schema=False), unguard_cell)
         else:
             table = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, OSError) as error:
@@ -117,6 +118,21 @@ def read_table(path: Path) -> pl.DataFrame:
     return table.with_columns(
         pl.col("query_id").fill_null(pl.col("case_id")), pl.col("epoch").fill_null(1)
     )
+
+
+def _each_text(table: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:
+    """The table with a guard put before its texts, or taken off."""
+    for name in table.select(pl.col(pl.String)).columns:
+        # Few texts begin so, and only those need Python.
+        found = table[name].filter(table[name].str.contains(_MAY_RUN)).unique()
+        changed = {text: change(text) for text in found}
+        if changed:
+            table = table.with_columns(pl.col(name).replace(changed))
+    return table
+
+
+_MAY_RUN = r"^['\s\x00-\x20=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]"
+"""More than what ``guard_cell`` changes, and quickly found."""
 
 
 def _column(table: pl.DataFrame, name: str, kind: pl.DataType) -> pl.Expr:
@@ -192,7 +208,7 @@ def table_bytes(table: pl.DataFrame, path: Path, about: Mapping[str, str] | None
         case ".parquet":
             table.write_parquet(out, metadata=dict(about or {}))
         case ".csv":
-            table.write_csv(out)
+            _each_text(table, guard_cell).write_csv(out)
         case _:
             raise InputError(
                 "can't write a table of this kind", file=path, expected="a name in .parquet or .csv"

@@ -6,7 +6,7 @@ True
 """
 
 from casewise.cases._address import address_of, is_elsewhere, place_of
-from casewise.cases._cache import cache_dir, check_sha256
+from casewise.cases._cache import cache_dir, check_cache_writable, check_sha256
 from casewise.cases._card import Card, CardCase, CardLine, CardRule, card_cases, system_text
 from casewise.cases._card_file import CARDS, load_card
 from casewise.cases._case import GROUPS, Case, Context, Side, Turn, Vote, VoteCounts, digest
@@ -19,6 +19,7 @@ from casewise.cases._casebench import (
     fetch_casebench,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
+from casewise.cases._folder import recover_folder, replace_folder
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._keywords import flags_query
 from casewise.cases._labels import (
@@ -46,7 +47,7 @@ from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
 from casewise.cases._sets import Part, sample_cases, split_cases
-from casewise.cases._text import read_text
+from casewise.cases._text import guard_cell, read_text, unguard_cell
 from casewise.cases._twins import find_twins
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
 from casewise.cases._write import dataset_hash, to_fields, to_line, write_atomically, write_cases
@@ -97,6 +98,7 @@ __all__ = [
     "card_cases",
     "casebench_data",
     "casebench_templates",
+    "check_cache_writable",
     "check_sha256",
     "dataset_hash",
     "default_rule",
@@ -108,6 +110,7 @@ __all__ = [
     "find_problems",
     "find_twins",
     "flags_query",
+    "guard_cell",
     "import_cases",
     "is_elsewhere",
     "is_output",
@@ -125,12 +128,15 @@ __all__ = [
     "read_plain_yaml",
     "read_table",
     "read_text",
+    "recover_folder",
     "releases_path",
+    "replace_folder",
     "sample_cases",
     "split_cases",
     "system_text",
     "to_fields",
     "to_line",
+    "unguard_cell",
     "whole_queries",
     "write_atomically",
     "write_cases",

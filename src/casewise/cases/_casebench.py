@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from casewise.cases._cache import cache_dir, check_sha256
+from casewise.cases._cache import cache_dir, check_cache_writable, check_sha256
 from casewise.cases._write import write_atomically
 from casewise.errors import AssetError
 
@@ -78,6 +78,7 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
     Raises:
         AssetError: A file is absent, altered, or can't be fetched; the cache is unchanged.
     """
+    check_cache_writable(DATA.cached.parent)
     read: Callable[[PinnedFile], bytes | None]
     if origin is None:
         read = _download

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from casewise.cases._case import GROUPS, Case
-from casewise.cases._text import parse_json
+from casewise.cases._text import parse_json, unguard_cell
 from casewise.errors import InputError
 
 
@@ -196,7 +196,7 @@ def csv_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
     Columns are fields of a case. ``context``, ``history`` and ``votes`` hold JSON; a context may
     also stand in columns ``sender.type``, ``recipient.background``...; votes may stand in
     ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons, or a JSON list.
-    Empty cells are absent fields.
+    Empty cells are absent fields. An apostrophe that guards a formula is taken off.
     """
     csv.field_size_limit(sys.maxsize)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -244,7 +244,7 @@ def _csv_record(header: list[str], cells: list[str], place: str, path: Path) -> 
     record: dict[str, Any] = {}
     context: dict[str, Any] = {}
     counts: dict[str, int] = {}
-    for name, cell in zip(header, cells, strict=True):
+    for name, cell in zip(header, map(unguard_cell, cells), strict=True):
         if cell == "" and name != "query":
             continue
         if name in _CSV_COUNTS:

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from casewise.cases._case import Case, VoteCounts
+from casewise.cases._text import guard_cell
 from casewise.errors import UsageError
 
 _FIRST = ("id", "query_id", "query", "context", "intended")
@@ -78,7 +79,7 @@ def to_csv(cases: Iterable[Case]) -> str:
     writer.writerow(names)
     for case in cases:
         fields = to_fields(case)
-        writer.writerow([_cell(name, fields.get(name)) for name in names])
+        writer.writerow([guard_cell(_cell(name, fields.get(name))) for name in names])
     return out.getvalue()
 
 

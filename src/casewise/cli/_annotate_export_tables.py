@@ -3,12 +3,11 @@
 import math
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from casewise.annotation.study import Arm
 from casewise.annotation.votes import Results
-from casewise.reporting import plain_table
+from casewise.reporting import PlainTable, plain_table
 from casewise.statistics import Estimate, TwoWay
 
 _UNDEFINED = "–"
@@ -43,7 +42,7 @@ def _opening(results: Results) -> list[str]:
     ]
 
 
-def _arms(results: Results) -> Table:
+def _arms(results: Results) -> PlainTable:
     table = plain_table(
         "What people said (95 %)",
         ["", "cells", "safe", "unsafe", "ties", "mean share safe", "alpha", "AC1"],
@@ -82,7 +81,7 @@ def _contrasts(results: Results) -> RenderableType:
     return table
 
 
-def _sensitivity(results: Results) -> Table:
+def _sensitivity(results: Results) -> PlainTable:
     arms = [one.arm for one in results.arms]
     first = results.contrasts[0] if results.contrasts else None
     heads = ["", "people", *(_name(arm) for arm in arms)]

@@ -4,10 +4,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from casewise.annotation.study import Study
-from casewise.reporting import plain_table
+from casewise.reporting import PlainTable, plain_table
 
 if TYPE_CHECKING:
     from casewise.annotation.rehearsal import Rehearsal
@@ -18,7 +17,7 @@ def rehearsal_renderable(found: "Rehearsal", study: Study) -> RenderableType:
     return Group(_run_table(found, study), _recovery_table(found), _screening_table(found))
 
 
-def _run_table(found: "Rehearsal", study: Study) -> Table:
+def _run_table(found: "Rehearsal", study: Study) -> PlainTable:
     table = plain_table("The rehearsal", ("", ""))
     held = found.integrity
     rows: list[tuple[str, object]] = [
@@ -44,7 +43,7 @@ def _run_table(found: "Rehearsal", study: Study) -> Table:
     return table
 
 
-def _recovery_table(found: "Rehearsal") -> Table:
+def _recovery_table(found: "Rehearsal") -> PlainTable:
     table = plain_table("Do the votes tell the truth?", ("", "all", "without flagged"))
     both = (found.recovery, found.unflagged)
     table.add_row(
@@ -58,7 +57,7 @@ def _recovery_table(found: "Rehearsal") -> Table:
     return table
 
 
-def _screening_table(found: "Rehearsal") -> Table:
+def _screening_table(found: "Rehearsal") -> PlainTable:
     table = plain_table("Whom does the screening flag?", ("people", "done", "flagged", "share"))
     for one in found.flagged:
         table.add_row(one.manner, str(one.n), str(one.flagged), f"{one.share:.2f}")

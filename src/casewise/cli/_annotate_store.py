@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casewise.annotation.study import Study, study_cases
-from casewise.errors import UsageError
+from casewise.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
     from casewise.annotation.store import Secrets, Store
@@ -56,7 +56,7 @@ def need_extra(command: str) -> None:
     if missing:
         raise UsageError(
             f"casewise annotate {command} needs {', '.join(missing)}, which are not installed: "
-            "pip install 'casewise[annotate]'"
+            f"{install_hint('annotate')}"
         )
 
 

@@ -1,17 +1,72 @@
 """Standard output for results, standard error for everything else."""
 
+import codecs
+import io
+import json
 import os
 import sys
+import unicodedata
 
 from rich.console import Console
 from rich.status import Status
 
-PIPE_WIDTH = 100
-"""Columns of a table that does not go to a terminal."""
+PIPE_WIDTH = 10_000
+"""Columns that a line may take where it does not go to a terminal: nothing is folded there."""
+
+
+DEGRADED = "casewise-degraded"
+"""How an encoding that lacks a character writes it: what is near to it, else a question mark."""
+
+_NEAR = {
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    **dict.fromkeys("\u2018\u2019\u201a\u2032", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u2033", '"'),
+    **dict.fromkeys("\u2500\u2501\u2504\u2508\u2550\u2574\u2576\u2578\u257a", "-"),
+    **dict.fromkeys("\u2502\u2503\u2551", "|"),
+    **dict.fromkeys("\u2022\u00b7\u2217", "*"),
+    "\u00b1": "+-",
+    "\u00d7": "x",
+    "\u2192": "->",
+    "\u2190": "<-",
+    "\u2264": "<=",
+    "\u2265": ">=",
+    "\u2260": "!=",
+    "\u2248": "~",
+    "\u2713": "v",
+}
+
+
+def write_any_character() -> None:
+    """Let standard output and error write what their encoding lacks as what is near to it.
+
+    Whatever writes there, no character ends a command: neither ours nor one of the data.
+    """
+    codecs.register_error(DEGRADED, _degrade)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=DEGRADED)
+
+
+def _degrade(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_near, error.object[error.start : error.end])), error.end
+
+
+def _near(character: str) -> str:
+    if character in _NEAR:
+        return _NEAR[character]
+    if "\u2500" <= character <= "\u257f":
+        # A corner or crossing of a table's lines.
+        return "+"
+    if "\u2580" <= character <= "\u259f":
+        return "#"
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return plain or "?"
 
 
 def out() -> Console:
-    """Where results go. Piped, tables keep a fixed width and no colours."""
+    """Where results go. Piped, nothing is folded (unless COLUMNS says so), and has no colours."""
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPE_WIDTH
     return Console(width=width, highlight=False, soft_wrap=False)
 
@@ -32,6 +87,33 @@ def note(text: str) -> None:
 
 
 def write_out(text: str) -> None:
-    """Write text as it is: results that programs read."""
-    sys.stdout.write(text)
+    """Write text as it is: results that programs read.
+
+    Where the encoding lacks a character, JSON names it by its number, so that nothing is lost.
+    """
+    sys.stdout.write(text if _is_writable(text) else _escaped(text))
     sys.stdout.flush()
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escaped(text: str) -> str:
+    """JSON, a value or one a line, in ASCII; other text as it is."""
+    if not (_is_json(text) or all(map(_is_json, text.splitlines()))):
+        return text
+    # Outside of its texts, JSON is ASCII.
+    return "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

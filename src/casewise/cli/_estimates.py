@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
-
 from casewise.cli._console import out
 
 if TYPE_CHECKING:
@@ -27,10 +24,13 @@ def print_estimates(
         at_most: What may be asked besides, at most.
         condition: The head of the column that tells the rows of a model apart.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    # Imported late: a run needn't load the statistics before its first request.
+    from casewise.reporting import PlainTable
+
     left = ("model", condition)
+    table = PlainTable("", keys=len(left))
     for head in (*left, *COLUMNS[2:]):
-        table.add_column(head, justify="left" if head in left else "right")
+        table.add_column(head, right=head not in left)
     for one in (*estimates, *at_most):
         cost = "unknown" if one.cost_usd is None else f"{one.cost_usd:.2f}"
         table.add_row(
@@ -46,11 +46,10 @@ def print_estimates(
     count, least = _sum(estimates)
     more, most = _sum((*estimates, *at_most))
     bound = f", and {more - count:,} more at most" if at_most else ""
-    console.print(f"{count:,} requests{bound}; nothing was sent.", end=" ")
-    if least is None or most is None:
-        console.print("Give --price-in and --price-out (dollars a million tokens) for the cost.")
-    else:
-        console.print(f"About ${least:.2f}" + (f", ${most:.2f} at most." if at_most else "."))
+    cost = "Give --price-in and --price-out (dollars a million tokens) for the cost."
+    if least is not None and most is not None:
+        cost = f"About ${least:.2f}" + (f", ${most:.2f} at most." if at_most else ".")
+    console.print(f"{count:,} requests{bound}; nothing was sent. {cost}")
     console.print("Tokens are estimated at 4 bytes each; reasoning models write many more.")
 
 

@@ -156,7 +156,7 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SIZE_MB, SMOLLM2, generate_contexts, weights_path
+    from casewise.evaluation import SMOLLM2, generate_contexts, told_of_weights
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
@@ -164,11 +164,9 @@ def _generate(plan: "GeneratePlan") -> "Generated":
     )
     if SMOLLM2 in plan.models:
         note("the embedded model is real but tiny: it shows that all works; expect faults")
-        if not weights_path().is_file():
-            note(f"fetching its weights into {weights_path().parent} ({SIZE_MB} MB, once)")
     try:
-        with RoundProgress(err()) as progress:
-            return generate_contexts(plan, progress)
+        with RoundProgress(err()) as progress, told_of_weights(note):
+            return generate_contexts(plan, progress, progress.met)
     except KeyboardInterrupt:
         err().print("stopped; every answer so far is kept. To go on:", markup=False)
         err().print(f"  {_command()}", markup=False)
@@ -205,8 +203,11 @@ def _print(result: "Generated", queries: int) -> None:
         if len(own) > SHOWN:
             console.print(f"  ... and {len(own) - SHOWN} more")
     if result.failures:
+        kinds = Counter(result.failures)
+        shown = ", ".join(f"{number:,} {what}" for what, number in kinds.items())
         err().print(
-            f"failed requests: {len(result.failures):,} ({result.failures[0]}). To ask them again:",
+            f"failed requests: {len(result.failures):,} ({shown}); what the provider said is in "
+            f"{result.failed}. To ask them again:",
             markup=False,
         )
         err().print(f"  {_command()}", markup=False)

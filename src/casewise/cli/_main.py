@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import casewise
-from casewise.cli._console import err
+from casewise.cli._console import err, write_any_character
 from casewise.cli._lazy import lazy_group
 from casewise.errors import CasewiseError
 
@@ -101,6 +101,7 @@ def _options(
 
 def main() -> None:
     """Run the command line. Exit status: 0 done, 1 not all done, 2 bad input, 130 stopped."""
+    write_any_character()
     try:
         app()
     except CasewiseError as error:

@@ -4,30 +4,25 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 if TYPE_CHECKING:
     from casewise.evaluation import CellState, Done, Sweep, SweepCell
 
-ABREAST = 4
-"""Models side by side in a terminal of 80 columns; the others follow below."""
-
 
 def matrix_renderable(sweep: "Sweep", done: "Done") -> RenderableType:
     """The matrix for a terminal."""
+    # Imported late: a run needn't load the statistics before its first request.
+    from casewise.reporting import PlainTable
+
     heads, rows = _matrix(sweep, done)
-    tables = []
-    for start in range(0, len(heads), ABREAST):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("condition", overflow="fold")
-        for head in heads[start : start + ABREAST]:
-            table.add_column(head, justify="right", overflow="fold")
-        for name, texts in rows:
-            table.add_row(name, *texts[start : start + ABREAST])
-        tables.append(table)
-    return Group(*tables, total_line(sweep, done))
+    table = PlainTable("")
+    table.add_column("condition")
+    for head in heads:
+        table.add_column(head, right=True)
+    for name, texts in rows:
+        table.add_row(name, *texts)
+    return Group(table, total_line(sweep, done))
 
 
 def matrix_markdown(sweep: "Sweep", done: "Done") -> str:

@@ -112,9 +112,13 @@ class RunProgress:
                 + (f", {unread}" if unread else "")
             )
 
-    def met(self, model: str, kind: str) -> None:
+    def met(self, model: str, what: str) -> None:
         """Say that a kind of fault was met, so that nobody waits without knowing why."""
-        self._console.print(f"{model}: {kind} (met again, it is only counted)", style="dim")
+        _print_fault(self._console, model, what)
+
+
+def _print_fault(console: Console, model: str, what: str) -> None:
+    console.print(f"{model}: {what} (further ones are only counted)", style="dim", markup=False)
 
 
 class Round(Protocol):
@@ -160,6 +164,10 @@ class RoundProgress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+
+    def met(self, model: str, what: str) -> None:
+        """Say that a kind of fault was met."""
+        _print_fault(self._console, model, what)
 
     def __call__(self, step: Round) -> None:
         """Show a step; without a terminal, the end of each round and every tenth of a long one."""

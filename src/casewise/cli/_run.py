@@ -302,7 +302,7 @@ def _run_and_print(
 
 
 def _say_what(plan: "Plan", log_dir: Path) -> None:
-    from casewise.evaluation import SIZE_MB, SMOLLM2, weights_path
+    from casewise.evaluation import SMOLLM2
 
     request: RunRequest = plan.request
     judged = plan.judgements
@@ -313,5 +313,3 @@ def _say_what(plan: "Plan", log_dir: Path) -> None:
     )
     if SMOLLM2 in request.models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")
-        if not weights_path().is_file():
-            note(f"fetching its weights into {weights_path().parent} ({SIZE_MB} MB, once)")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from casewise.cases import address_of
+from casewise.cases import address_of, is_elsewhere
 from casewise.cli._console import err, note
 from casewise.cli._progress import RunProgress
-from casewise.errors import InputError
+from casewise.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from casewise.evaluation import Cell, Cluster, Done, Kept, RunResult
@@ -36,7 +36,7 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs.
         KeyboardInterrupt: The run was stopped; how to go on was said.
     """
-    from casewise.evaluation import make_budget, read_done, run_cells
+    from casewise.evaluation import make_budget, read_done, run_cells, told_of_weights
 
     done = read_done(cells, log_dir)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
@@ -47,10 +47,14 @@ def run_with_progress(
         _say_the_cap(cells, done, budget.cap, budget.spent)
     total = sum(one.judgements for one in cells)
     try:
-        with RunProgress(err(), total, done.judged, budget) as progress:
+        with RunProgress(err(), total, done.judged, budget) as progress, told_of_weights(note):
             return run_cells(cells, log_dir, progress, budget, cluster, progress.met)
     except KeyboardInterrupt:
         say_how_to_resume("stopped", log_dir)
+        raise
+    except ModelError:
+        if not is_elsewhere(log_dir) and any(log_dir.glob("*.eval")):
+            note(_words_of_errors(log_dir))
         raise
 
 
@@ -118,8 +122,16 @@ def end(result: "RunResult", log_dir: Path) -> None:
         return
     for failure in result.failures:
         err().print(f"not finished: {failure}", markup=False)
+    if not result.capped:
+        note(_words_of_errors(log_dir))
     say_how_to_resume("not all was judged", log_dir, higher_cap=result.capped)
     raise typer.Exit(NOT_ALL_DONE)
+
+
+def _words_of_errors(log_dir: Path) -> str:
+    """Where to read what is not printed, since it may quote a query."""
+    where = address_of(log_dir)
+    return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
 
 
 def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:

@@ -1,6 +1,11 @@
 """Running models over cases, on Inspect."""
 
-from casewise.evaluation._assets import SIZE_MB, fetch_weights, weights_path
+from casewise.evaluation._assets import (
+    SIZE_MB,
+    fetch_weights,
+    told_of_weights,
+    weights_path,
+)
 from casewise.evaluation._cells import Cell, Plan, RunRequest, make_plan
 from casewise.evaluation._done import CellState, Done, State, make_budget, read_done
 from casewise.evaluation._engine import RunResult, run, run_cells
@@ -71,5 +76,6 @@ __all__ = [
     "run",
     "run_cells",
     "setting_parts",
+    "told_of_weights",
     "weights_path",
 ]

@@ -11,8 +11,9 @@ from casewise.errors import ModelError
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._done import CellState, State, logs_of, read_done
-from casewise.evaluation._faults import FaultObserver
+from casewise.evaluation._faults import FaultObserver, printable
 from casewise.evaluation._kept import Kept, keeping
+from casewise.evaluation._reach import UNREACHABLE_S
 from casewise.evaluation._shards import LARGEST, cell_of_shard, cut, new_run
 from casewise.evaluation._side_by_side import check_same_numbers
 from casewise.evaluation.cluster import Cluster
@@ -71,6 +72,7 @@ def run_cells(
     budget: Budget | None = None,
     cluster: Cluster | None = None,
     tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
@@ -81,6 +83,8 @@ def run_cells(
         budget: What it may cost.
         cluster: Where it runs; None is this process.
         tell: Told when a model meets a kind of fault for the first time.
+        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
+            after which it is given up; on a cluster always the usual.
     """
     if cluster is not None:
         # Only here: nothing else needs Ray.
@@ -89,7 +93,7 @@ def run_cells(
         return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([one.model for one in clients], log_dir)
-    with keeping(log_dir, tell) as keeper:
+    with keeping(log_dir, tell, unreachable_s) as keeper:
         context = RunContext(budget=budget, journal=keeper.journal)
         if observer is not None:
             context.observe = observer
@@ -135,7 +139,8 @@ def _failures(outcomes: Sequence[Outcome], budget: Budget | None) -> tuple[str, 
     given_up = {one.given_up: None for one in outcomes if one.given_up is not None}
     failed = [one.log for one in outcomes if one.log.status != "success" and not one.given_up]
     reasons = (
-        f"{log.eval.model}: {log.error.message if log.error else log.status}" for log in failed
+        f"{log.eval.model}: {printable(log.error.message) if log.error else log.status}"
+        for log in failed
     )
     return tuple(given_up | dict.fromkeys(reasons))
 

@@ -62,7 +62,11 @@ class UnreadAnswerError(RuntimeError):
 
 
 class FailedRequestError(RuntimeError):
-    """A request that no attempt got an answer to; holds neither what was asked nor a key."""
+    """A request that no attempt got an answer to; holds no key.
+
+    Its message holds the provider's own words, which may quote what was asked: it is for logs and
+    tables. What is printed is ``plain``.
+    """
 
     def __init__(self, kind: FaultKind, reason: str, status_code: int | None) -> None:
         self.kind = kind
@@ -71,20 +75,58 @@ class FailedRequestError(RuntimeError):
         self.message = f"{kind.words}: {reason}"
         super().__init__(self.message)
 
+    @property
+    def plain(self) -> str:
+        """What went wrong, in words of ours alone."""
+        if self.status_code is None:
+            return self.kind.words
+        hint = _HINTS.get(self.status_code)
+        return status_words(self.status_code) + (f": {hint}" if hint else "")
+
+
+_HINTS = {
+    401: "the key is wrong, missing or expired: check the provider's ..._API_KEY",
+    403: "the key has no permission for this model, or from this place",
+    404: "there is no such model, or no such path: check the model's name, and --model-base-url "
+    "or the provider's ..._BASE_URL",
+}
+"""What to do about a status that no later request will mend."""
+
+
+def status_words(status: int) -> str:
+    """An HTTP status of 400 or more, and its kind."""
+    return f"HTTP {status} ({kind_of_status(status).words})"
+
+
+def printable(message: str) -> str:
+    """What may be printed of an error that a log holds: not what a provider said of it."""
+    kind = message.split(":")[0]
+    return kind if kind in _WORDS else message
+
+
+_WORDS = frozenset(kind.words for kind in FaultKind)
+
 
 FaultCounts = Counter[tuple[str, FaultKind]]
 
 FaultObserver = Callable[[str, str], None]
-"""Called with model and kind, in words, when a kind is met for the first time."""
+"""Called with the model and what happened, in words, when a kind is met for the first time."""
 
 _counts: list[tuple[FaultCounts, FaultObserver]] = []
 
 
-def count_fault(model: str, kind: FaultKind, times: int = 1) -> None:
-    """Report a fault; an answer may come after several."""
+def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> None:
+    """Report a fault; an answer may come after several.
+
+    Args:
+        model: The model that was asked.
+        kind: What went wrong.
+        times: How often.
+        said: The same in more words, of ours alone: they are printed.
+    """
     for counter, tell in _counts:
         if not counter[model, kind]:
-            tell(model, kind.words)
+            tell(model, said or kind.words)
         counter[model, kind] += times
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from inspect_ai.model import GenerateConfig, Model
 
-from casewise.errors import ModelError
+from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation._answers import provider_refused
 from casewise.evaluation._faults import FaultKind, asked, failed
 from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
+from casewise.evaluation._reach import reached_anew
 from casewise.evaluation._sampling import MAX_TOKENS
 from casewise.evaluation._watch import other_model
 from casewise.protocols import (
@@ -91,10 +92,13 @@ def grade_replies(
         asked = [grade_with(model, *one) for one in replies]
         return await asyncio.gather(*asked, return_exceptions=True)
 
-    found = asyncio.run(grade_all())
+    with reached_anew():
+        found = asyncio.run(grade_all())
     errors = [one for one in found if isinstance(one, BaseException)]
     if errors and len(errors) == len(found):
-        raise ModelError(f"{grader}: {failed(errors[0]).message}")
+        if isinstance(errors[0], CasewiseError):
+            raise errors[0]
+        raise ModelError(f"{grader}: {failed(errors[0]).plain}")
     return [
         Graded(Status.ERROR, None, failed(one).message) if isinstance(one, BaseException) else one
         for one in found

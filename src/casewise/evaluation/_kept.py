@@ -23,6 +23,7 @@ from casewise.evaluation._faults import (
     counted,
 )
 from casewise.evaluation._lock import command_line, locked
+from casewise.evaluation._reach import UNREACHABLE_S, reached_anew
 from casewise.evaluation._shards import SHARDS
 
 OURS = ".casewise"
@@ -127,12 +128,15 @@ class _Keeper:
 
 
 @contextmanager
-def keeping(log_dir: Path, tell: FaultObserver | None = None) -> Iterator[_Keeper]:
+def keeping(
+    log_dir: Path, tell: FaultObserver | None = None, unreachable_s: float = UNREACHABLE_S
+) -> Iterator[_Keeper]:
     """Hold a log folder for a start of a run, and keep there what the logs don't.
 
     Args:
         log_dir: The folder.
         tell: Told when a model meets a kind of fault for the first time.
+        unreachable_s: Seconds after which a model is given up whose server can't be reached.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -140,7 +144,7 @@ def keeping(log_dir: Path, tell: FaultObserver | None = None) -> Iterator[_Keepe
     """
     if is_elsewhere(log_dir):
         notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
-        with counted(tell) as counts:
+        with counted(tell) as counts, reached_anew(unreachable_s):
             yield _Keeper(None, None, counts, notes)
         return
     ours = log_dir / OURS
@@ -152,7 +156,11 @@ def keeping(log_dir: Path, tell: FaultObserver | None = None) -> Iterator[_Keepe
         ]
         if not is_locked:
             notes.append(f"{log_dir} can't be locked: keep other runs out of it")
-        with answers_kept(ours) as journal, counted(tell) as counts:
+        with (
+            answers_kept(ours) as journal,
+            counted(tell) as counts,
+            reached_anew(unreachable_s),
+        ):
             keeper = _Keeper(log_dir, journal, counts, notes)
             try:
                 yield keeper

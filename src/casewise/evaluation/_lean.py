@@ -22,7 +22,7 @@ from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
 
 from casewise.evaluation._faults import FaultKind, UnreadAnswerError
-from casewise.evaluation._watch import attempt_failed
+from casewise.evaluation._watch import attempt_failed, connected
 
 CONNECT_TIMEOUT_S = 60.0
 """As Inspect's: a busy process notices late that a connection stands."""
@@ -179,14 +179,23 @@ async def _open_session(scheme: str) -> AsyncGenerator[aiohttp.ClientSession]:
         # The certificates that the provider's client trusts.
         ssl=httpx2.create_ssl_context() if scheme == "https" else True,
     )
+    trace = aiohttp.TraceConfig()
+    trace.on_request_headers_sent.append(_connected)
     async with aiohttp.ClientSession(
-        connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        timeout=timeout,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trace_configs=[trace],
     ) as session:
         _open_sessions.add(session)
         try:
             yield session
         finally:
             _open_sessions.discard(session)
+
+
+async def _connected(*_: object) -> None:
+    connected()
 
 
 def _body(request: Mapping[str, Any]) -> bytes:

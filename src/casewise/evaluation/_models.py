@@ -18,6 +18,7 @@ from inspect_ai.model import (
 
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._plan import Prices
+from casewise.evaluation._reach import check_address
 from casewise.evaluation._secrets import redacted
 from casewise.evaluation._smollm2 import SMOLLM2, prepare
 from casewise.evaluation._watch import watch
@@ -100,6 +101,7 @@ def _open(
     name: str, base_url: str | None, model_args: Mapping[str, Any], memoize: bool, client: Client
 ) -> Model:
     model = get_model(name, base_url=base_url, memoize=memoize, **model_args)
+    check_address(name, model)
     if name.startswith(OPENAI_API):
         # Only here: it imports what no other provider needs.
         from casewise.evaluation._lean import send_as_provided, send_leanly

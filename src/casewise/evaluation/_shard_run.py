@@ -8,7 +8,7 @@ from typing import Any, Literal
 from casewise.cases import address_of, is_elsewhere
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._counted import Tokens, count, logs_of_shard
-from casewise.evaluation._faults import Faults
+from casewise.evaluation._faults import Faults, printable
 from casewise.evaluation._samples import task_metadata
 from casewise.evaluation._shards import SHARDS, Piece, sample_ids, with_cases, without_cases
 from casewise.evaluation.executor import (
@@ -94,7 +94,7 @@ def run_shard(
     log = outcome.log
     return ShardResult(
         status={"success": "done", "error": "error"}.get(log.status, "stopped"),  # type: ignore[arg-type]
-        reason=log.error.message if log.error is not None else "",
+        reason=printable(log.error.message) if log.error is not None else "",
         judged=len(judged) + outcome.judged,
         tokens=outcome.tokens,
         given_up=() if outcome.given_up is None else (outcome.given_up,),

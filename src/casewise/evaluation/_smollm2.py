@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -27,8 +28,8 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from casewise.errors import ModelError
-from casewise.evaluation._assets import fetch_weights
+from casewise.errors import ModelError, install_hint
+from casewise.evaluation._assets import fetch_weights, fetch_weights_again
 from casewise.evaluation.local import InProcess, TextOrder, Ticket
 
 SMOLLM2 = "casewise/smollm2"
@@ -62,11 +63,21 @@ def _server() -> Any:
         import xllamacpp
     except ImportError:
         raise ModelError(
-            f"{SMOLLM2} needs xllamacpp: pip install 'casewise[local]' "
-            "(or name another model with --model)"
+            f"{SMOLLM2} needs xllamacpp (or name another model with --model): "
+            f"{install_hint('local')}"
         ) from None
+    try:
+        return xllamacpp.Server(_params(xllamacpp, fetch_weights()))
+    except RuntimeError as error:
+        path = fetch_weights_again()
+        if path is None:
+            raise ModelError(f"{SMOLLM2}: its weights can't be loaded ({error})") from None
+    return xllamacpp.Server(_params(xllamacpp, path))
+
+
+def _params(xllamacpp: Any, weights: Path) -> Any:
     params = xllamacpp.CommonParams()
-    params.model.path = str(fetch_weights())
+    params.model.path = str(weights)
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
     params.verbosity = -1
@@ -74,7 +85,7 @@ def _server() -> Any:
     params.endpoint_slots = False
     params.n_gpu_layers = 0
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _cores()
-    return xllamacpp.Server(params)
+    return params
 
 
 def _cores() -> int:

@@ -11,6 +11,8 @@ from inspect_ai.util import Store
 from casewise.errors import ModelError
 from casewise.evaluation._answers import first_token, keep_outputs, provider_refused
 from casewise.evaluation._faults import asked
+from casewise.evaluation._reach import UnreachableError, reach_of, with_address
+from casewise.evaluation.local import is_in_process
 
 HOPELESS = frozenset({401, 403, 404})
 """HTTP statuses that no later request will mend: a wrong key, no permission, no such model."""
@@ -40,21 +42,29 @@ class Hopes:
     lost: dict[int, str] = field(default_factory=dict)
     """The reason for which a model is given up."""
 
-    def check(self, model: Model) -> None:
-        """Fail at once, without a request, if the model is given up.
+    def check(self, model: Model, grader: Model | None = None) -> None:
+        """Fail at once, without a request, if the model is given up, or its grader.
 
         Raises:
-            ModelError: It is.
+            ModelError: One is.
         """
         if id(model) in self.lost:
             raise ModelError(self.lost[id(model)])
+        for one in (model, grader):
+            if one is not None and not is_in_process(str(one)):
+                reach_of(one).check()
 
     def fail(self, model: Model, error: Exception) -> str | None:
-        """Give a model up if its first error shows that none will do; the reason, when new."""
-        if id(model) in self.answered | self.lost.keys() or not _is_hopeless(error):
-            return None
-        self.lost[id(model)] = f"{model}: {error}"
-        return self.lost[id(model)]
+        """Why an error gives a model up, if it does: it can't be reached, or none will do.
+
+        What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
+        where they are needed) stays so: what follows fails at once, without a request.
+        """
+        if isinstance(error, UnreachableError):
+            return str(error)
+        if id(model) not in self.answered | self.lost.keys() and _is_hopeless(error):
+            self.lost[id(model)] = with_address(model, getattr(error, "plain", error))
+        return self.lost.get(id(model))
 
     def answer(self, model: Model) -> None:
         """The model has answered: from now on no error gives it up."""

@@ -23,7 +23,10 @@ from casewise.evaluation._faults import (
     failure_reason,
     kind_of,
     kind_of_status,
+    status_of,
+    status_words,
 )
+from casewise.evaluation._reach import Reach, now, reach_of, why_unconnected
 from casewise.evaluation._secrets import keep_secret, redacted, secrets_of_address
 from casewise.evaluation._underway import underway
 from casewise.evaluation.local import is_in_process
@@ -45,11 +48,61 @@ class _Call:
     """One call of a provider, which may take several attempts of its client."""
 
     model: str
+    reach: Reach
+    began: float
+    """When its last attempt began."""
     open: bool = False
     """Whether an attempt is under way of which nothing was counted."""
     told: bool = False
     """Whether the last attempt's fault was counted by its status."""
     status: int | None = None
+    waits: bool = False
+    """Whether a connection stands, and the answer is awaited."""
+
+    def begin_to_wait(self) -> None:
+        if not self.waits:
+            self.waits = True
+            self.reach.begins_to_wait()
+
+    def wait_no_more(self) -> None:
+        if self.waits:
+            self.waits = False
+            self.reach.waits_no_more()
+
+    def count(self, error: BaseException, kind: FaultKind | None = None) -> None:
+        """Count an attempt's error, and say what it was; whether it reached a server, too."""
+        kind = kind or kind_of(error)
+        status, self.told, self.open = status_of(error), True, False
+        if status is not None:
+            self.count_status(status, kind)
+            return
+        self.wait_no_more()
+        if kind in _NO_ANSWER:
+            self.reach.has_answered()
+        place, said = self.reach.address.place, ""
+        if kind is FaultKind.CONNECTION or _is_of_connecting(error):
+            said = why_unconnected(error, self.reach.address)
+            self.reach.has_failed(self.began, said)
+        elif kind is FaultKind.TIMEOUT:
+            said = f"no answer in time from {place} (timeout)"
+        elif kind is not FaultKind.OTHER:
+            said = f"{kind.words} from {place}"
+        count_fault(self.model, kind, said=said)
+
+    def count_status(self, status: int, kind: FaultKind) -> None:
+        """Count an answer that tells of an error."""
+        self.reach.has_answered()
+        self.wait_no_more()
+        count_fault(
+            self.model, kind, said=f"{status_words(status)} from {self.reach.address.place}"
+        )
+
+
+def _is_of_connecting(error: BaseException) -> bool:
+    """Whether an error, a timeout as it may be, is of the time before there was a connection."""
+    cause = error.__cause__
+    names = [type(one).__name__ for one in (error, cause) if one is not None]
+    return any("ConnectTimeout" in one or "ConnectionTimeout" in one for one in names)
 
 
 _call: ContextVar[_Call | None] = ContextVar("casewise_call", default=None)
@@ -63,10 +116,14 @@ def watch(model: Model) -> Model:
     if _WATCHED in vars(api):
         return model
     vars(api)[_WATCHED] = True
+    client = getattr(api, "client", None)
     _watch_attempts(getattr(api, "_http_hooks", None))
-    _redact_errors(getattr(api, "client", None))
-    watcher = _Watcher(model)
+    follows_connections = _watch_connections(client)
+    _redact_errors(client)
+    watcher = _Watcher(model, follows_connections)
     vars(api)["generate"] = watcher.generate
+    if not is_in_process(str(model)):
+        vars(model)["generate"] = watcher.ask
     vars(model)["should_retry"] = watcher.should_retry
     return model
 
@@ -74,12 +131,19 @@ def watch(model: Model) -> Model:
 class _Watcher:
     """What a model's calls pass through."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, follows_connections: bool) -> None:
         self._model, self._name = model, str(model)
         self._generate = model.api.generate
+        self._ask = model.generate
+        self._follows_connections = follows_connections
+        """Whether it is told when a connection stands."""
         self._should_retry = model.should_retry
         self._by_name = False
         """Whether an answer has come under the model's own name."""
+
+    async def ask(self, *given: Any, **named: Any) -> ModelOutput:
+        """``Model.generate``, which gives a model up whose server can't be reached."""
+        return await reach_of(self._model).until_given_up(lambda: self._ask(*given, **named))
 
     async def generate(
         self, input: list[ChatMessage], tools: Any, tool_choice: Any, config: GenerateConfig
@@ -89,8 +153,10 @@ class _Watcher:
         if place is not None and (known := place.take()) is not None:
             _note_answer(self._name, known)
             return known
-        call = _Call(self._name)
+        call = _Call(self._name, reach_of(self._model), now())
         token = _call.set(call)
+        if not self._follows_connections:
+            call.begin_to_wait()
         try:
             found = await self._generate(input, tools, tool_choice, config)
             answer = found[0] if isinstance(found, tuple) else found
@@ -100,21 +166,25 @@ class _Watcher:
             raise self._counted(error, call) from None
         finally:
             _call.reset(token)
+            call.wait_no_more()
         if isinstance(answer, ModelOutput):
             _unread.set(0)
+            call.reach.has_answered()
             if answer.stop_reason == "content_filter" and answer.choices:
                 count_fault(self._name, FaultKind.CONTENT_FILTER)
             if place is not None:
                 place.keep(answer)
             _note_answer(self._name, answer)
         elif not call.told:
-            count_fault(self._name, kind_of(answer))
+            call.count(answer)
         return found
 
     def should_retry(self, error: BaseException) -> bool:
         """Inspect's own decision, and that unread answers are asked for again."""
         if isinstance(error, AttemptTimeoutError | StreamIdleTimeoutError):
-            count_fault(self._name, FaultKind.TIMEOUT)
+            place = reach_of(self._model).address.place
+            said = f"no answer in time from {place} (timeout)"
+            count_fault(self._name, FaultKind.TIMEOUT, said=said)
         if isinstance(error, UnreadAnswerError):
             if error.again:
                 report_http_retry(model=self._name)
@@ -131,7 +201,7 @@ class _Watcher:
         else:
             kind = kind_of(error)
         if not call.told:
-            count_fault(self._name, kind)
+            call.count(error, kind)
         if kind not in _NO_ANSWER:
             return error
         times = _unread.get() + 1
@@ -176,8 +246,14 @@ def attempt_failed(error: BaseException) -> None:
     """Count at once that an attempt got no answer, where the client knows it."""
     call = _call.get()
     if call is not None and call.open:
-        count_fault(call.model, kind_of(error))
-        call.open, call.told = False, True
+        call.count(error)
+
+
+def connected() -> None:
+    """Note that an attempt has its connection, where the client knows it."""
+    call = _call.get()
+    if call is not None:
+        call.begin_to_wait()
 
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
@@ -213,8 +289,8 @@ def _watch_attempts(hooks: Any) -> None:
         if call is not None:
             if call.open:
                 # The client tries again, and no status said why.
-                count_fault(call.model, FaultKind.CONNECTION)
-            call.open, call.told, call.status = True, False, None
+                call.count(ConnectionError())
+            call.open, call.told, call.status, call.began = True, False, None, now()
         begin(request_id)
 
     def ended(
@@ -223,8 +299,9 @@ def _watch_attempts(hooks: Any) -> None:
         call = _call.get()
         if call is not None:
             call.status = status
+            call.reach.has_answered()
             if status in _AGAIN or status >= 500:
-                count_fault(call.model, kind_of_status(status))
+                call.count_status(status, kind_of_status(status))
                 call.open, call.told = False, True
             elif status >= 400:
                 # Whether it is an error or a provider's refusal is known when it is read.
@@ -236,6 +313,36 @@ def _watch_attempts(hooks: Any) -> None:
 
 _AGAIN = (408, 409, 429)
 """Statuses below 500 after which clients try again."""
+
+
+def _watch_connections(client: Any) -> bool:
+    """Note each attempt that gets its connection, and each that fails, in clients over httpx.
+
+    Returns:
+        Whether the client is of that sort.
+    """
+    http = getattr(client, "_client", None)
+    send = getattr(http, "send", None)
+    if http is None or send is None or not hasattr(http, "build_request"):
+        return False
+
+    async def watched(request: Any, *given: Any, **named: Any) -> Any:
+        if _call.get() is None:
+            return await send(request, *given, **named)
+        request.extensions = {**request.extensions, "trace": _trace}
+        try:
+            return await send(request, *given, **named)
+        except Exception as error:
+            attempt_failed(error)
+            raise
+
+    vars(http)["send"] = watched
+    return True
+
+
+async def _trace(event: str, info: Mapping[str, Any]) -> None:  # noqa: ARG001
+    if event.endswith("send_request_headers.started"):
+        connected()
 
 
 def _redact_errors(client: Any) -> None:

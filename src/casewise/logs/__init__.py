@@ -3,7 +3,7 @@
 Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them.
 """
 
-from casewise.logs._part import ORDER, SHARD, Part
+from casewise.logs._part import ORDER, SHARD, SHARDS, Part
 from casewise.logs._write import LogStatus, LogWriter
 
-__all__ = ["LogStatus", "LogWriter", "ORDER", "Part", "SHARD"]
+__all__ = ["LogStatus", "LogWriter", "ORDER", "Part", "SHARD", "SHARDS"]

@@ -7,6 +7,9 @@ from typing import Any, Self
 SHARD = "shard"
 """Where a log's metadata says which part of a run it is."""
 
+SHARDS = "shards"
+"""The folder of shards within a folder of logs, where a cluster writes; each has a folder in it."""
+
 ORDER = "order"
 """Where it says the place of its model and condition in the run."""
 

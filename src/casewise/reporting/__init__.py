@@ -25,12 +25,13 @@ from casewise.reporting._power import (
     plan_markdown,
 )
 from casewise.reporting._scores import condition_text, number
-from casewise.reporting._tables import plain_table
+from casewise.reporting._tables import PlainTable, plain_table
 from casewise.reporting._terminal import score_renderable
 from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import report_page
 
 __all__ = [
+    "PlainTable",
     "audit_json",
     "audit_markdown",
     "audit_renderable",

@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 
-from rich.table import Table
 from rich.text import Text
 
 from casewise.cases import By, Part, Release
 from casewise.reporting._scores import number
-from casewise.reporting._tables import plain_table
+from casewise.reporting._tables import PlainTable, plain_table
 
 
-def parts_renderable(parts: Sequence[Part], by: By) -> Table:
+def parts_renderable(parts: Sequence[Part], by: By) -> PlainTable:
     """Queries by stratum and part, and the sums."""
     heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
     table = plain_table(heading, ["", *(part.name for part in parts), "all"])
@@ -27,11 +26,11 @@ def parts_renderable(parts: Sequence[Part], by: By) -> Table:
     return table
 
 
-def releases_renderable(releases: Sequence[Release]) -> Table:
+def releases_renderable(releases: Sequence[Release]) -> PlainTable:
     """The versions of a data set, oldest first."""
     table = plain_table("Releases", ["version"])
     for head in ("date", "cases", "queries", "hash", "note"):
-        table.add_column(head, justify="right" if head in ("cases", "queries") else "left")
+        table.add_column(head, right=head in ("cases", "queries"))
     for one in releases:
         counts = [str(one.cases), str(one.queries)]
         table.add_row(one.version, one.date.isoformat(), *counts, one.hash, Text(one.note or ""))

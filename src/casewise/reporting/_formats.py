@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from casewise.analysis import Score, ScoreReport, as_report_records
+from casewise.cases import guard_cell
 from casewise.reporting._acting import act_columns, act_title, pair_columns
 from casewise.reporting._remarks import rules_remark
 from casewise.reporting._scores import (
@@ -73,6 +74,8 @@ def to_csv(reports: Sequence[ScoreReport]) -> str:
 
 
 def _flat(value: object) -> object:
+    if isinstance(value, str):
+        return guard_cell(value)
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 

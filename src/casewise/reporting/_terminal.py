@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from casewise.analysis import Score, ScoreReport, ScoreRow
@@ -26,7 +25,7 @@ from casewise.reporting._scores import (
     title,
     with_margin,
 )
-from casewise.reporting._tables import plain_table
+from casewise.reporting._tables import PlainTable, plain_table
 
 WIDE = 100
 """Columns of terminal from which on F1 is shown too; other formats always have it."""
@@ -89,7 +88,7 @@ def _scores_table(
     scores: Sequence[Score],
     columns: Sequence[Column],
     baselines: Sequence[Score] = (),
-) -> Table:
+) -> PlainTable:
     """Rows under the name of their model; the condition is the first column."""
     table = plain_table(heading, ["", *(head for head, _ in columns)])
     model = None
@@ -97,14 +96,21 @@ def _scores_table(
         if score.condition["model"] != model:
             model = score.condition["model"]
             table.add_row(Text(str(model), style="bold"))
-        place = ": ".join(part for part in (condition_text(score), group_text(score)) if part)
-        table.add_row(Text(f"  {place}"), *[Text(cell(score)) for _, cell in columns])
+        cells = [Text(cell(score)) for _, cell in columns]
+        table.add_row(Text(f"  {_of_group(condition_text(score), score)}"), *cells)
     if baselines:
         table.add_row(Text("to hold against", style="bold"))
     for score in baselines:
         cells = [Text(cell(score), style="dim") for _, cell in columns]
-        table.add_row(Text(f"  {baseline_text(score)}", style="dim"), *cells)
+        name = _of_group(baseline_text(score), score)
+        table.add_row(Text(f"  {name}", style="dim"), *cells)
     return table
+
+
+def _of_group(name: str, score: Score) -> str:
+    """What a row is about, with the group that it is split to."""
+    group = group_text(score)
+    return f"{name}: {group}" if group else name
 
 
 def _other_rules(scores: Sequence[Score], others: Sequence[Sequence[Score]]) -> list[Column]:

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
@@ -13,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from casewise.analysis.exports._form import ExportForm, about
-from casewise.cases import write_atomically
+from casewise.cases import recover_folder, replace_folder, write_atomically
 from casewise.errors import UsageError
 
 MANIFEST = ".casewise-export.json"
@@ -24,25 +22,18 @@ MANIFEST = ".casewise-export.json"
 def new_folder(out: Path, form: ExportForm, *, reveal: bool) -> Iterator[Path]:
     """A folder to write into, beside ``out``; at the end it takes that name.
 
-    An earlier folder is replaced if the same form of export made it and nobody added a file.
+    An earlier folder is replaced if the same form of export made it and nobody added a file; it
+    stays until the new one is in its place.
 
     Raises:
         UsageError: Something else stands at ``out``.
     """
+    recover_folder(out)
     check_replaceable(out, form)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-    try:
-        new = beside / "new"
-        new.mkdir()
+    with replace_folder(out) as new:
         yield new
         manifest = about(form, reveal=reveal) | {"files": _hashes(new)}
         write_atomically(new / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
-        if out.exists():
-            out.rename(beside / "old")
-        new.rename(out)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def check_replaceable(out: Path, form: ExportForm) -> None:

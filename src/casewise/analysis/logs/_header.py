@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log, read_eval_log_sample_summaries
 
 from casewise.cases import address_of
 from casewise.errors import InputError
-from casewise.logs import ORDER, Part
+from casewise.logs import ORDER, SHARDS, Part
 
 _FROM_TASK = (
     *("protocol", "delivery", "ablation", "variant", "prompt_version"),
@@ -146,10 +147,16 @@ def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LogHeader], list[str
         best = _together(attempts) if any(one.part for one in attempts) else _best(attempts)
         kept.append(best)
         if not best.complete:
-            status = "its shards don't hold every case" if best.parts else best.log.status
-            where = address_of(best.path.parent.parent if best.parts else best.path)
+            status = "its logs don't hold every case" if best.parts else best.log.status
+            where = address_of(_folder_of(best) if best.parts else best.path)
             notes.append(f"{where}: the run did not end ({status}); what it has counts")
     return sorted(kept, key=_order), notes
+
+
+def _folder_of(run: LogHeader) -> Path:
+    """Where the logs of a run in parts stand."""
+    folder = run.path.parent
+    return folder.parent.parent if folder.parent.name == SHARDS else folder
 
 
 def _best(attempts: Sequence[LogHeader]) -> LogHeader:

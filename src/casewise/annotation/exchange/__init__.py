@@ -9,7 +9,6 @@ from casewise.annotation.exchange._prolific import join_prolific, prolific_files
 from casewise.annotation.exchange._salt import Salt, is_open_to_others, keep_salt, read_salt
 from casewise.annotation.exchange._shown import ShownPage, Tasks, plan_tasks, study_mark
 from casewise.annotation.exchange._sittings import Answer, Sitting, TakenIn, settle
-from casewise.annotation.exchange._tables import guard, unguard
 
 __all__ = [
     "Answer",
@@ -20,7 +19,6 @@ __all__ = [
     "Tasks",
     "check_free",
     "csv_tasks",
-    "guard",
     "is_open_to_others",
     "join_prolific",
     "keep_salt",
@@ -36,6 +34,5 @@ __all__ = [
     "study_mark",
     "study_url",
     "too_long",
-    "unguard",
     "write_folder",
 ]

@@ -1,11 +1,9 @@
 """A folder of files that is there whole or not at all."""
 
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from casewise.cases import recover_folder, replace_folder
 from casewise.errors import UsageError
 
 
@@ -27,20 +25,10 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     Raises:
         UsageError: The folder holds something.
     """
+    recover_folder(folder)
     check_free(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+    with replace_folder(folder) as new:
         for name, data in files.items():
-            path = beside / name
+            path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        beside.chmod(0o777 & ~mask)
-        if folder.is_dir():
-            folder.rmdir()
-        beside.rename(folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise

@@ -33,6 +33,8 @@ def mturk_files(tasks: Tasks) -> dict[str, bytes]:
     rows = [_row(block, tasks.mark, most) for block in tasks.blocks]
     return {
         "layout.html": _layout(tasks, most).encode("ascii"),
+        # The platform shows a cell as it stands, so an apostrophe would be seen; as_html has
+        # written what a spreadsheet might run as references.
         "batch.csv": to_csv(names, rows, guarded=False),
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from casewise.annotation.exchange._shown import Tasks
 from casewise.annotation.exchange._sittings import Answer, Sitting, TakenIn, settle
-from casewise.annotation.exchange._tables import Row, read_csv, to_csv, unguard
+from casewise.annotation.exchange._tables import Row, read_csv, to_csv
 from casewise.annotation.exchange._values import (
     Place,
     read_confidence,
@@ -16,6 +16,7 @@ from casewise.annotation.exchange._values import (
     read_time,
     read_verdict,
 )
+from casewise.cases import unguard_cell
 from casewise.errors import InputError
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
@@ -79,7 +80,7 @@ def read_csv_answers(
 def _answer(
     row: Row, tasks: Tasks, place: Place, name: Callable[[str], str] | None
 ) -> tuple[str, int, Answer]:
-    cells = {column: unguard(cell) for column, cell in row.cells.items()}
+    cells = {column: unguard_cell(cell) for column, cell in row.cells.items()}
     check_mark(cells["study"], tasks, place, "study")
     block, position = find_page(cells["block"], cells["position"], tasks, place)
     page = tasks.blocks[block][position]

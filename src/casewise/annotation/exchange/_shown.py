@@ -136,4 +136,4 @@ def as_html(text: str) -> str:
     numeric character reference, which a browser shows as the character itself.
     """
     written = visible(text).translate(_HTML)
-    return f"&#45;{written[1:]}" if written.startswith("-") else written
+    return re.sub(r"^( *)-", r"\1&#45;", written)

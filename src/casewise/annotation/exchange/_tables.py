@@ -6,13 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from casewise.cases import read_text
+from casewise.cases import guard_cell, read_text
 from casewise.errors import InputError
 
-_RUNS = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""A cell that starts with one of these may be run as a formula (full-width forms in Japanese)."""
-
-_MARKED = _RUNS | {"'"}
 _FIELD_LIMIT = 1 << 24
 
 _KINDS = {
@@ -39,32 +35,20 @@ class CsvTable:
     rows: tuple[Row, ...]
 
 
-def guard(text: str) -> str:
-    """The cell with an apostrophe before it, if a spreadsheet might run it.
-
-    A text that starts with an apostrophe and then such a character (or a second apostrophe) gets
-    one too, so that ``unguard`` gives back every text exactly.
-    """
-    runs = text[:1] in _RUNS if text else False
-    return f"'{text}" if runs or _is_guarded(text) else text
-
-
-def unguard(cell: str) -> str:
-    """The text that ``guard`` was given. Other texts, ``'tis`` for one, stay as they are."""
-    return cell[1:] if _is_guarded(cell) else cell
-
-
-def _is_guarded(text: str) -> bool:
-    return len(text) > 1 and text[0] == "'" and text[1] in _MARKED
-
-
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool = True) -> bytes:
-    """A CSV file in UTF-8, as RFC 4180 says, every cell guarded."""
+    """A CSV file in UTF-8, as RFC 4180 says, every cell guarded.
+
+    Args:
+        names: The header.
+        rows: The cells.
+        guarded: False where the reader shows a cell as it stands, apostrophes included; the cells
+            must then be safe in themselves.
+    """
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(names)
     for row in rows:
-        writer.writerow([guard(cell) if guarded else cell for cell in row])
+        writer.writerow([guard_cell(cell) if guarded else cell for cell in row])
     return out.getvalue().encode("utf-8", "replace")
 
 

@@ -13,14 +13,11 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from casewise.cases import read_text
+from casewise.cases import guard_cell, read_text
 from casewise.errors import SHORT, InputError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-"""How a text begins that a spreadsheet would run, after apostrophes that guard it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,17 +168,7 @@ def to_cell(value: object) -> str:
         return repr(value)
     if isinstance(value, tuple):
         return json.dumps(dict(value), ensure_ascii=False) if value else ""
-    return guard(str(value))
-
-
-def guard(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would run; ``read_text_cell`` takes it."""
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def read_text_cell(cell: str) -> str:
-    """A text, without the apostrophe that guards a formula."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+    return guard_cell(str(value))
 
 
 def read_flag(cell: str) -> bool:

@@ -1,12 +1,11 @@
 """Folders that appear whole or not at all."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from casewise.cases import recover_folder, replace_folder
 from casewise.errors import UsageError
 
 
@@ -37,28 +36,10 @@ def new_folder(out: Path, kind: Kind, *, force: bool) -> Iterator[Path]:
         UsageError: Something stands there and ``force`` is not given, or it holds what was never
             written by this.
     """
+    recover_folder(out)
     check_free(out, kind, force=force)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-    try:
-        new = beside / "new"
-        new.mkdir()
+    with replace_folder(out) as new:
         yield new
-        _swap(new, out, beside / "old")
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
-def _swap(new: Path, out: Path, old: Path) -> None:
-    if not out.exists():
-        new.rename(out)
-        return
-    out.rename(old)
-    try:
-        new.rename(out)
-    except OSError:
-        old.rename(out)
-        raise
 
 
 def check_free(out: Path, kind: Kind, *, force: bool) -> None:

@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import Any
 
 from casewise.cases import is_elsewhere, place_of
-from casewise.errors import CasewiseError, ModelError, UsageError
+from casewise.errors import CasewiseError, ModelError, UsageError, install_hint
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._done import CellState, State, logs_of, read_done
@@ -98,7 +98,7 @@ def _import(*, alone: bool) -> Any:
     try:
         import ray
     except ImportError:
-        raise UsageError("--engine ray needs Ray: pip install 'casewise[cluster]'") from None
+        raise UsageError(f"--engine ray needs Ray: {install_hint('cluster')}") from None
     return ray
 
 

@@ -23,7 +23,6 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score
 from inspect_ai.util import Store
 
-from casewise.errors import ModelError
 from casewise.evaluation._budget import SpentError, input_tokens
 from casewise.evaluation._reply_scorer import GRADER
 from casewise.evaluation._secrets import redacted
@@ -114,7 +113,7 @@ class ShardRun:
                 await asyncio.shield(asyncio.wrap_future(waiting))
         self._left -= 1
         if not self._left:
-            self.end("success" if self._error is None else "error")
+            self.end("success" if self._error is None and self._given_up is None else "error")
 
     def end(self, status: LogStatus) -> None:
         """Write what is left, and the header; once."""
@@ -149,24 +148,26 @@ class ShardRun:
         return self._writer
 
     async def _attempts(self, sample: Sample, epoch: int) -> EvalSample:
+        """Ask a case until it is judged, or there is no more hope of that."""
         self._open()
         begun, started = monotonic(), _now()
         for attempt in range(RETRY_ON_ERROR + 1):
-            under = Underway(self._name, str(sample.id), epoch, self._context.journal)
-            if self._part_epoch is not None:
-                under.epoch = self._part_epoch
+            under = Underway(
+                self._name, str(sample.id), self._part_epoch or epoch, self._context.journal
+            )
             state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
             found: Score | Exception
             try:
                 found = await self._ask_and_read(sample, state, under)
+            except SpentError:
+                raise
             except Exception as error:
                 if self._context.journal is not None and self._context.journal.failure is not None:
                     raise self._context.journal.failure from None
-                if isinstance(error, SpentError):
-                    raise
                 found = error
                 self._context.observe(Status.ERROR)
-                self._lose_hope(error)
+                if self._is_given_up(error):
+                    break
             if isinstance(found, Score) or attempt == RETRY_ON_ERROR:
                 break
         times = (started, monotonic() - begun, under)
@@ -178,7 +179,7 @@ class ShardRun:
 
     async def _ask_and_read(self, sample: Sample, state: _State, under: Underway) -> Score:
         context, work = self._context, self.work
-        context.hopes.check(work.clients.model)
+        context.hopes.check(work.clients.model, work.clients.grader)
         if context.budget is not None:
             await context.budget.admit(under)
         judged = False
@@ -195,11 +196,11 @@ class ShardRun:
         context.observe(Status((score.metadata or {})["status"]))
         return score
 
-    def _lose_hope(self, error: Exception) -> None:
+    def _is_given_up(self, error: Exception) -> bool:
+        """Whether an error shows that the model can't be used; why is kept."""
         reason = self._context.hopes.fail(self.work.clients.model, error)
-        if isinstance(error, ModelError) and reason is None:
-            reason = self._context.hopes.lost.get(id(self.work.clients.model))
         self._given_up = self._given_up or reason
+        return reason is not None
 
     def _keep(
         self,

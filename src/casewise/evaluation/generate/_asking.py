@@ -10,10 +10,11 @@ from inspect_ai.model import GenerateConfig, Model, ModelOutput, ResponseSchema
 from inspect_ai.util import JSONSchema
 
 from casewise.cases import digest
-from casewise.errors import ModelError
+from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation._answers import provider_refused
-from casewise.evaluation._faults import failed
+from casewise.evaluation._faults import FailedRequestError, FaultKind, failed, failure_reason
 from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
+from casewise.evaluation._reach import UnreachableError, with_address
 from casewise.evaluation.generate._journal import Journal, Reply
 
 GIVE_UP = 5
@@ -42,6 +43,7 @@ class Asker:
     asked: int = 0
     """Requests sent."""
     failures: list[str] = field(default_factory=list)
+    """Why requests failed, in words of ours alone."""
     _answered: int = 0
     _takes_schema: bool = True
 
@@ -57,7 +59,7 @@ class Asker:
         """The reply to a prompt, from the journal or the model; an error is a reply too.
 
         Raises:
-            ModelError: Nothing but errors has come from the model.
+            ModelError: Nothing but errors has come from the model, or it can't be reached.
         """
         schema = None if self.structured is Structured.OFF else schema
         key = digest(str(self.model), prompt, seed, temperature, max_tokens, dict(schema or {}))
@@ -98,11 +100,22 @@ class Asker:
         return output
 
     def _failed(self, error: Exception) -> Reply:
-        reason = failed(error).message
+        if isinstance(error, UnreachableError):
+            raise error
+        request = failed(error)
+        self.journal.keep_failure(str(self.model), request.message)
+        reason = str(error) if isinstance(error, CasewiseError) else request.plain
         self.failures.append(reason)
         if not self._answered and len(self.failures) >= GIVE_UP:
-            raise ModelError(f"{self.model}: {self.failures[0]}") from None
+            raise self.useless()
         return Reply(error=reason)
+
+    def useless(self) -> ModelError:
+        """What is said of a model that gives nothing but errors."""
+        return ModelError(
+            f"{with_address(self.model, self.failures[0])} "
+            f"(what the provider said is in {self.journal.failed})"
+        )
 
 
 def open_askers(
@@ -140,10 +153,10 @@ def _checked(output: ModelOutput) -> ModelOutput:
     """The output, where it is an answer.
 
     Raises:
-        ModelError: The provider reports an error in place of one.
+        FailedRequestError: The provider reports an error in place of one.
     """
     if output.error and not output.completion and not provider_refused(output):
-        raise ModelError(output.error)
+        raise FailedRequestError(FaultKind.OTHER, failure_reason(RuntimeError(output.error)), None)
     return output
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from casewise.cases import Case, Side, to_fields, to_line
@@ -14,7 +15,9 @@ from casewise.contexts import (
     FaultKind,
     make_context,
 )
-from casewise.errors import CasewiseError, ModelError
+from casewise.errors import CasewiseError
+from casewise.evaluation._faults import FaultObserver, counted
+from casewise.evaluation._reach import UNREACHABLE_S, reached_anew
 from casewise.evaluation.generate._asking import Asker, open_askers
 from casewise.evaluation.generate._files import Files, begin, check_files, files_beside, write_files
 from casewise.evaluation.generate._journal import opened_journal
@@ -58,6 +61,8 @@ class Generated:
     cost_usd: float | None
     failures: tuple[str, ...]
     """Why requests failed, one a request; the next start asks them again."""
+    failed: Path | None = None
+    """The file of what providers said of them."""
 
 
 def check_out(plan: GeneratePlan) -> Files:
@@ -71,7 +76,12 @@ def check_out(plan: GeneratePlan) -> Files:
     return files
 
 
-def generate_contexts(plan: GeneratePlan, watch: Watcher) -> Generated:
+def generate_contexts(
+    plan: GeneratePlan,
+    watch: Watcher,
+    tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
+) -> Generated:
     """Make what is planned, and write it.
 
     The files are a function of the plan and of the models' answers, which are kept as they come:
@@ -80,6 +90,9 @@ def generate_contexts(plan: GeneratePlan, watch: Watcher) -> Generated:
     Args:
         plan: What to make.
         watch: Told how far each round is.
+        tell: Told when a model meets a kind of fault for the first time.
+        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
+            after which it is given up.
 
     Raises:
         UsageError: The files are another's.
@@ -88,7 +101,11 @@ def generate_contexts(plan: GeneratePlan, watch: Watcher) -> Generated:
     """
     files = check_out(plan)
     request = plan.request
-    with opened_journal(files.folder) as journal:
+    with (
+        opened_journal(files.folder) as journal,
+        counted(tell),
+        reached_anew(unreachable_s),
+    ):
         begin(files, plan.settings)
         askers = open_askers(
             plan.models,
@@ -100,9 +117,9 @@ def generate_contexts(plan: GeneratePlan, watch: Watcher) -> Generated:
         )
         works = plan.works()
         asyncio.run(_make(_rounds(plan, askers, watch), works, askers.values()))
-        failures = tuple(reason for one in askers.values() for reason in one.failures)
-        if failures and not any(work.current.contexts for work in works):
-            raise ModelError(f"{request.model}: {failures[0]}")
+        failing = [one for one in askers.values() if one.failures]
+        if failing and not any(work.current.contexts for work in works):
+            raise failing[0].useless()
         result = _result(plan, works, files)
         texts = {
             files.cases: "".join(f"{to_line(case)}\n" for case in result.cases),
@@ -111,7 +128,10 @@ def generate_contexts(plan: GeneratePlan, watch: Watcher) -> Generated:
         }
         write_files(files, texts)
         asked = sum(one.asked for one in askers.values())
-    return replace(result, asked=asked, before=journal.before, failures=failures)
+    failures = tuple(reason for one in failing for reason in one.failures)
+    return replace(
+        result, asked=asked, before=journal.before, failures=failures, failed=journal.failed
+    )
 
 
 def _rounds(plan: GeneratePlan, askers: dict[str, Asker], watch: Watcher) -> Rounds:

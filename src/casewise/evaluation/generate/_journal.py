@@ -16,6 +16,9 @@ from casewise.evaluation._lock import locked
 
 ANSWERS = "answers.jsonl"
 
+FAILED = "failed.jsonl"
+"""What providers said of failed requests: their words may quote a query, and are not printed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -37,6 +40,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / ANSWERS
+        self.failed = folder / FAILED
         self._known = dict(_read(self._path))
         self.before = len(self._known)
         """Answers that were there at the start."""
@@ -56,6 +60,11 @@ class Journal:
         os.write(self._file, f"{line}\n".encode())
         os.fsync(self._file)
         self._known.setdefault(key, reply)
+
+    def keep_failure(self, model: str, reason: str) -> None:
+        """Write down why a request to a model failed."""
+        with self.failed.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"model": model, "error": reason}) + "\n")
 
     def close(self) -> None:
         """Give the file back."""

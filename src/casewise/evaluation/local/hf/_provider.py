@@ -16,7 +16,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
-from casewise.errors import ModelError
+from casewise.errors import ModelError, install_hint
 from casewise.evaluation.local._in_process import InProcess
 from casewise.evaluation.local._text_order import TextOrder
 from casewise.evaluation.local.hf._types import Asked, Options, Place, Replied
@@ -126,7 +126,7 @@ def _open(name: str, options: Options) -> "Engine":
     except ImportError as error:
         raise ModelError(
             f"{PROVIDER}/{name} needs packages that are not installed ({_first_line(error)}): "
-            "pip install 'casewise[hf]'"
+            f"{install_hint('hf')}"
         ) from None
     except ModelError as error:
         raise ModelError(f"{PROVIDER}/{name}: {error}") from None

@@ -74,10 +74,17 @@ async function draw(plot, { spec, rows }) {
   }
 }
 
+/** A text that a spreadsheet might run, with an apostrophe before it: as guard_cell in cases/_text.py. */
+function guarded(text) {
+  const runs = /^'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/.test(text);
+  const number = /^'*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/.test(text);
+  return runs && !number ? `'${text}` : text;
+}
+
 /** A cell of a CSV file, as RFC 4180 has it. */
 function csvCell(value) {
   if (value === null || value === undefined) return "";
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+  const text = guarded(typeof value === "object" ? JSON.stringify(value) : String(value));
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

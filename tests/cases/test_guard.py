@@ -1,0 +1,203 @@
+"""No cell of a CSV file is run by a spreadsheet, and every text comes back as it was."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+import polars as pl
+import pytest
+from conftest import ROOT, Cli
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from support.tables import random_table
+
+from casewise.analysis import Scoring, Split, make_table, read_table, report_scores, table_bytes
+from casewise.annotation.exchange._tables import read_csv, to_csv
+from casewise.annotation.votes._csv_table import Column
+from casewise.annotation.votes._csv_table import read_table as read_votes_table
+from casewise.annotation.votes._csv_table import to_csv as votes_csv
+from casewise.cases import Case, guard_cell, load_cases, unguard_cell, write_cases
+from casewise.reporting import to_csv as scores_csv
+
+MARKS = "=+-@\uff1d\uff0b\uff0d\uff20"
+ODD = MARKS + "'\t\r\n \u3000\xa0\x1f.,;\"1e[{"
+TEXTS = st.text(st.sampled_from(ODD) | st.characters(codec="utf-8"), max_size=12)
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+
+
+def runs(cell: str) -> bool:
+    """Whether a spreadsheet might run a cell."""
+    if NUMBER.fullmatch(cell):
+        return False
+    return cell[:1] in ("\t", "\r", "\n") or cell.strip()[:1] in tuple(MARKS)
+
+
+@given(TEXTS)
+@example("'")
+@example("''=1")
+@example("'-3.5")
+@example("' =1")
+def test_guarded_cells_come_back_and_never_run(text: str) -> None:
+    assert unguard_cell(guard_cell(text)) == text
+    assert not text.strip() or not runs(guard_cell(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        *((f"{mark}cmd", f"'{mark}cmd") for mark in MARKS + "\t\r\n"),
+        *((f"{space}=1+1", f"'{space}=1+1") for space in (" ", "  ", "\u3000", "\xa0", " \t")),
+        ("'=1", "''=1"),
+        ("''=1", "'''=1"),
+        ("' =1", "'' =1"),
+        ("''", "''"),
+        ("'tis", "'tis"),
+        ("'", "'"),
+        ("", ""),
+        ("a=1", "a=1"),
+        ("-3.5", "-3.5"),
+        ("+7", "+7"),
+        ("-1e-9", "-1e-9"),
+        ("-.5", "-.5"),
+        ("'-3.5", "'-3.5"),
+        ("-3.5+cmd", "'-3.5+cmd"),
+        ("-3.5\n", "'-3.5\n"),
+        ("- three", "'- three"),
+    ],
+)
+def test_what_is_guarded(text: str, cell: str) -> None:
+    assert guard_cell(text) == cell
+    assert unguard_cell(cell) == text
+
+
+def raw(text: str) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def run_by(path: Path) -> list[str]:
+    """The cells of a file that a spreadsheet might run."""
+    return [cell for row in raw(path.read_bytes().decode()) for cell in row if runs(cell)]
+
+
+QUICK = settings(max_examples=60, deadline=None)
+
+
+@QUICK
+@given(st.lists(TEXTS, min_size=4, max_size=4))
+def test_cases_come_back(texts: list[str]) -> None:
+    query, category, source, tag = texts
+    case = Case(
+        query=f"{query}?",
+        category=f"{category}c",
+        source=f"{source}s",
+        tags=tuple(t for t in (tag,) if t.strip()),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cases.csv"
+        write_cases([case], path)
+        assert load_cases(path).cases == (case,)
+        assert not run_by(path)
+
+
+@QUICK
+@given(st.lists(TEXTS, min_size=3, max_size=3))
+def test_judgement_tables_come_back(texts: list[str]) -> None:
+    answer, explanation, category = texts
+    row = {
+        "run_id": "r",
+        "model": "@m",
+        "protocol": "probability",
+        "case_id": "c1",
+        "query_id": "q1",
+        "epoch": 1,
+        "status": "ok",
+        "verdict": "safe",
+        "p_safe": 0.5,
+        "raw_score": -3.5,
+    }
+    more = {"answer": answer, "explanation": explanation, "category": category, "error": None}
+    table = make_table([row | more, row | {"case_id": "c2"}])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        path.write_bytes(table_bytes(table, path))
+        assert read_table(path).equals(table)
+        assert not run_by(path)
+        assert "-3.5" in path.read_text("utf-8").split(",")
+
+
+@QUICK
+@given(st.lists(TEXTS.filter(lambda text: text.strip() != ""), min_size=1, max_size=3))
+def test_tables_of_votes_and_tasks_come_back(texts: list[str]) -> None:
+    columns = [Column("reason", unguard_cell, "a text")]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.csv"
+        path.write_bytes(votes_csv(["reason"], [{"reason": text} for text in texts]).encode())
+        assert not run_by(path)
+        assert [row.values["reason"] for row in read_votes_table(path, columns)] == texts
+        path.write_bytes(to_csv(["reason", "n"], [(text, "1") for text in texts]))
+        assert not run_by(path)
+        rows = read_csv(path, ["reason"], kind="reasons").rows
+        assert [unguard_cell(row.cells["reason"]) for row in rows] == texts
+
+
+def test_numbers_of_votes_stay_numbers() -> None:
+    assert raw(votes_csv(["kappa"], [{"kappa": -3.5}]))[1] == ["-3.5"]
+
+
+def test_scores_name_models_and_categories_that_nothing_runs() -> None:
+    table = random_table(8, 1).with_columns(
+        pl.lit("@cmd").alias("model"), pl.lit(' =HYPERLINK("x")').alias("category")
+    )
+    text = scores_csv([report_scores(table, Scoring(), by=Split.CATEGORY)])
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert found[0]["model"] == "'@cmd"
+    assert {row["category"] for row in found} == {'\' =HYPERLINK("x")'}
+    assert all(not runs(cell) for row in found for cell in row.values())
+    assert any(cell.startswith("-") for row in found for cell in row.values())
+
+
+def test_every_writer_of_csv_guards_its_cells() -> None:
+    writers = {
+        path.relative_to(ROOT).as_posix(): text
+        for path in (ROOT / "src").rglob("*.py")
+        if re.search(r"csv\.(writer|DictWriter)\(|write_csv\(", text := path.read_text("utf-8"))
+    }
+    assert len(writers) == 5
+    assert not [path for path, text in writers.items() if "guard_cell" not in text]
+
+
+def test_a_formula_through_the_command_line(cli_inside: Cli, tmp_path: Path) -> None:
+    case = {"query": '=HYPERLINK("http://127.0.0.1/","is this safe?")', "category": "\n@law"}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")
+    assert cli_inside("cases", "convert", "cases.jsonl", "cases.csv").returncode == 0
+    header, row = raw((tmp_path / "cases.csv").read_bytes().decode())
+    assert row[header.index("query")] == f"'{case['query']}"
+    assert row[header.index("category")] == f"'{case['category']}"
+    assert cli_inside("cases", "convert", "cases.csv", "again.jsonl").returncode == 0
+    again = json.loads((tmp_path / "again.jsonl").read_text("utf-8"))
+    assert {name: again[name] for name in case} == case
+
+
+@pytest.mark.skipif(
+    subprocess.run(["which", "node"], capture_output=True, check=False).returncode != 0,
+    reason="there is no node to run the page's script with",
+)
+def test_the_page_guards_as_the_files_do(tmp_path: Path) -> None:
+    script = (ROOT / "src/casewise/reporting/page/assets/charts.js").read_text("utf-8")
+    function = re.search(r"^function guarded\(.*?^}", script, re.DOTALL | re.MULTILINE)
+    assert function is not None
+    texts = [
+        f"{quote}{space}{mark}{rest}"
+        for quote in ("", "'", "''")
+        for space in ("", " ", "\t")
+        for mark in ("", *MARKS, "\r", "\n")
+        for rest in ("", "1", "3.5", "cmd", "1e-9", "1\n")
+    ]
+    ask = f"{function.group()}\nconsole.log(JSON.stringify({json.dumps(texts)}.map(guarded)))"
+    (tmp_path / "ask.js").write_text(ask)
+    done = subprocess.run(["node", tmp_path / "ask.js"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [guard_cell(text) for text in texts]

