@@ -1,8 +1,6 @@
 """What a run will ask: every model under every condition, checked before anything is sent."""
 
-import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,9 @@ from casewise.evaluation._condition import (
     Condition,
     choose,
     deliveries_of,
+    identity_of,
     make_condition,
+    without_keys,
 )
 from casewise.evaluation._judge import judge_version
 from casewise.evaluation._models import Client
@@ -156,7 +156,7 @@ class Cell:
     @property
     def shown_model_args(self) -> dict[str, Any]:
         """The arguments of its client that a log may show: no keys."""
-        return _without_keys(self.request.model_args)
+        return without_keys(self.request.model_args)
 
     def patient(self, seconds: int | None) -> "Cell":
         """The same, with another time after which a request is sent again; None: as it is."""
@@ -172,34 +172,6 @@ class Cell:
         if grader is not None and grader not in found:
             found[grader] = known_prices(grader, self.request.grader_prices)
         return found
-
-
-def identity_of(
-    task: str,
-    version: object,
-    model: str,
-    arguments: Mapping[str, Any],
-    model_args: Mapping[str, Any],
-    seed: int | None,
-    settings: Mapping[str, Any] | None,
-) -> str:
-    """What tells a model's runs under one condition from all others, as text.
-
-    It is made of what Inspect makes its own identity of, so that what is done by the one is done
-    by the other; addresses, prices, and how many requests go out at once are no part of it.
-    """
-    given = {name: value for name, value in arguments.items() if value is not None}
-    parts = [task, str(version), model, given, _without_keys(model_args), seed]
-    parts += [settings] if settings else []
-    return json.dumps(parts, sort_keys=True, default=str)
-
-
-def _without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in model_args.items()
-        if name != "api_key" and not name.startswith("aws_")
-    }
 
 
 @dataclass(frozen=True, slots=True)

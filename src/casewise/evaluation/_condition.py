@@ -1,13 +1,14 @@
 """The condition of a run: all that distinguishes two runs of one model, checked and settled."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from casewise.cases import (
     STARTER,
@@ -310,3 +311,33 @@ def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
         return kind(name)
     except ValueError:
         raise UsageError(f"unknown {what} {name!r}: choose from {', '.join(kind)}") from None
+
+
+def identity_of(
+    task: str,
+    version: object,
+    model: str,
+    arguments: Mapping[str, Any],
+    model_args: Mapping[str, Any],
+    seed: int | None,
+    settings: Mapping[str, Any] | None,
+) -> str:
+    """What tells a model's runs under one condition from all others, as text.
+
+    It is made of what Inspect makes its own identity of, so that what is done by the one is done
+    by the other; addresses, prices, and how many requests go out at once are no part of it.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    parts: list[Any] = [task, str(version), model, given, without_keys(model_args), seed]
+    # At the end, and only if there are any: other logs know nothing of them.
+    parts += [settings] if settings else []
+    return json.dumps(parts, sort_keys=True, default=str)
+
+
+def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's arguments that a log may show."""
+    return {
+        name: value
+        for name, value in model_args.items()
+        if name != "api_key" and not name.startswith("aws_")
+    }

@@ -15,7 +15,8 @@ from inspect_ai.log import (
 
 from casewise.cases import address_of
 from casewise.evaluation._budget import input_tokens
-from casewise.evaluation._cells import Cell, identity_of
+from casewise.evaluation._cells import Cell
+from casewise.evaluation._condition import identity_of
 from casewise.evaluation._samples import GENERATE
 from casewise.evaluation._shards import SHARDS, part_of
 

@@ -171,8 +171,9 @@ def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
         planned = made[key]
         options = _options(one.request, one.entry)
         given = _for_model(planned, one.entry)
-        key, own_key = _key(planned, one.request), _key(given, options)
-        yield _Found(one, given, options, key, own_key)
+        yield _Found(
+            one, given, options, key=_key(planned, one.request), own_key=_key(given, options)
+        )
 
 
 def _fault(path: Path, number: int, problem: str) -> InputError:
