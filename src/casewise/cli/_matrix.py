@@ -89,6 +89,7 @@ def _record(one: "SweepCell", state: "CellState") -> dict[str, Any]:
         "delivery": str(condition.delivery),
         "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
         "cases": condition.data.name,
+        "generate": dict(one.cell.draw.settings),
         "epochs": one.cell.request.epochs,
         "state": str(state.state),
         "judged": state.judged,
@@ -113,7 +114,7 @@ def estimates_markdown(sweep: "Sweep") -> str:
     found = [one.cell.estimate for one in sweep.entries]
     for one, asked in zip(sweep.entries, found, strict=True):
         numbers = _numbers(asked.requests, asked.input_tokens, asked.output_tokens)
-        names = f"| {_escaped(one.model)} | {_escaped(one.condition)} | "
+        names = f"| {_escaped(one.model)} | {_escaped(one.title)} | "
         lines.append(f"{names}{numbers} | {_dollars([asked.cost_usd])} |")
     whole = [
         sum(getattr(one, name) for one in found)

@@ -18,7 +18,7 @@ from casewise.cli._engine import (
     chosen_cluster,
 )
 from casewise.cli._estimates import print_estimates
-from casewise.cli._model_args import parse_model_args
+from casewise.cli._model_args import parse_model_args, parse_settings
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import MatrixFormat, check_alone, run_sweep
 from casewise.contexts import differing_parameters, swap_cases
@@ -148,6 +148,14 @@ def run(
     model_arg: Annotated[
         list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
     ] = [],  # noqa: B006
+    generate: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A setting of the model's generation, as Inspect names it: reasoning_effort, "
+            "top_p, stop_seqs, extra_body... (docs/sweeps.md). Repeat for several.",
+        ),
+    ] = [],  # noqa: B006
     client: Annotated[
         str,
         typer.Option(
@@ -198,6 +206,8 @@ def run(
     casewise run -m vllm/Qwen/Qwen3-8B --cases mine.yaml --ablate recipient --ablate urgency
 
     casewise run -m casewise-hf/./my-checkpoint -M dtype=bfloat16
+
+    casewise run -m openai/gpt-5 --protocol binary --generate reasoning_effort=high
 
     casewise run -m openai/gpt-4o --protocol respond --delivery system,claimed,none
 
@@ -251,6 +261,7 @@ def run(
         attempt_timeout=attempt_timeout,
         model_base_url=model_base_url,
         model_args=parse_model_args(model_arg),
+        generate=parse_settings(generate),
         prices=Prices(price_in, price_out),
         client=client,
     )

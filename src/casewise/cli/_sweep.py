@@ -120,7 +120,7 @@ def _print_plan(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
     else:
         print_estimates(
             [
-                replace(one.cell.estimate, model=one.model, condition=one.condition)
+                replace(one.cell.estimate, model=one.model, condition=one.title)
                 for one in sweep.entries
             ]
         )

@@ -16,6 +16,7 @@ from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._respond import respond
 from casewise.evaluation._sampling import SAMPLES, Sampling
 from casewise.evaluation._secrets import refuse_password, refuse_secret
+from casewise.evaluation._settings import check_settings, setting_parts
 from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.cluster import Cluster
@@ -58,6 +59,7 @@ __all__ = [
     "Sweep",
     "SweepCell",
     "check_out",
+    "check_settings",
     "fetch_weights",
     "generate_contexts",
     "grade_replies",
@@ -73,6 +75,7 @@ __all__ = [
     "respond",
     "run",
     "run_cells",
+    "setting_parts",
     "told_of_weights",
     "weights_path",
 ]

@@ -27,6 +27,7 @@ from casewise.evaluation._plan import (
 )
 from casewise.evaluation._respond import respond_version
 from casewise.evaluation._sampling import NO_LOGPROBS, Draw, Sampling, make_draw, resolve_sampling
+from casewise.evaluation._settings import check_settings, check_taken
 from casewise.evaluation._smollm2 import SMOLLM2
 from casewise.logs import RunKey, without_keys
 from casewise.protocols import UPSTREAM, Delivery, Protocol, is_ours
@@ -73,6 +74,8 @@ class RunRequest:
     client: str = Client.AUTO
     """What sends the requests: ``auto`` or ``inspect``."""
     model_args: dict[str, Any] = field(default_factory=dict)
+    generate: dict[str, Any] = field(default_factory=dict)
+    """Inspect's settings of the models' generation that casewise leaves open, by name."""
     prices: Prices = field(default_factory=Prices)
 
 
@@ -143,7 +146,10 @@ class Cell:
         version = self.planned.version
         task = "casewise/respond" if self.acts else "casewise/judge"
         model_args = without_keys(self.request.model_args)
-        key = RunKey(task, version, self.model, self.arguments, model_args, self.sent_seed)
+        settings = self.draw.settings
+        key = RunKey(
+            task, version, self.model, self.arguments, model_args, self.sent_seed, settings
+        )
         return key.identity
 
     def patient(self, seconds: int | None) -> "Cell":
@@ -260,7 +266,8 @@ def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
     """A model under a condition, and what it will be asked.
 
     Raises:
-        UsageError: A conversation doesn't fit into the model's window.
+        UsageError: A setting of the model's generation that can't be given; a conversation
+            doesn't fit into the model's window.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     protocol = planned.condition.protocol
@@ -273,6 +280,10 @@ def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
         samples=request.samples,
         max_tokens=request.max_tokens,
     )
+    if request.generate:
+        settings = check_settings("--generate", request.generate)
+        check_taken("--generate", model, settings, request.model_args)
+        draw = draw.with_settings(settings)
     if protocol is Protocol.RESPOND:
         check_window(planned.condition, draw, model)
     extent = planned.extent

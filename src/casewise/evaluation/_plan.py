@@ -7,6 +7,7 @@ from inspect_ai.model import ModelCost, get_model_info
 from casewise.errors import UsageError
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._sampling import Draw
+from casewise.evaluation._settings import setting_parts
 from casewise.evaluation._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.local import is_in_process
 from casewise.protocols import Opening, Protocol
@@ -76,7 +77,8 @@ def estimate(
     cost = None
     if known.input is not None and known.output is not None:
         cost = (asked * known.input + answered * known.output) / 1e6
-    return Estimate(model, condition.title, requests, asked, answered, cost)
+    title = ", ".join([condition.title, *setting_parts(draw.settings)])
+    return Estimate(model, title, requests, asked, answered, cost)
 
 
 def check_window(condition: Condition, draw: Draw, model: str) -> None:

@@ -15,6 +15,8 @@ import casewise
 from casewise.cases import Case, flags_query
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._sampling import Draw, Sampling
+from casewise.evaluation._settings import setting_parts
+from casewise.logs import GENERATE
 from casewise.protocols import Protocol, Script
 
 TURNS = "later_turns"
@@ -102,17 +104,21 @@ _MESSAGES: dict[str, Callable[..., ChatMessage]] = {
 
 def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[str, Any]:
     """What the log must say about a run so that its judgements can be told from others."""
-    return {
-        "casewise": casewise.__version__,
-        "protocol": str(condition.protocol),
-        "delivery": str(condition.delivery),
-        "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
-        "variant": ";".join([str(sampling), *condition.variant]),
-        "samples": draw.samples,
-        "prompt_version": condition.prompts.version,
-        "variation_version": condition.variation_version,
-        "dataset": condition.data.name,
-        "dataset_hash": condition.data.hash,
-        "dataset_version": condition.data.version,
-        "dataset_size": len(condition.data.cases),
-    } | ({"verdict_words": words} if (words := condition.words_version) else {})
+    return (
+        {
+            "casewise": casewise.__version__,
+            "protocol": str(condition.protocol),
+            "delivery": str(condition.delivery),
+            "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
+            "variant": ";".join([str(sampling), *setting_parts(draw.settings), *condition.variant]),
+            "samples": draw.samples,
+            "prompt_version": condition.prompts.version,
+            "variation_version": condition.variation_version,
+            "dataset": condition.data.name,
+            "dataset_hash": condition.data.hash,
+            "dataset_version": condition.data.version,
+            "dataset_size": len(condition.data.cases),
+        }
+        | ({"verdict_words": words} if (words := condition.words_version) else {})
+        | ({GENERATE: dict(draw.settings)} if draw.settings else {})
+    )

@@ -1,7 +1,9 @@
 """How a model is sampled: greedily, or as in the published runs."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from inspect_ai.model import GenerateConfig
 
@@ -61,6 +63,13 @@ class Draw:
     samples: int
     """Requests for each case."""
     system: str | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What a person set of the model's generation besides; a part of ``config``."""
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "Draw":
+        """The same with a person's own settings, which come before the sampling's."""
+        own = GenerateConfig.model_validate(settings)
+        return replace(self, config=self.config.merge(own), settings=settings)
 
 
 def resolve_sampling(sampling: Sampling, model: str) -> Sampling:

@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from casewise.errors import UsageError
@@ -16,6 +18,12 @@ _SECRET = re.compile(
     r"(^|[_-])(api[_-]?key|key|token|secret|password|credentials?)$", re.IGNORECASE
 )
 """How the names of options and variables end that hold secrets."""
+
+_PROOF = re.compile(r"authori[sz]ation|cookie|(^|[_-])auth$", re.IGNORECASE)
+"""Headers that hold one."""
+
+_PROVEN = re.compile(r"(bearer|basic)\s+\S", re.IGNORECASE)
+"""How what such a header says begins."""
 
 _opened: set[str] = set()
 """Keys of models that were opened."""
@@ -47,11 +55,33 @@ def refuse_secret(where: str, name: str) -> None:
         UsageError: Its name is that of a secret.
     """
     if is_secret(name) or name.startswith("aws_"):
-        raise UsageError(
-            f"{where} {name}: a key that stands there can be read by others; put it into the "
-            "environment variable that the provider reads (OPENAI_API_KEY; SERVICE_API_KEY for "
-            "openai-api/SERVICE/...)"
-        )
+        raise _exposed(f"{where} {name}")
+
+
+def _exposed(where: str) -> UsageError:
+    return UsageError(
+        f"{where}: a key that stands there can be read by others; put it into the "
+        "environment variable that the provider reads (OPENAI_API_KEY; SERVICE_API_KEY for "
+        "openai-api/SERVICE/...)"
+    )
+
+
+def refuse_secrets_within(where: str, value: Any) -> None:
+    """Refuse a value that is a secret, or holds one, by the names in it and what is known of keys.
+
+    Raises:
+        UsageError: It does.
+    """
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if is_secret(str(name)) or _PROOF.search(str(name)):
+                raise _exposed(f"{where} {name}")
+            refuse_secrets_within(where, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            refuse_secrets_within(where, inner)
+    elif isinstance(value, str) and (_PROVEN.match(value) or redacted(value) != value):
+        raise _exposed(where)
 
 
 def refuse_password(where: str, address: str | None) -> None:

@@ -21,6 +21,7 @@ from casewise.evaluation._cells import (
 from casewise.evaluation._condition import deliveries_of
 from casewise.evaluation._plan import Prices
 from casewise.evaluation._sampling import Sampling
+from casewise.evaluation._settings import check_settings, setting_parts
 from casewise.evaluation._sweep_file import (
     NONE,
     GridLine,
@@ -45,6 +46,12 @@ class SweepCell:
     cell: Cell
     model: str
     condition: str
+
+    @property
+    def title(self) -> str:
+        """The condition, with the model's settings that its name doesn't say."""
+        settings = setting_parts(self.cell.draw.settings)
+        return ", ".join([self.condition, *(one for one in settings if one not in self.condition)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,8 @@ class _Found:
     request: RunRequest
     key: str
     """The same for one condition, wherever the grid has it."""
+    own_key: str
+    """The same, with what the model's entry says itself."""
 
 
 def plan_sweep(path: Path) -> Sweep:
@@ -106,8 +115,23 @@ def plan_sweep(path: Path) -> Sweep:
     order = {entry.label: place for place, entry in enumerate(file.models)}
     entries = [SweepCell(_cell(one, path), one.wanted.entry.label, titles[one.key]) for one in once]
     entries.sort(key=lambda one: order[one.model])
+    _check_told_apart(entries, path)
     about = dict.fromkeys(line for one in once for line in one.planned.condition.notes)
     return Sweep(file.name or path.stem, tuple(entries), (*notes, *about))
+
+
+def _check_told_apart(entries: Sequence[SweepCell], path: Path) -> None:
+    """Refuse two entries of a model that a line of the grid makes the same."""
+    seen: dict[str, SweepCell] = {}
+    for one in entries:
+        first = seen.setdefault(one.cell.identity, one)
+        if first is not one:
+            raise InputError(
+                f"{first.model!r} and {one.model!r} are one model, asked the same",
+                file=path,
+                record=f"condition {one.condition!r}",
+                expected="what the grid does not override: other args, max_tokens or generate",
+            )
 
 
 def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> Iterator[_Wanted]:
@@ -147,7 +171,9 @@ def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
         planned = made[key]
         options = _options(one.request, one.entry)
         given = _for_model(planned, one.entry)
-        yield _Found(one, given, options, _key(planned, one.request.sampling))
+        yield _Found(
+            one, given, options, key=_key(planned, one.request), own_key=_key(given, options)
+        )
 
 
 def _fault(path: Path, number: int, problem: str) -> InputError:
@@ -183,6 +209,7 @@ def _request(
         samples=line.samples,
         limit=line.limit,
         max_tokens=line.max_tokens,
+        generate=check_settings("generate:", line.generate or {}),
         seed=seed or 0,
         draw_seed=seed,
         epochs=line.epochs or 1,
@@ -197,11 +224,13 @@ def _changes(given: list[str] | None) -> tuple[str | None, ...]:
     return tuple(dict.fromkeys(None if one == NONE else one for one in plain))
 
 
-def _key(planned: Planned, sampling: str) -> str:
+def _key(planned: Planned, request: RunRequest) -> str:
     given = dict(planned.arguments)
     if names := given.get("ablate"):
         given["ablate"] = ",".join(sorted(names.split(",")))
-    return repr((planned.condition.protocol, str(sampling), sorted(given.items())))
+    settings = sorted(request.generate.items())
+    asked = (planned.condition.protocol, str(request.sampling), sorted(given.items()), settings)
+    return repr(asked)
 
 
 def _for_model(planned: Planned, entry: ModelEntry) -> Planned:
@@ -219,6 +248,7 @@ def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
         prices=Prices(entry.price_in, entry.price_out),
         max_connections=entry.max_connections,
         max_tokens=entry.max_tokens or request.max_tokens,
+        generate=request.generate | check_settings("generate:", entry.generate),
     )
 
 
@@ -299,7 +329,7 @@ def _each_once(found: Iterable[_Found]) -> list[_Found]:
     """Each model under each condition once, with the most epochs that any line asks for."""
     once: dict[tuple[str, str], _Found] = {}
     for one in found:
-        key = (one.wanted.entry.label, one.key)
+        key = (one.wanted.entry.label, one.own_key)
         first = once.setdefault(key, one)
         if one.request.epochs > first.request.epochs:
             once[key] = replace(first, request=replace(first.request, epochs=one.request.epochs))
@@ -343,4 +373,5 @@ def _title(one: _Wanted, varied: set[str]) -> str:
     parts += [values[axis].split("/")[-1] for axis in shown if values[axis] != NONE]
     if "seed" in varied and values["seed"] != NONE:
         parts.append(f"seed {values['seed']}")
+    parts += setting_parts(one.request.generate)
     return ", ".join(parts)

@@ -10,6 +10,7 @@ from casewise.cases import read_model
 from casewise.errors import InputError
 from casewise.evaluation._sampling import Sampling
 from casewise.evaluation._secrets import refuse_password, refuse_secret
+from casewise.evaluation._settings import check_settings, check_taken
 from casewise.protocols import Delivery, Protocol
 
 NONE = "none"
@@ -56,6 +57,8 @@ class ModelEntry(_Part):
     price_out: Price | None = None
     max_connections: Count | None = None
     max_tokens: Count | None = None
+    generate: dict[str, Any] = Field(default_factory=dict)
+    """Settings of its generation; before those of a line of the grid."""
 
     @property
     def label(self) -> str:
@@ -102,6 +105,7 @@ class Axes(_Part):
     samples: Count | None = None
     limit: Count | None = None
     max_tokens: Count | None = None
+    generate: dict[str, Any] | None = None
     verdict_words: Text | None = None
     grader: Annotated[GraderEntry, BeforeValidator(_grader)] | None = None
 
@@ -142,6 +146,11 @@ class SweepFile(Axes):
         ]
 
 
+def _told_by(entry: ModelEntry) -> tuple[object, ...]:
+    """What tells the results of two entries of one model apart."""
+    return entry.args, entry.max_tokens, check_settings("", entry.generate)
+
+
 def load_sweep(path: Path) -> SweepFile:
     """Read a sweep's file.
 
@@ -166,6 +175,8 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
         refuse_password(f"{path}, {record}, field 'base_url'", entry.base_url)
         for name in entry.args:
             refuse_secret(f"{path}, {record}, field 'args'", name)
+        where = f"{path}, {record}, field 'generate':"
+        check_taken(where, entry.model, check_settings(where, entry.generate), entry.args)
         if entry.label in seen:
             expected = f"another name than that of record {seen[entry.label]} (field 'name')"
             raise InputError(
@@ -180,13 +191,13 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
         if other[1] is entry:
             continue
         first, same = other
-        if same.args == entry.args and same.max_tokens == entry.max_tokens:
+        if _told_by(same) == _told_by(entry):
             raise InputError(
                 f"the same model as record {first}: an address tells no results apart",
                 file=path,
                 record=record,
                 found=entry.model,
-                expected="other args or max_tokens",
+                expected="other args, max_tokens or generate",
             )
         if (same.price_in, same.price_out) != (entry.price_in, entry.price_out):
             raise InputError(
@@ -196,7 +207,9 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
                 found=entry.model,
                 expected="one price a model",
             )
+    check_settings(f"{path}, field 'generate':", sweep.generate or {})
     for number, line in enumerate(sweep.grid or [], start=1):
+        check_settings(f"{path}, grid, record {number}, field 'generate':", line.generate or {})
         for name in line.models or []:
             if name not in seen:
                 raise InputError(

@@ -7,6 +7,9 @@ from typing import Any, Self
 
 from inspect_ai.log import EvalLog
 
+GENERATE = "generate"
+"""Where a log's metadata has the settings of a model's generation that a person gave."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
@@ -22,12 +25,18 @@ class RunKey:
     """Of the model's client, without keys."""
     seed: int | None
     """Sent with every request."""
+    settings: Mapping[str, Any] | None = None
+    """Of the model's generation, beside what the sampling sets; None or empty where there are
+    none."""
 
     @property
     def identity(self) -> str:
         """The key as text."""
         given = {name: value for name, value in self.arguments.items() if value is not None}
-        parts = [self.task, self.version, self.model, given, dict(self.model_args), self.seed]
+        parts: list[Any] = [self.task, self.version, self.model, given]
+        parts += [dict(self.model_args), self.seed]
+        # At the end, and only if there are any: older logs know nothing of them.
+        parts += [dict(self.settings)] if self.settings else []
         return json.dumps(parts, sort_keys=True, default=str)
 
     @classmethod
@@ -41,6 +50,7 @@ class RunKey:
             spec.task_args_passed,
             without_keys(spec.model_args),
             log.plan.config.seed,
+            (spec.metadata or {}).get(GENERATE),
         )
 
 

@@ -51,6 +51,36 @@ def clean_arguments(given: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[st
     return tuple(shown), tuple(hidden)
 
 
+def clean_settings(given: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """A model's settings, shown as ``clean_arguments`` shows its arguments.
+
+    A list or a mapping is shown as JSON if all that stands in it may be.
+    """
+    shown, hidden = [], []
+    for name, value in sorted(given.items()):
+        nested = isinstance(value, list | dict)
+        text = _value(value) if not nested else _nested(value)
+        if text is None or name == "extra_headers":
+            hidden.append(name)
+        else:
+            shown.append(f"{name}={text}")
+    return tuple(shown), tuple(hidden)
+
+
+def _nested(value: object) -> str | None:
+    return json.dumps(value, ensure_ascii=False) if _may_be_shown(value) else None
+
+
+def _may_be_shown(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(
+            not _PRIVATE.search(str(name)) and _may_be_shown(inner) for name, inner in value.items()
+        )
+    if isinstance(value, list):
+        return all(map(_may_be_shown, value))
+    return _value(value) is not None
+
+
 def _value(value: object) -> str | None:
     if value is None or isinstance(value, bool | int | float):
         return json.dumps(value)

@@ -68,6 +68,7 @@ def _request(record: RunRecord) -> _Request:
     }
     same = [text for name, value in options.items() for text in _option(f"--{name}", value)]
     same += [text for pair in record.model_args for text in ("-M", pair)]
+    same += [text for pair in record.generate for text in ("--generate", pair)]
     return _Request(
         same=tuple(same),
         seed=str(asked.get("seed", 0)) if "variation" in given else "",

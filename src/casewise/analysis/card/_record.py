@@ -17,6 +17,10 @@ class RunRecord:
     """``KEY=VALUE`` as the command line takes them, sorted."""
     hidden_args: tuple[str, ...] = ()
     """Names of arguments whose values might be keys, paths or addresses."""
+    generate: tuple[str, ...] = ()
+    """Settings of the model's generation as ``--generate`` takes them, sorted."""
+    hidden_generate: tuple[str, ...] = ()
+    """Names of settings whose values might be keys, paths or addresses."""
     redacted: bool = False
     """Whether the log was made fit to publish, and lacks arguments and files."""
     own_address: bool = False

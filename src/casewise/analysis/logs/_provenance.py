@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from casewise.analysis.card._clean import clean_arguments, last_part, without_paths
+from casewise.analysis.card._clean import clean_arguments, clean_settings, last_part, without_paths
 from casewise.analysis.card._record import RunRecord
 from casewise.analysis.logs._header import LogHeader
 
@@ -23,6 +23,8 @@ def run_record(header: LogHeader) -> RunRecord:
     ended = header.complete if header.parts else True
     said = spec.metadata or {}
     shown, hidden = clean_arguments(spec.model_args)
+    given = said.get("generate")
+    settings_shown, settings_hidden = clean_settings(given if isinstance(given, Mapping) else {})
     config = header.log.plan.config
     settings = {name: getattr(config, name) for name in _SETTINGS}
     return RunRecord(
@@ -31,6 +33,8 @@ def run_record(header: LogHeader) -> RunRecord:
         status=header.log.status if not header.parts else "success" if ended else "started",
         model_args=shown,
         hidden_args=hidden,
+        generate=settings_shown,
+        hidden_generate=settings_hidden,
         redacted=said.get("redacted") is True,
         own_address=spec.model_base_url is not None,
         casewise=_text(said.get("casewise")),

@@ -100,7 +100,9 @@ class Work:
 
 def cell_name(cell: Cell) -> str:
     """The name of a cell in the journal of answers: the same in every start."""
-    return digest(cell.planned.version, json.dumps(cell.arguments, sort_keys=True, default=str))
+    set_besides = [json.dumps(cell.draw.settings, sort_keys=True)] if cell.draw.settings else []
+    arguments = json.dumps(cell.arguments, sort_keys=True, default=str)
+    return digest(cell.planned.version, arguments, *set_besides)
 
 
 def open_clients(cell: Cell) -> Clients:

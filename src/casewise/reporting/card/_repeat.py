@@ -26,6 +26,7 @@ def repeating(facts: EvaluationFacts) -> dict[str, Any]:
         "files": sorted({name for record in records for name in _files(record)}),
         "redacted": any(record.redacted for record in records),
         "hidden": facts.hidden,
+        "hidden_settings": sorted({name for one in records for name in one.hidden_generate}),
         "addressed": any(record.own_address for record in records),
         "epochs": max((run.epochs for run in facts.runs), default=1),
         "unrecorded": any(one.kind is LimitKind.NOT_RECORDED for one in facts.limits),

@@ -69,6 +69,7 @@ def _lines(run: RunFacts) -> dict[str, str]:
         "Prompt": str(condition["prompt_version"] or NOT_RECORDED),
         "Sampling": _part(run, "") or NOT_RECORDED,
         "Settings": said(_settings),
+        **({"Set besides": text} if (text := said(_set_besides)) != NOT_RECORDED else {}),
         "Requests a case": said(lambda one: one.samples),
         "Epochs": str(run.epochs),
         "Seed": said(_seed),
@@ -156,6 +157,12 @@ def _settings(record: RunRecord) -> str | None:
         if (value := record.settings.get(name)) is not None
     ]
     return ", ".join(shown) or None
+
+
+def _set_besides(record: RunRecord) -> str | None:
+    """What a person set of the model's generation; None where nothing."""
+    hidden = (f"{name} (value withheld)" for name in record.hidden_generate)
+    return ", ".join([*record.generate, *hidden]) or None
 
 
 def _figure(value: float) -> str:

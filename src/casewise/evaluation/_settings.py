@@ -1,0 +1,255 @@
+"""What a person sets of a model's generation beside the sampling: effort, top-p, a body's own."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from inspect_ai.model import GenerateConfig
+from pydantic import BaseModel, ValidationError
+
+from casewise.cases import digest
+from casewise.errors import UsageError
+from casewise.evaluation._secrets import redacted, refuse_secret, refuse_secrets_within
+
+_TOOLS = "the model is given no tools"
+_RETRIES = "casewise sends a failed request again itself (--attempt-timeout says after how long)"
+_DRAWN_AGAIN = "--samples averages answers, and --epochs asks again"
+_LOGPROBS = "--protocol probability asks for them"
+
+REFUSED: Mapping[str, str] = {
+    "temperature": "--sampling sets it",
+    "seed": "the seeds of a sweep set it",
+    "max_tokens": "--max-tokens sets it",
+    "num_choices": _DRAWN_AGAIN,
+    "logprobs": _LOGPROBS,
+    "top_logprobs": _LOGPROBS,
+    "prompt_logprobs": "nothing reads them",
+    "system_message": "the prompt and the delivery set it (--prompt, --delivery, --deployment)",
+    "max_connections": "--max-connections sets it",
+    "adaptive_connections": "--max-connections sets how many requests are under way",
+    "attempt_timeout": "--attempt-timeout sets it",
+    "timeout": _RETRIES,
+    "stream_idle_timeout": _RETRIES,
+    "max_retries": _RETRIES,
+    "cache": "a sweep's cache sets it",
+    "batch": "requests are sent one by one, so that each answer is kept as it comes",
+    "parallel_tool_calls": _TOOLS,
+    "internal_tools": _TOOLS,
+    "max_tool_output": _TOOLS,
+    "fallback_models": "an answer by another model is no answer of this one",
+    "fail_on_refusal": "a refusal is counted, and no error",
+    "modalities": "answers are read as text",
+}
+"""Settings that casewise has itself, or that mean nothing here, each with the reason."""
+
+SETTINGS = tuple(name for name in sorted(GenerateConfig.model_fields) if name not in REFUSED)
+"""Those that can be given."""
+
+_REFUSED_IN_BODY: Mapping[str, str] = {
+    **REFUSED,
+    "max_completion_tokens": REFUSED["max_tokens"],
+    "n": _DRAWN_AGAIN,
+    "messages": "the prompt is sent there",
+    "metadata": "Inspect does not send it",
+    "model": "--model sets it",
+    "stream": "answers are taken whole",
+    "tools": _TOOLS,
+    "tool_choice": _TOOLS,
+}
+
+_OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_effort", "top_p")
+
+TAKEN: Mapping[str, tuple[str, ...]] = {
+    "casewise": ("response_schema", "stop_seqs", "top_k", "top_p"),
+    "casewise-hf": ("stop_seqs", "top_k", "top_p"),
+    "openai-api": (
+        *_OF_A_BODY,
+        *("extra_body", "extra_headers", "reasoning_history", "response_schema", "stop_seqs"),
+    ),
+}
+"""What some providers take; the others are held to nothing, and may pass over what they don't
+know."""
+
+_RANGES: Mapping[str, tuple[float, float, str]] = {
+    "top_p": (0.0, 1.0, "a number from 0 to 1"),
+    "frequency_penalty": (-2.0, 2.0, "a number from -2 to 2"),
+    "presence_penalty": (-2.0, 2.0, "a number from -2 to 2"),
+    "top_k": (-1, math.inf, "a whole number (-1 is no limit)"),
+    "best_of": (1, math.inf, "a whole number, 1 or more"),
+    "reasoning_tokens": (0, math.inf, "a whole number, 0 or more"),
+}
+
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "a text",
+    "list": 'a list, as JSON (["a", "b"])',
+    "dict": 'a mapping, as JSON ({"a": 1})',
+    "model": 'a mapping, as JSON ({"a": 1})',
+}
+"""By the beginning of pydantic's name of an error."""
+
+_HEADER_NAME = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_PLAIN_NAME = re.compile(r"[\w-]{1,40}")
+_MOST_PARTS = 4
+"""Of one setting in a variant; a larger one is told by a hash."""
+_LONGEST = 40
+"""Letters of a value in a variant."""
+
+
+def check_settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they are sent and recorded: each of its own type, sorted by name.
+
+    Args:
+        where: What a message begins with.
+        given: As a person wrote them; a text is read as a number where one is wanted.
+
+    Raises:
+        UsageError: An unknown setting, one that casewise has itself, a wrong value, or a secret.
+    """
+    return {name: _checked(where, name, given[name]) for name in sorted(given)}
+
+
+def check_taken(
+    where: str, model: str, settings: Mapping[str, Any], model_args: Mapping[str, Any]
+) -> None:
+    """Refuse settings that a model's provider passes over, so that no log tells of one.
+
+    Raises:
+        UsageError: There is one.
+    """
+    provider = model.partition("/")[0]
+    taken = TAKEN.get(provider)
+    if taken is None or (provider == "openai-api" and model_args.get("responses_api")):
+        return
+    for name in settings:
+        if name not in taken:
+            hint = "; what a server knows goes into extra_body" if "extra_body" in taken else ""
+            raise UsageError(
+                f"{where} {name}: models of {provider} ({model}) do not get it: "
+                f"choose from {', '.join(sorted(taken))}{hint}"
+            )
+
+
+def setting_parts(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Settings as parts of a variant: ``reasoning_effort=high``, ``extra_body.top_a=0.2``."""
+    return tuple(part for name, value in sorted(settings.items()) for part in _parts(name, value))
+
+
+def _checked(where: str, name: str, given: Any) -> Any:
+    refuse_secret(where, name)
+    if name in REFUSED:
+        raise UsageError(f"{where} {name}: can't be given: {REFUSED[name]}")
+    if name not in SETTINGS:
+        near = get_close_matches(name, GenerateConfig.model_fields, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(SETTINGS)}"
+        raise UsageError(f"{where} {name}: no such setting: {hint}")
+    try:
+        value = json.loads(json.dumps(given, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise _wrong(where, name, given, "what JSON can hold, and no NaN") from None
+    refuse_secrets_within(f"{where} {name}", value)
+    if value is None:
+        raise _wrong(where, name, given, "a value; leave out what is not to be set")
+    found = _typed(where, name, value)
+    if name in _RANGES:
+        least, most, expected = _RANGES[name]
+        if not least <= found <= most:
+            raise _wrong(where, name, given, expected)
+    if name == "logit_bias" and not all(-100 <= bias <= 100 for bias in found.values()):
+        raise _wrong(where, name, given, "numbers from -100 to 100")
+    if name == "extra_body":
+        for inner in found:
+            if inner in _REFUSED_IN_BODY:
+                reason = _REFUSED_IN_BODY[inner]
+                raise UsageError(f"{where} {name}: {inner} can't be given: {reason}")
+    if name == "extra_headers":
+        for header, text in found.items():
+            if not _HEADER_NAME.fullmatch(header) or not text.isascii() or not text.isprintable():
+                raise UsageError(f"{where} {name}: {header!r}: no header can be written like this")
+    return found
+
+
+def _typed(where: str, name: str, value: Any) -> Any:
+    """A value of the setting's own type."""
+    try:
+        found = getattr(GenerateConfig.model_validate({name: value}), name)
+    except ValidationError as error:
+        kinds = dict.fromkeys(_expected(dict(one)) for one in error.errors())
+        raise _wrong(where, name, value, " or ".join(kinds)) from None
+    if isinstance(value, bool) and not isinstance(found, bool | str):
+        # To pydantic, true is the number 1.
+        expected = _EXPECTED["float" if isinstance(found, float) else "int"]
+        raise _wrong(where, name, value, _RANGES.get(name, (0, 0, expected))[2])
+    if isinstance(found, BaseModel):
+        return found.model_dump(mode="json", exclude_none=True)
+    # As a log's JSON has them.
+    return {str(key): one for key, one in found.items()} if isinstance(found, dict) else found
+
+
+def _expected(error: Mapping[str, Any]) -> str:
+    if error["type"] == "literal_error":
+        return "one of " + str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
+    field, *inner = (str(part) for part in error["loc"] if "[" not in str(part))
+    at = ".".join(part for part in inner if part not in ("bool", "int", "str"))
+    kind = str(error["type"]).partition("_")[0]
+    if error["type"] == "missing":
+        return f"{at or field} in it"
+    expected = _EXPECTED.get(kind, str(error["msg"]))
+    return f"{at}: {expected}" if at else expected
+
+
+def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
+    # What stands in a header or a body may be a key.
+    private = name in ("extra_headers", "extra_body")
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
+    found = "" if private else f"found {redacted(text)[:80]}, "
+    return UsageError(f"{where} {name}: {found}expected {expected}")
+
+
+def _parts(name: str, value: Any) -> list[str]:
+    parts = [_part(path, leaf) for path, leaf in _leaves(name, value)]
+    if len(parts) > _MOST_PARTS or None in parts:
+        return [f"{name}=#{_hash(value)}"]
+    return [part for part in parts if part is not None]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What stands in a setting, with the names that lead there; a list is one value."""
+    if not isinstance(value, dict) or not value:
+        yield name, value
+        return
+    for key, inner in sorted(value.items()):
+        # Any other key might be read as two.
+        yield from _leaves(f"{name}.{key}" if _PLAIN_NAME.fullmatch(key) else "", inner)
+
+
+def _part(path: str, value: Any) -> str | None:
+    """One part of a variant; None where the names can't stand in it."""
+    if not path or path.startswith("."):
+        return None
+    text = value if isinstance(value, str) and not _is_json(value) else _json(value)
+    fits = 0 < len(text) <= _LONGEST and text.isprintable() and not set(text) & {";", "="}
+    # A header is between a person and a server.
+    plain = fits and text == text.strip() and not path.startswith("extra_headers.")
+    return f"{path}={text if plain else f'#{_hash(value)}'}"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return text.startswith("#")
+    return True
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _hash(value: Any) -> str:
+    return digest(_json(value))[:8]
