@@ -15,9 +15,9 @@ from support.fault_runs import write_questions
 
 from casewise.analysis import read_paths
 from casewise.evaluation import RunRequest, check_settings, make_plan, setting_parts
-from casewise.evaluation._counted import identity_in
 from casewise.evaluation._settings import REFUSED, SETTINGS, TAKEN
 from casewise.evaluation.executor._work import cell_name
+from casewise.logs import RunKey
 
 CASES = 4
 MODEL = "openai-api/fake/m"
@@ -137,7 +137,7 @@ def test_without_settings_nothing_tells_of_them(cli: Cli, tmp_path: Path) -> Non
     (cell,) = make_plan(request).cells
     # Task, version, model, arguments, model's arguments, seed: nothing else.
     assert len(json.loads(cell.identity)) == 6
-    assert identity_in(log) == cell.identity
+    assert RunKey.of_log(log).identity == cell.identity
     (other,) = make_plan(
         RunRequest(models=(MODEL,), cases=cases, protocols=("binary",), generate={"top_p": 1})
     ).cells
