@@ -136,6 +136,9 @@ def clean_env() -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.endswith(secret) and not name.startswith("INSPECT_")
+        if not name.endswith(secret)
+        and not name.startswith("INSPECT_")
+        # How wide the terminal is: pytest's workers say it to their children.
+        and name != "COLUMNS"
     }
     return kept | {"NO_COLOR": "1", "TERM": "dumb"}

@@ -34,6 +34,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for options in runs:
             command = [sys.executable, "-m", "casewise", "run", "-m", "openai-api/fake/m"]
             command += ["--cases", str(cases), "--log-dir", "logs", *options]
+            command += ["--model-base-url", server.url]
             done = subprocess.run(
                 command,
                 cwd=folder,

@@ -50,7 +50,7 @@ def shown(cli: Cli, width: int | None, *arguments: str) -> str:
 def test_names_are_whole(cli_inside: Cli, width: int | None, arguments: tuple[str, ...]) -> None:
     lines = [line.strip() for line in shown(cli_inside, width, *arguments).splitlines()]
     for name in (A, B):
-        assert any(line.removeprefix("A: ").removeprefix("B: ") == name for line in lines)
+        assert any(line.removeprefix("Before: ").removeprefix("After: ") == name for line in lines)
 
 
 SWEEP = f"models: [{A}, {B}]\nprotocols: [binary, probability]\nablations: [none, recipient]\n"

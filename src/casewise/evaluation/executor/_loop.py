@@ -17,6 +17,9 @@ from casewise.evaluation.seam import init_concurrency
 AHEAD = 2
 """Cases under way for each request that may be: while some are read, others wait to be sent."""
 
+FIRST = 20
+"""Cases of a model that are asked before anything is known of it: as many as Inspect begins with."""
+
 Job = tuple[ShardRun, Sample, int]
 
 
@@ -109,11 +112,18 @@ def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
 
 
 async def _work_off(jobs: Iterator[Job], workers: int) -> None:
-    async def work() -> None:
+    """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
+    shown = asyncio.Event()
+
+    async def work(number: int) -> None:
+        if number >= FIRST:
+            await shown.wait()
         for run, sample, epoch in jobs:
             # In a context of its own, since Inspect keeps there what a sample says to models.
             await asyncio.create_task(run.ask(sample, epoch), context=contextvars.copy_context())
+            shown.set()
+        shown.set()
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(workers):
-            group.create_task(work())
+        for number in range(workers):
+            group.create_task(work(number))
