@@ -18,7 +18,7 @@ AHEAD = 2
 """Cases under way for each request that may be: while some are read, others wait to be sent."""
 
 FIRST = 20
-"""Cases of a model that are asked before anything is known of it: as many as Inspect begins with."""
+"""Cases of a model that are asked before anything is known of it: about as many as Inspect asks."""
 
 Job = tuple[ShardRun, Sample, int]
 
