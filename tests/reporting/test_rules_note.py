@@ -63,6 +63,21 @@ def test_every_output_has_the_line(cli_inside: Cli, tmp_path: Path) -> None:
     assert noted == ["respond", "respond"], "a judge's row has no such note"
 
 
+def test_comparisons_and_gates_have_the_line(cli_inside: Cli, tmp_path: Path) -> None:
+    for name in ("before", "after"):
+        acted("m", "rules").write_parquet(tmp_path / f"{name}.parquet")
+    for form in ("table", "markdown", "json"):
+        told = cli_inside("compare", "before.parquet", "after.parquet", "--format", form).stdout
+        assert rules_note() in plainly(told), form
+    held = ("gate", "after.parquet", "--baseline", "before.parquet")
+    assert rules_note() in plainly(cli_inside(*held, "--markdown", "gate.md").stdout)
+    assert rules_note() in plainly((tmp_path / "gate.md").read_text("utf-8"))
+    assert rules_note() in json.loads(cli_inside(*held, "--json").stdout)["notes"]
+    acted("m", "openai/g").write_parquet(tmp_path / "model.parquet")
+    for command in (("compare", "model.parquet", "model.parquet"), ("gate", "model.parquet")):
+        assert "graded by rules" not in cli_inside(*command).stdout
+
+
 @pytest.mark.parametrize("by", ["openai/g", "provider", None])
 def test_what_rules_did_not_grade_has_no_line(
     cli_inside: Cli, tmp_path: Path, by: str | None

@@ -18,6 +18,7 @@ from casewise.analysis import (
     right_after,
     same_data,
 )
+from casewise.reporting._remarks import rules_remark
 from casewise.reporting._scores import number, signed
 from casewise.reporting._tables import plain_table
 
@@ -95,6 +96,8 @@ def _lines(one: Comparison) -> list[str]:
         f"(Holm {p_text(one.mcnemar_holm)}), by whole queries {p_text(test.p_clustered)} "
         f"({p_text(one.clustered_holm)})."
     ]
+    rules = rules_remark(one.scores)
+    lines += [rules] if rules else []
     if one.left_out:
         lines.append(f"{one.left_out} judgements have no answered, labelled counterpart.")
     if not one.changed:

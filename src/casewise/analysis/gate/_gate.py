@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from casewise.analysis._compare import Run, find_runs
+from casewise.analysis._reader_figures import RULES, rules_note
 from casewise.analysis._score import mass_warning, mean_mass
 from casewise.analysis._sources import Unjudged
 from casewise.analysis._versions import data_text, other_data, same_data
@@ -156,6 +157,8 @@ def run_gate(
         *missing_sides(rows, inside, without),
     ]
     said = [*_gaps(extents), *notes, *_about_baselines(inside, others)]
+    if any((one.rows["graded_by"] == RULES).any() for one in inside):
+        said.append(rules_note())
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
     return GateReport(tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)))
 
