@@ -1,8 +1,6 @@
 """The condition of a run: all that distinguishes two runs of one model, checked and settled."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -143,22 +141,6 @@ class Condition:
         ]
 
 
-_settled: ContextVar[Condition | None] = ContextVar("settled", default=None)
-
-
-@contextmanager
-def settled(condition: Condition) -> Iterator[None]:
-    """While the block runs, tasks are made of this condition, whatever their arguments say.
-
-    A shard has some cases of a condition that was checked as a whole, where its files are.
-    """
-    token = _settled.set(condition)
-    try:
-        yield
-    finally:
-        _settled.reset(token)
-
-
 def make_condition(
     cases: str,
     *,
@@ -196,8 +178,6 @@ def make_condition(
         InputError: The cases or the template can't be used.
         AssetError: CASE-Bench or its templates were not fetched.
     """
-    if (given := _settled.get()) is not None:
-        return given
     chosen = choose(Protocol, protocol, "protocol")
     known = deliveries_of(chosen)
     place = choose(Delivery, delivery or known[0], "delivery")
