@@ -112,17 +112,9 @@ def run_gate(
             raise InputError("the table holds no judgement", expected="some rows")
     runs = find_runs({"run": table})
     others = find_runs({"baseline": baseline}) if baseline is not None else []
-    notes = []
-    without = [rule for rule in config.rules if rule.compares and baseline is None]
-    if without and not config.shipped:
-        raise InputError(
-            "the rule needs a baseline, and none was given",
-            file=config.file,
-            record=f"rule {without[0].number}",
-            field=without[0].demand,
-            expected="--baseline RUN",
-        )
+    without = _without_baseline(config) if baseline is None else []
     rules = [rule for rule in config.rules if rule not in without]
+    notes = []
     if without:
         names = ", ".join(dict.fromkeys(rule.measure.name for rule in without))
         notes.append(f"Without --baseline the rules about changes are left out: {names}.")
@@ -161,6 +153,24 @@ def run_gate(
         said.append(rules_note())
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
     return GateReport(tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)))
+
+
+def _without_baseline(config: GateConfig) -> list[GateRule]:
+    """The shipped rules about changes, which are left out where there is no baseline.
+
+    Raises:
+        InputError: A rule of a person's own needs a baseline.
+    """
+    without = [rule for rule in config.rules if rule.compares]
+    if without and not config.shipped:
+        raise InputError(
+            "the rule needs a baseline, and none was given",
+            file=config.file,
+            record=f"rule {without[0].number}",
+            field=without[0].demand,
+            expected="--baseline RUN",
+        )
+    return without
 
 
 def _expected(run: Run, baseline: Sequence[Run]) -> pl.DataFrame | None:
