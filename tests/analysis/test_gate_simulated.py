@@ -58,7 +58,8 @@ def verdicts(
     counts = dict.fromkeys(GateVerdict, 0)
     for baseline, model in draw_runs(queries, worse_by, seed, tries):
         report = run_gate(with_right(table, model), config, with_right(table, baseline))
-        counts[report.verdict] += 1
+        # Of the rule: the gate as a whole asks for measures of both kinds of mistake.
+        counts[report.rows[0].verdict] += 1
     shares = {verdict: count / tries for verdict, count in counts.items()}
     print(f"{queries} pairs, worse by {worse_by}: {shares}")
     return shares

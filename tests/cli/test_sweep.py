@@ -229,7 +229,7 @@ def test_seeds_where_answers_are_drawn(cli_inside: Cli, tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
-    (text,) = re.findall(
+    text, *_ = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs/sweeps.md").read_text("utf-8"), re.DOTALL
     )
     sweep_file(tmp_path, text)

@@ -139,7 +139,8 @@ def test_fifty_queries(cli_inside: Cli, tmp_path: Path) -> None:
     assert "The person is a cliché." in repair
     assert "faults: " in done.stdout
     assert "40 of 50" not in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
+    # In a pipe nothing is folded or cut.
+    assert "…" not in done.stdout
 
 
 def _writing(server: FakeServer) -> list[Record]:

@@ -90,11 +90,11 @@ def read_done(cells: Sequence[Cell], log_dir: Path) -> Done:
 
 
 def logs_of(cells: Sequence[Cell], log_dir: Path) -> tuple[Path, ...]:
-    """Every log of a folder that belongs to the cells."""
-    wanted = {cell.identity for cell in cells}
-    return tuple(
-        Path(log.location) for log in headers_in(log_dir) if RunKey.of_log(log).identity in wanted
-    )
+    """Every log of a folder that belongs to the cells, in their order."""
+    places = {cell.identity: place for place, cell in enumerate(cells)}
+    found = [(places.get(RunKey.of_log(log).identity), log) for log in headers_in(log_dir)]
+    own = sorted((place, log.location) for place, log in found if place is not None)
+    return tuple(Path(location) for _, location in own)
 
 
 def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
