@@ -16,7 +16,8 @@ from inspect_ai.log import (
 from casewise.cases import address_of
 from casewise.evaluation._budget import input_tokens
 from casewise.evaluation._cells import Cell
-from casewise.evaluation._shards import SHARDS, part_of
+from casewise.evaluation._shards import part_of
+from casewise.logs import SHARDS
 
 Judged = set[tuple[str | int, int]]
 """Samples, each with its epoch."""

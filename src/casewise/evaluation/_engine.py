@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlparse
-from urllib.request import url2pathname
 
 from casewise.cases import address_of
 from casewise.errors import ModelError
@@ -111,7 +109,7 @@ def run_cells(
         if given_up and not done and not any(one.log.status == "success" for one in outcomes):
             raise ModelError("\n".join(dict.fromkeys(given_up)))
         logs = logs_of(cells, log_dir)
-        asked = [path_of(one.log.location) for one in outcomes]
+        asked = [Path(one.log.location) for one in outcomes]
         kept = keeper.end([*asked, *done], not failures)
     capped = budget is not None and budget.stopped
     return RunResult(logs, not failures, failures, capped, kept)
@@ -143,10 +141,3 @@ def _failures(outcomes: Sequence[Outcome], budget: Budget | None) -> tuple[str, 
         for log in failed
     )
     return tuple(given_up | dict.fromkeys(reasons))
-
-
-def path_of(location: str) -> Path:
-    """Where a log stands; of one that is elsewhere, its address."""
-    parsed = urlparse(location)
-    local = parsed.scheme in ("", "file")
-    return Path(url2pathname(parsed.path)) if local else Path(location)

@@ -24,7 +24,7 @@ from casewise.evaluation._faults import (
 )
 from casewise.evaluation._lock import command_line, locked
 from casewise.evaluation._reach import UNREACHABLE_S, reached_anew
-from casewise.evaluation._shards import SHARDS
+from casewise.logs import SHARDS
 
 OURS = ".casewise"
 """Folder within a log folder: the lock, answers that no log holds yet, and the last start."""

@@ -10,7 +10,7 @@ from casewise.evaluation._cells import Cell
 from casewise.evaluation._counted import Tokens, count, logs_of_shard
 from casewise.evaluation._faults import Faults, printable
 from casewise.evaluation._samples import task_metadata
-from casewise.evaluation._shards import SHARDS, Piece, sample_ids, with_cases, without_cases
+from casewise.evaluation._shards import Piece, sample_ids, with_cases, without_cases
 from casewise.evaluation.executor import (
     Observer,
     RunContext,
@@ -19,6 +19,7 @@ from casewise.evaluation.executor import (
     make_work,
     open_clients,
 )
+from casewise.logs import SHARDS
 
 
 @dataclass(frozen=True, slots=True)

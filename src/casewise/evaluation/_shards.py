@@ -17,9 +17,6 @@ from casewise.evaluation._condition import Condition
 from casewise.evaluation._samples import script_id
 from casewise.logs import Part
 
-SHARDS = "shards"
-"""The folder of shards within a folder of logs; each has a folder in it."""
-
 SMALLEST, LARGEST = 50, 1000
 """Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
 
@@ -88,16 +85,6 @@ def cut(
             yield Shard(number, part)
 
 
-def cell_of_shard(cell: Cell, shard: Shard) -> Cell:
-    """A cell with the cases of a shard alone."""
-    condition = cell.planned.condition
-    places = shard.part.places
-    cases = tuple(condition.cases[one] for one in places if one < len(condition.cases))
-    script = condition.script if len(cases) < shard.size else None
-    asked = replace(condition, cases=cases, script=script)
-    return replace(cell, planned=replace(cell.planned, condition=asked))
-
-
 @dataclass(frozen=True, slots=True)
 class Piece:
     """What a shard asks, to be sent to wherever it is run."""
@@ -134,3 +121,8 @@ def with_cases(cell: Cell, piece: Piece, places: Sequence[int]) -> Cell:
     scripted = piece.scripted and piece.shard.part.places[-1] in wanted
     asked = replace(condition, cases=cases, script=condition.script if scripted else None)
     return replace(cell, planned=replace(cell.planned, condition=asked))
+
+
+def cell_of_shard(cell: Cell, shard: Shard) -> Cell:
+    """A whole cell with the cases of a shard alone."""
+    return with_cases(cell, piece_of(shard, cell.planned.condition), shard.part.places)
