@@ -27,7 +27,7 @@ HANG_S = 10
 """Longer than any attempt's patience in a test."""
 LARGE = 10_000_000
 BEFORE_STORM = 5
-"""Requests of a model that are answered before its storm; by number, so that no fast machine outruns it."""
+"""Requests of a model that are answered before its storm: no fast machine outruns a number."""
 
 KINDS = {
     "rate-limited": "rate_limited",
