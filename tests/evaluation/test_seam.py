@@ -5,7 +5,8 @@ import inspect
 import os
 
 import pytest
-from inspect_ai.model import GenerateConfig, Model, get_model
+from inspect_ai.event import ModelEvent
+from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
 from casewise.evaluation import seam
 
@@ -86,3 +87,26 @@ def test_answers_outside_of_a_task(model: Model) -> None:
     names = list(inspect.signature(model.generate).parameters)
     assert names[0] == "input", f"Model.generate takes {names} now"
     assert "config" in names, f"Model.generate takes {names} now, no config"
+
+
+@pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_events_go_to_a_sink() -> None:
+    """Without it Inspect's transcript walks through every event three times."""
+    pending: list[ModelEvent] = []
+    complete: list[ModelEvent] = []
+
+    class Sink:
+        def on_pending(self, event: ModelEvent) -> None:
+            pending.append(event)
+
+        def on_complete(self, event: ModelEvent) -> None:
+            complete.append(event)
+
+    answer = ModelOutput.from_content("m", "Until six.")
+    answer.usage = ModelUsage()  # else it fetches a tokenizer to count
+    model = get_model("mockllm/model", memoize=False, custom_outputs=[answer])
+    with seam.use_model_event_sink(Sink()):
+        output = asyncio.run(model.generate("Is the shop open?"))
+    assert pending == complete, "a sink is no longer told of an event before and after its request"
+    assert [one.output.completion for one in pending] == [output.completion]

@@ -13,7 +13,7 @@ import errno
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from inspect_ai.model import ChatMessage, ModelOutput
 
-from casewise.evaluation._secrets import redacted
+from casewise.evaluation._secrets import make_redactor
 from casewise.evaluation._underway import underway
 
 ANSWERS = "answers.jsonl"
@@ -43,6 +43,7 @@ class AnswerJournal:
     _times: Counter[bytes] = field(default_factory=Counter)
     _file: int = -1
     _forgotten: bool = False
+    _redact: Callable[[str], str] = field(default_factory=make_redactor)
 
     def open(self) -> None:
         """Find what earlier starts left, and make ready to add."""
@@ -93,7 +94,7 @@ class AnswerJournal:
 
     def keep(self, key: str, answer: ModelOutput) -> None:
         """Add an answer; the system has it when this returns, whatever becomes of the process."""
-        text = redacted(answer.model_dump_json(exclude_none=True))
+        text = self._redact(answer.model_dump_json(exclude_none=True))
         line = f"{key} {text}\n".encode(errors="replace")
         try:
             if os.write(self._file, line) < len(line):

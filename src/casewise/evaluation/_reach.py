@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
+from weakref import WeakKeyDictionary
 
 import anyio
 from inspect_ai.model import Model
@@ -164,6 +165,8 @@ class Reach:
     reason: str = ""
     gave_up: UnreachableError | None = None
     _scopes: set[anyio.CancelScope] = field(default_factory=set)
+    _set: float = float("inf")
+    """The deadline that the scopes have."""
 
     async def until_given_up(self, asking: Callable[[], Awaitable[Answer]]) -> Answer:
         """Wait for an answer, as long as there is hope of one.
@@ -172,7 +175,7 @@ class Reach:
             UnreachableError: There is none.
         """
         self.check()
-        with anyio.CancelScope(deadline=self._deadline) as scope:
+        with anyio.CancelScope(deadline=self._set) as scope:
             self._scopes.add(scope)
             try:
                 return await asking()
@@ -215,8 +218,11 @@ class Reach:
         return self.failing_since + self.patience
 
     def _renew(self) -> None:
-        for scope in self._scopes:
-            scope.deadline = self._deadline
+        deadline = self._deadline
+        if deadline != self._set:
+            self._set = deadline
+            for scope in self._scopes:
+                scope.deadline = deadline
 
     def _give_up(self) -> UnreachableError:
         if self.gave_up is None:
@@ -245,6 +251,8 @@ _Starts = dict[tuple[str, str], Reach]
 class _Start:
     patience: float = UNREACHABLE_S
     reaches: _Starts = field(default_factory=dict)
+    of_models: WeakKeyDictionary[Model, Reach] = field(default_factory=WeakKeyDictionary)
+    """Clients whose address was made out: that reads the environment, and every request asks."""
 
 
 _start: ContextVar[_Start] = ContextVar("casewise_start", default=_Start())  # noqa: B039
@@ -266,11 +274,15 @@ def reached_anew(patience: float = UNREACHABLE_S) -> Iterator[None]:
 
 def reach_of(model: Model) -> Reach:
     """What connecting to a model's server has come to so far."""
-    start, address = _start.get(), address_of_model(model)
-    key = str(model), address.url
-    if key not in start.reaches:
-        start.reaches[key] = Reach(str(model), address, start.patience)
-    return start.reaches[key]
+    start = _start.get()
+    known = start.of_models.get(model)
+    if known is None:
+        address = address_of_model(model)
+        known = start.reaches.setdefault(
+            (str(model), address.url), Reach(str(model), address, start.patience)
+        )
+        start.of_models[model] = known
+    return known
 
 
 def with_address(model: Model, problem: object) -> str:
