@@ -10,13 +10,12 @@ from inspect_ai.model import (
     ModelCost,
     ModelInfo,
     get_model,
-    get_model_info,
     set_model_cost,
     set_model_info,
 )
 
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation._plan import Prices
+from casewise.evaluation._plan import Prices, model_info
 from casewise.evaluation._reach import check_address
 from casewise.evaluation._secrets import redacted
 from casewise.evaluation._smollm2 import SMOLLM2, prepare
@@ -118,7 +117,7 @@ def _set_prices(model: str, prices: Prices) -> None:
             input_cache_write=prices.input,
             input_cache_read=prices.input,
         )
-        if get_model_info(model) is None:
+        if model_info(model) is None:
             set_model_info(model, ModelInfo(cost=cost))
         else:
             set_model_cost(model, cost)
