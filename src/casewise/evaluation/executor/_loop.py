@@ -20,6 +20,10 @@ AHEAD = 2
 FIRST = 20
 """Cases of a model that are asked before anything is known of it: about as many as Inspect asks."""
 
+FIRST_S = 0.1
+"""So long the others wait for the first answer, in seconds, where a person said how many requests
+may be under way at once: most servers have refused a wrong key by then."""
+
 Job = tuple[ShardRun, Sample, int]
 
 
@@ -73,14 +77,14 @@ def _first(error: BaseException) -> BaseException:
 async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
     """Ask a model all its cases: condition by condition, or side by side where that pays."""
     if not shares_beginnings(model):
-        await _work_off(_jobs(runs), _workers(runs))
+        await _work_off(runs)
         return
     _expect(runs[:SIDE_BY_SIDE])
     room = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def ask(run: ShardRun) -> None:
         async with room:
-            await _work_off(_jobs([run]), _workers([run]))
+            await _work_off([run])
 
     async with asyncio.TaskGroup() as group:
         for run in runs:
@@ -111,9 +115,11 @@ def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
             yield run, sample, epoch
 
 
-async def _work_off(jobs: Iterator[Job], workers: int) -> None:
+async def _work_off(runs: Sequence[ShardRun]) -> None:
     """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
-    shown = asyncio.Event()
+    shown, jobs = asyncio.Event(), _jobs(runs)
+    if any(run.work.config.max_connections is not None for run in runs):
+        asyncio.get_running_loop().call_later(FIRST_S, shown.set)
 
     async def work(number: int) -> None:
         if number >= FIRST:
@@ -125,5 +131,5 @@ async def _work_off(jobs: Iterator[Job], workers: int) -> None:
         shown.set()
 
     async with asyncio.TaskGroup() as group:
-        for number in range(workers):
+        for number in range(_workers(runs)):
             group.create_task(work(number))
