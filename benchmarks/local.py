@@ -16,10 +16,10 @@ the reference takes over one forward pass of the same prompts. Other work on the
 either side: bounds are judged by the median turn.
 
 What must be computed is the trie of all prompts: a token that several prompts share from their
-beginnings on needs computing once. What was computed is what the logs say that was used. Results are held against
-plain forward passes without a cache, of the model as transformers loads it. The embedded engine
-(xllamacpp) judges a part of the same prompts, and its tokens are counted, too. On a CUDA device
-bf16 in batches is timed as well.
+beginnings on needs computing once. What was computed is what the logs say that was used. Results
+are held against plain forward passes without a cache, of the model as transformers loads it. The
+embedded engine (xllamacpp) judges a part of the same prompts, and its tokens are counted, too. On a
+CUDA device bf16 in batches is timed as well.
 """
 
 import argparse
