@@ -15,6 +15,7 @@ ROOMS = {
         "cases",
         "contexts",
         "evaluation",
+        "logs",
         "protocols",
         "reporting",
         "statistics",

@@ -70,12 +70,14 @@ def run_sweep(
     """
     with err().status("loading"):
         from casewise.evaluation import plan_sweep, read_done
+        from casewise.logs import LogFolder
     if dry_run and status:
         raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
     with working("planning"):
         sweep = plan_sweep(path)
         folder = log_dir or Path("logs") / sweep.name
-        done = read_done(sweep.cells, folder)
+        logs = LogFolder(folder)
+        done = read_done(sweep.cells, logs)
     for line in sweep.notes:
         note(f"note: {line}")
     _say_what(sweep, done, folder)
@@ -85,10 +87,10 @@ def run_sweep(
         _print_plan(sweep, done, format)
     else:
         cells = [one.patient(attempt_timeout) for one in sweep.cells]
-        result = run_with_progress(cells, folder, max_cost, chosen_cluster(*engine))
+        result = run_with_progress(cells, logs, max_cost, chosen_cluster(*engine))
         if format is MatrixFormat.TABLE:
             print_judged(result, folder)
-        _print_matrix(sweep, read_done(sweep.cells, folder), format)
+        _print_matrix(sweep, read_done(sweep.cells, logs), format)
         end(result, folder)
 
 

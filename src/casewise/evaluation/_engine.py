@@ -25,6 +25,7 @@ from casewise.evaluation.executor import (
     make_work,
     open_clients,
 )
+from casewise.logs import LogFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def run(
 
 def run_cells(
     cells: Sequence[Cell],
-    log_dir: Path,
+    log_dir: Path | LogFolder,
     observer: Observer | None = None,
     budget: Budget | None = None,
     cluster: Cluster | None = None,
@@ -76,7 +77,7 @@ def run_cells(
 
     Args:
         cells: What to run.
-        log_dir: Where the logs are.
+        log_dir: Where the logs are; what was read of the folder before is not read again.
         observer: Told of every judgement.
         budget: What it may cost.
         cluster: Where it runs; None is this process.
@@ -89,17 +90,18 @@ def run_cells(
         from casewise.evaluation.cluster._ray import run_on_ray
 
         return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
+    folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
-    check_same_numbers([one.model for one in clients], log_dir)
-    with keeping(log_dir, tell, unreachable_s) as keeper:
+    check_same_numbers([one.model for one in clients], folder)
+    with keeping(folder.path, tell, unreachable_s) as keeper:
         context = RunContext(budget=budget, journal=keeper.journal)
         if observer is not None:
             context.observe = observer
-        states = read_done(cells, log_dir).states
+        states = read_done(cells, folder).states
         shards = [
             shard
             for number, (cell, state) in enumerate(zip(cells, states, strict=True))
-            for shard in _open_shards(cell, number, state, clients[number], log_dir, context)
+            for shard in _open_shards(cell, number, state, clients[number], folder.path, context)
         ]
         ask_all(shards)
         outcomes = [one.outcome for one in shards if one.outcome is not None]
@@ -108,7 +110,9 @@ def run_cells(
         given_up = [one.given_up for one in outcomes if one.given_up is not None]
         if given_up and not done and not any(one.log.status == "success" for one in outcomes):
             raise ModelError("\n".join(dict.fromkeys(given_up)))
-        logs = logs_of(cells, log_dir)
+        for one in outcomes:
+            folder.add(one.log)
+        logs = logs_of(cells, folder)
         asked = [Path(one.log.location) for one in outcomes]
         kept = keeper.end([*asked, *done], not failures)
     capped = budget is not None and budget.stopped

@@ -1,7 +1,6 @@
 """What a run keeps in its log folder besides the logs, and what it finds there that is broken."""
 
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-import inspect_ai.log  # noqa: F401  teaches zipfile the compression of logs
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
 from casewise.cases import address_of, is_elsewhere, write_atomically
@@ -24,7 +22,7 @@ from casewise.evaluation._faults import (
 )
 from casewise.evaluation._lock import command_line, locked
 from casewise.evaluation._reach import UNREACHABLE_S, reached_anew
-from casewise.logs import SHARDS
+from casewise.logs import SHARDS, is_readable
 
 OURS = ".casewise"
 """Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
@@ -46,24 +44,10 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
         Their names.
     """
     found = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
-    broken = [path for path in sorted(found) if not _is_whole(path)]
+    broken = [path for path in sorted(found) if not is_readable(path)]
     for path in broken:
         path.replace(path.with_name(path.name + BROKEN))
     return tuple(path.name for path in broken)
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.testzip() is not None:
-                return False
-        read_eval_log(str(path), header_only=True)
-        read_eval_log_sample_summaries(str(path))
-    except PermissionError:
-        raise
-    except Exception:  # Inspect and zlib raise whatever the broken part raises
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)

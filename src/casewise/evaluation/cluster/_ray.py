@@ -13,7 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from casewise.cases import is_elsewhere, place_of
+from casewise.cases import is_elsewhere
 from casewise.errors import CasewiseError, ModelError, UsageError, install_hint
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell
@@ -27,6 +27,7 @@ from casewise.evaluation.cluster._cluster import Cluster, loads_weights
 from casewise.evaluation.cluster._connect import REACH_S, connected
 from casewise.evaluation.cluster._queue import Counts, LostError, ShardQueue
 from casewise.evaluation.executor import Observer
+from casewise.logs import LogFolder
 
 RETRIES = 3
 """How often Ray itself begins a shard anew whose process or node is gone."""
@@ -40,7 +41,7 @@ NODES_S = 2.0
 
 def run_on_ray(
     cells: Sequence[Cell],
-    log_dir: Path,
+    log_dir: Path | LogFolder,
     cluster: Cluster,
     observer: Observer | None = None,
     budget: Budget | None = None,
@@ -55,11 +56,12 @@ def run_on_ray(
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
     ray = _import(alone=cluster.address is None)
-    folder = log_dir if is_elsewhere(log_dir) else place_of(log_dir).resolve()
-    states = read_done(cells, log_dir).states
+    logs = LogFolder.at(log_dir)
+    folder = logs.path if is_elsewhere(logs.path) else logs.path.resolve()
+    states = read_done(cells, logs).states
     if all(one.state is State.DONE for one in states):
-        return RunResult(logs_of(cells, log_dir), True, ())
-    with connected(ray, cluster), keeping(log_dir, tell) as keeper:
+        return RunResult(logs_of(cells, logs), True, ())
+    with connected(ray, cluster), keeping(logs.path, tell) as keeper:
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
         queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
@@ -73,9 +75,9 @@ def run_on_ray(
         capped = budget is not None and budget.stopped
         reasons = [budget.reason] if capped and budget is not None else []
         failures = (*reasons, *queue.given_up, *queue.failures)
-        logs = logs_of(cells, log_dir)
-        kept = keeper.end(logs, not failures)
-    return RunResult(logs, not failures, failures, capped, kept)
+        found = logs_of(cells, logs)
+        kept = keeper.end(found, not failures)
+    return RunResult(found, not failures, failures, capped, kept)
 
 
 def _import(*, alone: bool) -> Any:
