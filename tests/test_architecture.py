@@ -30,8 +30,12 @@ ROOMS = {
     "statistics": set(),
     "cases": set(),
     "data": set(),
+    "files": set(),
 }
-"""Each room and the rooms that it may open; ``errors`` is open to all."""
+"""Each room and the rooms that it may open; ``errors`` and those of ``OPEN`` are open to all."""
+
+OPEN = {"files"}
+"""Rooms that every room may open."""
 
 WALLED = {
     "inspect_ai": lambda path: path.startswith(("evaluation/", "logs/", "analysis/logs/")),
@@ -42,6 +46,10 @@ WALLED = {
     "fastapi": lambda path: path.startswith("annotation/app"),
     "sqlalchemy": lambda path: path.startswith("annotation/store/"),
     "alembic": lambda path: path.startswith("annotation/store/"),
+    "filelock": lambda path: path == "files/_lock.py",
+    "fcntl": lambda path: path == "files/_lock.py",
+    "msvcrt": lambda path: path == "files/_lock.py",
+    "csv": lambda path: path == "files/_csv.py",
 }
 """Libraries that only some files may import."""
 
@@ -72,7 +80,7 @@ def test_imports_point_one_way(path: Path) -> None:
             continue
         other = pieces[1]
         if other in ROOMS and other != room:
-            assert other in ROOMS[room], f"{room} may not import {other}"
+            assert other in ROOMS[room] | OPEN, f"{room} may not import {other}"
             private = [piece for piece in pieces[2:] if piece.startswith("_")]
             assert not private, f"{name}: import a room through its door"
 
@@ -83,6 +91,40 @@ def test_libraries_stay_behind_their_walls(library: str) -> None:
         where = path.relative_to(SRC).as_posix()
         if any(name.split(".")[0] == library for name in imports(path)):
             assert WALLED[library](where), f"{where} imports {library}"
+
+
+MOVES = {"os.replace", "os.rename", "os.link", "shutil.move", ".replace", ".rename", ".hardlink_to"}
+APPENDS = {"os.write", "os.ftruncate"}
+POLARS = {".write_csv", "pl.read_csv"}
+ALLOWED = {
+    "files/_atomic.py": MOVES,
+    "files/_folder.py": MOVES,
+    "files/_journal.py": APPENDS,
+    # Another name for a log that can't be read: nothing is written.
+    "evaluation/_kept.py": {".replace"},
+    # Judgements are a data frame; its texts are guarded by files.guard_cell.
+    "analysis/_table.py": POLARS | {".replace"},
+}
+"""What moves and appends files and writes CSV, and who else may, and why."""
+
+
+def calls(path: Path) -> set[str]:
+    """What a file calls by attribute: ``os.write``, and ``.name`` where there is one argument."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            found.add(ast.unparse(node.func))
+            # Of a text, replace takes two arguments; of a data frame, rename takes a mapping.
+            if len(node.args) == 1 and not node.keywords and not isinstance(node.args[0], ast.Dict):
+                found.add(f".{node.func.attr}")
+    return found
+
+
+def test_there_is_one_way_to_write_a_file() -> None:
+    for path in FILES:
+        where = path.relative_to(SRC).as_posix()
+        own = calls(path) & (MOVES | APPENDS | POLARS)
+        assert own <= ALLOWED.get(where, set()), f"{where}: use what casewise.files has"
 
 
 def test_what_inspect_keeps_to_itself_stands_in_one_place() -> None:

@@ -24,7 +24,7 @@ from support.seen import grave
 from support.tables import judgement, random_table, table
 
 from casewise.analysis import Overview
-from casewise.cases import unguard_cell
+from casewise.files import unguard_cell
 from casewise.reporting.page._page import lay_out, report_page
 
 

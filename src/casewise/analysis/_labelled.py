@@ -8,8 +8,9 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases import read_table, read_text
+from casewise.cases import read_table
 from casewise.errors import InputError
+from casewise.files import read_text
 from casewise.protocols import ResponseClass
 
 LABEL: Final = "label"

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from casewise.cases import guard_cell, unguard_cell
 from casewise.errors import InputError
+from casewise.files import guard_cell, unguard_cell
 from casewise.protocols import Protocol, ResponseClass
 
 SCHEMA: dict[str, pl.DataType] = {

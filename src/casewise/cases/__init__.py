@@ -19,7 +19,6 @@ from casewise.cases._casebench import (
     fetch_casebench,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
-from casewise.cases._folder import recover_folder, replace_folder
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._keywords import flags_query
 from casewise.cases._labels import (
@@ -47,10 +46,9 @@ from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
 from casewise.cases._sets import Part, sample_cases, split_cases
-from casewise.cases._text import guard_cell, read_text, unguard_cell
 from casewise.cases._twins import find_twins
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
-from casewise.cases._write import dataset_hash, to_fields, to_line, write_atomically, write_cases
+from casewise.cases._write import dataset_hash, to_fields, to_line, write_cases
 from casewise.cases._written_model import fault, read_model
 
 __all__ = [
@@ -110,7 +108,6 @@ __all__ = [
     "find_problems",
     "find_twins",
     "flags_query",
-    "guard_cell",
     "import_cases",
     "is_elsewhere",
     "is_output",
@@ -127,17 +124,12 @@ __all__ = [
     "read_model",
     "read_plain_yaml",
     "read_table",
-    "read_text",
-    "recover_folder",
     "releases_path",
-    "replace_folder",
     "sample_cases",
     "split_cases",
     "system_text",
     "to_fields",
     "to_line",
-    "unguard_cell",
     "whole_queries",
-    "write_atomically",
     "write_cases",
 ]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from casewise.cases._cache import cache_dir, check_cache_writable, check_sha256
-from casewise.cases._write import write_atomically
 from casewise.errors import AssetError
+from casewise.files import write_atomically
 
 COMMIT = "135f221e0e3e4cdc9a7d17288fa6b54c8aa45d0a"
 _BASE = f"https://raw.githubusercontent.com/BriansIDP/CASEBench/{COMMIT}"

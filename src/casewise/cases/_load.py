@@ -20,7 +20,6 @@ from casewise.cases._records import (
     yaml_records,
 )
 from casewise.cases._release import load_releases, released_version, releases_path
-from casewise.cases._text import parse_json, read_text
 from casewise.cases._upstream import (
     MARKS,
     PUBLISHED_HASH,
@@ -34,6 +33,7 @@ from casewise.cases._upstream import (
 )
 from casewise.cases._write import dataset_hash
 from casewise.errors import InputError
+from casewise.files import parse_json, read_text
 
 _READERS = {
     Form.JSON: json_records,

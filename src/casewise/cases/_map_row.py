@@ -8,8 +8,8 @@ from typing import Any
 
 from casewise.cases._case import TURNS, Turn, takes_turns
 from casewise.cases._mapping import CaseMapping, Choice, Column, Constant, Value, as_key
-from casewise.cases._text import parse_json
 from casewise.errors import InputError
+from casewise.files import parse_json
 
 _ROLES = {
     "user": "user",

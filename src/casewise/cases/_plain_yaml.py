@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 
 from casewise.cases._records import YamlLoader
-from casewise.cases._text import read_text
 from casewise.errors import InputError
+from casewise.files import read_text
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20

@@ -1,17 +1,14 @@
 """Lists of queries that have no contexts yet: text (one a line), CSV, or JSON Lines."""
 
-import csv
-import io
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from casewise.cases._case import digest
-from casewise.cases._text import parse_json, read_text
 from casewise.errors import InputError
+from casewise.files import csv_cells, csv_rows, parse_json, read_text
 
 FIELDS: Final = ("query", "category", "licence", "source", "language")
 """What a query of a list may have."""
@@ -81,7 +78,7 @@ def _records(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             file=path,
             expected="text (one query a line), .csv with a column 'query', or .jsonl",
         )
-    header = {name.strip() for name in next(csv.reader([text.split("\n", 1)[0]]), [])}
+    header = {name.strip() for name in csv_cells(text.split("\n", 1)[0])}
     if suffix == ".csv" or ("query" in header and header <= set(FIELDS)):
         return _csv(text, path)
     return _lines(text)
@@ -111,30 +108,17 @@ def _jsonl(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader)]
-        for name in header:
-            if name not in FIELDS or header.count(name) > 1:
-                problem = "the column stands twice" if name in FIELDS else "unknown column"
-                raise InputError(problem, file=path, record="line 1", field=name, expected=FIELD)
-        if "query" not in header:
-            raise InputError("there is no column 'query'", file=path, record="line 1")
-        for number, cells in enumerate(reader, start=1):
-            place = f"record {number}"
-            if cells and len(cells) != len(header):
-                raise InputError(
-                    "wrong number of cells",
-                    file=path,
-                    record=place,
-                    found=len(cells),
-                    expected=str(len(header)),
-                )
-            yield place, dict(zip(header, cells, strict=True)) if cells else {"query": ""}
-    except csv.Error as error:
-        place = f"line {reader.line_num}"
-        raise InputError(f"not valid CSV: {error}", file=path, record=place) from None
+    rows = csv_rows(text, path)
+    header = [name.strip() for name in next(rows).cells]
+    for name in header:
+        if name not in FIELDS or header.count(name) > 1:
+            problem = "the column stands twice" if name in FIELDS else "unknown column"
+            raise InputError(problem, file=path, record="line 1", field=name, expected=FIELD)
+    if "query" not in header:
+        raise InputError("there is no column 'query'", file=path, record="line 1")
+    for row in rows:
+        place = f"record {row.number}"
+        yield place, row.by_name(header, path, place) if row.cells else {"query": ""}
 
 
 def _query(fields: dict[str, Any], path: Path, place: str) -> ListedQuery:

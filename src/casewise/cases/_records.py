@@ -1,9 +1,6 @@
 """Raw records of a case file, whatever its form; told apart by content first, by name second."""
 
-import csv
-import io
 import json
-import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -12,8 +9,8 @@ from typing import Any
 import yaml
 
 from casewise.cases._case import GROUPS, Case
-from casewise.cases._text import parse_json, unguard_cell
 from casewise.errors import InputError
+from casewise.files import csv_cells, csv_rows, parse_json
 
 
 class Form(StrEnum):
@@ -60,8 +57,9 @@ def sniff(text: str, path: Path) -> Form:
         return Form.JSONL if _is_jsonl(start, by_name) else Form.JSON
     if by_name in (Form.JSON, Form.JSONL):
         return by_name
-    header = next(csv.reader([first_line]), [])
-    if "query" in (name.strip() for name in header) and not first_line.startswith("#"):
+    if "query" in (name.strip() for name in csv_cells(first_line)) and not first_line.startswith(
+        "#"
+    ):
         return Form.CSV
     if by_name is not None:
         return by_name
@@ -198,20 +196,15 @@ def csv_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
     ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons, or a JSON list.
     Empty cells are absent fields. An apostrophe that guards a formula is taken off.
     """
-    csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader)]
-        _check_header(header, path)
-        empty = True
-        for number, cells in enumerate(reader, start=1):
-            if cells:
-                empty = False
-                yield f"record {number}", _csv_record(header, cells, f"record {number}", path)
-    except csv.Error as error:
-        raise InputError(
-            f"not valid CSV: {error}", file=path, record=f"line {reader.line_num}"
-        ) from None
+    rows = csv_rows(text, path)
+    header = [name.strip() for name in next(rows).cells]
+    _check_header(header, path)
+    empty = True
+    for row in rows:
+        if row.cells:
+            empty = False
+            place = f"record {row.number}"
+            yield place, _csv_record(row.by_name(header, path, place), place, path)
     if empty:
         raise InputError("the file holds no case", file=path)
 
@@ -232,19 +225,11 @@ def _check_header(header: list[str], path: Path) -> None:
             raise InputError("the column stands twice", file=path, record="line 1", field=name)
 
 
-def _csv_record(header: list[str], cells: list[str], place: str, path: Path) -> dict[str, Any]:
-    if len(cells) != len(header):
-        raise InputError(
-            "wrong number of cells",
-            file=path,
-            record=place,
-            found=len(cells),
-            expected=str(len(header)),
-        )
+def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]:
     record: dict[str, Any] = {}
     context: dict[str, Any] = {}
     counts: dict[str, int] = {}
-    for name, cell in zip(header, map(unguard_cell, cells), strict=True):
+    for name, cell in cells.items():
         if cell == "" and name != "query":
             continue
         if name in _CSV_COUNTS:

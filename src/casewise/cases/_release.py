@@ -16,8 +16,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from casewise.cases._plain_yaml import read_plain_yaml
-from casewise.cases._write import write_atomically
 from casewise.errors import InputError, UsageError
+from casewise.files import write_atomically
 
 _VERSION = r"(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){1,2}"
 

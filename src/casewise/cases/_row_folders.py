@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases._rows import READERS, Table, Tables, read_table
-from casewise.cases._text import parse_json, read_text
 from casewise.errors import InputError
+from casewise.files import parse_json, read_text
 
 _SPLITS = {"dev": "validation", "valid": "validation", "val": "validation"}
 _SPLIT = re.compile(

@@ -1,17 +1,14 @@
 """Rows of somebody's table: CSV, TSV, JSON, JSON Lines, Parquet, Arrow; a file or a folder."""
 
-import csv
-import io
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from casewise.cases._records import jsonl_records
-from casewise.cases._text import parse_json, read_text
 from casewise.errors import InputError
+from casewise.files import CsvRow, csv_rows, parse_json, read_text
 
 Row = Mapping[str, Any] | InputError
 """The cells of a row by column; or what is wrong with the row as a whole."""
@@ -62,22 +59,16 @@ _Read = tuple[tuple[str, ...], list[tuple[str, Row]]]
 
 def _read_csv(path: Path) -> _Read:
     text = read_text(path)
-    csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=_delimiter(text, path), strict=True
-    )
-    rows: list[tuple[str, Row]] = []
-    try:
-        header = tuple(name.strip() for name in next(reader))
-        twice = next((name for name in header if header.count(name) > 1), None)
-        if twice is not None:
-            raise InputError("the column stands twice", file=path, record="line 1", field=twice)
-        for number, cells in enumerate((cells for cells in reader if cells), start=1):
-            rows.append((f"row {number}", _csv_row(header, cells, f"row {number}", path)))
-    except csv.Error as error:
-        place = f"line {reader.line_num}"
-        raise InputError(f"not valid CSV: {error}", file=path, record=place) from None
-    return header, rows
+    lines = csv_rows(text, path, delimiter=_delimiter(text, path), guarded=False)
+    header = tuple(name.strip() for name in next(lines).cells)
+    twice = next((name for name in header if header.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("the column stands twice", file=path, record="line 1", field=twice)
+    filled = (line for line in lines if line.cells)
+    return header, [
+        (f"row {number}", _csv_row(line, header, f"row {number}", path))
+        for number, line in enumerate(filled, start=1)
+    ]
 
 
 def _delimiter(text: str, path: Path) -> str:
@@ -87,13 +78,11 @@ def _delimiter(text: str, path: Path) -> str:
     return ";" if ";" in first and "," not in first else ","
 
 
-def _csv_row(header: tuple[str, ...], cells: list[str], place: str, path: Path) -> Row:
-    if len(cells) != len(header):
-        expected = f"{len(header)}, as in the header"
-        return InputError(
-            "wrong number of cells", file=path, record=place, found=len(cells), expected=expected
-        )
-    return dict(zip(header, cells, strict=True))
+def _csv_row(line: CsvRow, header: tuple[str, ...], place: str, path: Path) -> Row:
+    try:
+        return line.by_name(header, path, place)
+    except InputError as error:
+        return error
 
 
 def _read_json(path: Path) -> _Read:

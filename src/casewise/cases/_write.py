@@ -1,12 +1,7 @@
 """Write cases: the canonical JSON Lines, YAML for hands, CSV for spreadsheets."""
 
-import csv
 import hashlib
-import io
 import json
-import os
-import stat
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,8 +9,8 @@ from typing import Any
 import yaml
 
 from casewise.cases._case import Case, VoteCounts
-from casewise.cases._text import guard_cell
 from casewise.errors import UsageError
+from casewise.files import csv_text, write_atomically
 
 _FIRST = ("id", "query_id", "query", "context", "intended")
 
@@ -74,13 +69,8 @@ def to_yaml(cases: Iterable[Case]) -> str:
 def to_csv(cases: Iterable[Case]) -> str:
     """A file for spreadsheets; contexts, histories and votes are JSON in their cells."""
     names = [*_FIRST, *(name for name in Case.model_fields if name not in _FIRST)]
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(names)
-    for case in cases:
-        fields = to_fields(case)
-        writer.writerow([guard_cell(_cell(name, fields.get(name))) for name in names])
-    return out.getvalue()
+    records = map(to_fields, cases)
+    return csv_text(names, ([_cell(name, one.get(name)) for name in names] for one in records))
 
 
 def _cell(name: str, value: Any) -> str:
@@ -115,35 +105,3 @@ def write_cases(cases: Iterable[Case], path: Path | str) -> None:
             f"end the name in one of {', '.join(_WRITERS)}"
         )
     write_atomically(path, writer(cases).encode())
-
-
-def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
-    """Write beside the file and rename, so that a reader never sees half of it.
-
-    A file that was there keeps its permissions. With ``sync`` the disk has the whole of the new
-    file before the old one goes.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
-        beside.chmod(_mode(path))
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-
-
-def _mode(path: Path) -> int:
-    """The permissions of a file, or those that a new one has (mkstemp's are its owner's alone)."""
-    try:
-        return stat.S_IMODE(path.stat().st_mode)
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask

@@ -13,10 +13,11 @@ from casewise.analysis import (
     undefined_demands,
     unmet_demands,
 )
-from casewise.cases import open_cases, write_atomically
+from casewise.cases import open_cases
 from casewise.cli._cases import File
 from casewise.cli._console import err, note, out, working, write_out
 from casewise.errors import UsageError
+from casewise.files import write_atomically
 from casewise.reporting import audit_json, audit_markdown, audit_renderable
 
 FAILED = 1

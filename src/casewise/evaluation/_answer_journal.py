@@ -9,9 +9,7 @@ Inspect's own cache does not fit: it takes one answer for all draws, keeps none 
 stopped, is shared by all folders, and is made of pickles, which nobody should load from a stranger.
 """
 
-import errno
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +21,7 @@ from inspect_ai.model import ChatMessage, ModelOutput
 
 from casewise.evaluation._secrets import make_redactor
 from casewise.evaluation._underway import underway
+from casewise.files import Journal, journal_lines
 
 ANSWERS = "answers.jsonl"
 _KEY = 32
@@ -41,27 +40,22 @@ class AnswerJournal:
     _places: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Where in the file the answers of earlier starts stand."""
     _times: Counter[bytes] = field(default_factory=Counter)
-    _file: int = -1
+    _file: Journal = field(init=False)
     _forgotten: bool = False
     _redact: Callable[[str], str] = field(default_factory=make_redactor)
 
     def open(self) -> None:
         """Find what earlier starts left, and make ready to add."""
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._file = os.open(self.path, flags, 0o600)
-        with self.path.open("rb") as file:
-            at, line = 0, b""
-            for line in file:
-                # What a kill tore off ends no line, and is not read.
-                if line.endswith(b"}\n"):
-                    self._places[line[:_KEY].decode(errors="replace")] = at, len(line)
-                at += len(line)
-            if line and not line.endswith(b"\n"):
-                os.write(self._file, b"\n")
+        self._file = Journal(self.path)
+        for line in journal_lines(self.path):
+            # What a kill tore off seldom ends so; if it does, it is no answer all the same.
+            if line.data.endswith(b"}"):
+                key = line.data[:_KEY].decode(errors="replace")
+                self._places[key] = line.start, len(line.data)
 
     def close(self) -> None:
         """Give the file back, or remove it if it is forgotten."""
-        os.close(self._file)
+        self._file.close()
         if self._forgotten:
             self.path.unlink(missing_ok=True)
 
@@ -82,11 +76,8 @@ class AnswerJournal:
         at, length = self._places.pop(key, (0, 0))
         if not length:
             return None
-        with self.path.open("rb") as file:
-            file.seek(at)
-            text = file.read(length)[_KEY + 1 :]
         try:
-            answer = ModelOutput.model_validate_json(text)
+            answer = ModelOutput.model_validate_json(self._file.read(at, length)[_KEY + 1 :])
         except ValueError:
             return None
         self.served += 1
@@ -95,10 +86,8 @@ class AnswerJournal:
     def keep(self, key: str, answer: ModelOutput) -> None:
         """Add an answer; the system has it when this returns, whatever becomes of the process."""
         text = self._redact(answer.model_dump_json(exclude_none=True))
-        line = f"{key} {text}\n".encode(errors="replace")
         try:
-            if os.write(self._file, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            self._file.append(f"{key} {text}".encode(errors="replace"))
         except OSError as error:
             # Inspect takes what is raised here for the model's fault.
             self.failure = error

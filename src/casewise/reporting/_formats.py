@@ -1,13 +1,11 @@
 """Reports of scores as Markdown, CSV or JSON."""
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from itertools import chain
 
 from casewise.analysis import Score, ScoreReport, as_report_records
-from casewise.cases import guard_cell
+from casewise.files import csv_text
 from casewise.reporting._acting import act_columns, act_title, pair_columns
 from casewise.reporting._remarks import rules_remark
 from casewise.reporting._scores import (
@@ -65,17 +63,11 @@ def _condition(score: Score) -> str:
 def to_csv(reports: Sequence[ScoreReport]) -> str:
     """One line a row, columns as in JSON, which lists stay; what is undefined is empty."""
     records = list(chain.from_iterable(as_report_records(report) for report in reports))
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for one in records for key in one)))
-    writer.writeheader()
-    for record in records:
-        writer.writerow({key: _flat(value) for key, value in record.items()})
-    return out.getvalue()
+    names = list(dict.fromkeys(key for one in records for key in one))
+    return csv_text(names, ([_flat(one.get(name)) for name in names] for one in records))
 
 
 def _flat(value: object) -> object:
-    if isinstance(value, str):
-        return guard_cell(value)
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 

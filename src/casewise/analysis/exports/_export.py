@@ -15,8 +15,9 @@ from casewise.analysis.exports._hf import write_hf
 from casewise.analysis.exports._lm_eval import write_lm_eval
 from casewise.analysis.exports._redacted_logs import write_redacted_logs
 from casewise.analysis.exports._withhold import withhold
-from casewise.cases import Case, write_atomically
+from casewise.cases import Case
 from casewise.errors import UsageError
+from casewise.files import write_atomically
 
 
 def export_to(request: ExportRequest) -> Exported:

@@ -11,8 +11,8 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 from casewise.analysis.exports._form import ExportForm, about
-from casewise.cases import recover_folder, replace_folder, write_atomically
 from casewise.errors import UsageError
+from casewise.files import replace_folder
 
 MANIFEST = ".casewise-export.json"
 """Says who made a folder, and lists its files with their hashes."""
@@ -28,12 +28,10 @@ def new_folder(out: Path, form: ExportForm, *, reveal: bool) -> Iterator[Path]:
     Raises:
         UsageError: Something else stands at ``out``.
     """
-    recover_folder(out)
-    check_replaceable(out, form)
-    with replace_folder(out) as new:
+    with replace_folder(out, lambda: check_replaceable(out, form)) as new:
         yield new
         manifest = about(form, reveal=reveal) | {"files": _hashes(new)}
-        write_atomically(new / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+        (new / MANIFEST).write_bytes(f"{json.dumps(manifest, indent=2)}\n".encode())
 
 
 def check_replaceable(out: Path, form: ExportForm) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from casewise.cases import recover_folder, replace_folder
 from casewise.errors import UsageError
+from casewise.files import replace_folder
 
 
 def check_free(folder: Path) -> None:
@@ -25,9 +25,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     Raises:
         UsageError: The folder holds something.
     """
-    recover_folder(folder)
-    check_free(folder)
-    with replace_folder(folder) as new:
+    with replace_folder(folder, lambda: check_free(folder)) as new:
         for name, data in files.items():
             path = new / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,8 +22,8 @@ from casewise.annotation.exchange._values import (
     read_verdict,
 )
 from casewise.annotation.study import QUESTION, Study, paragraphs
-from casewise.cases import read_text
 from casewise.errors import InputError
+from casewise.files import read_text
 
 _KIND = "an export of Label Studio (JSON or JSON-MIN)"
 _STYLE = ".htx-text { white-space: pre-wrap; unicode-bidi: plaintext; }"

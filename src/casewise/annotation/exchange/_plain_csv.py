@@ -16,7 +16,6 @@ from casewise.annotation.exchange._values import (
     read_time,
     read_verdict,
 )
-from casewise.cases import unguard_cell
 from casewise.errors import InputError
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
@@ -62,7 +61,7 @@ def read_csv_answers(
     found: dict[tuple[str, int], list[Answer]] = {}
     blank = 0
     for path in files:
-        for row in read_csv(path, _NEEDED, kind=_KIND).rows:
+        for row in read_csv(path, _NEEDED, kind=_KIND, guarded=True).rows:
             place = Place(path, row.record)
             if not row.cells["rater"].strip() and not row.cells["verdict"].strip():
                 blank += 1
@@ -80,7 +79,7 @@ def read_csv_answers(
 def _answer(
     row: Row, tasks: Tasks, place: Place, name: Callable[[str], str] | None
 ) -> tuple[str, int, Answer]:
-    cells = {column: unguard_cell(cell) for column, cell in row.cells.items()}
+    cells = row.cells
     check_mark(cells["study"], tasks, place, "study")
     block, position = find_page(cells["block"], cells["position"], tasks, place)
     page = tasks.blocks[block][position]

@@ -1,14 +1,13 @@
 """The salt that makes pseudonyms of platforms' names: a file of its owner's alone."""
 
-import os
 import secrets
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from casewise.annotation.study import hash_platform_id
-from casewise.cases import read_text
 from casewise.errors import InputError
+from casewise.files import create_file, read_text
 
 _LEAST = 16
 
@@ -50,13 +49,8 @@ def keep_salt(salt: Salt) -> None:
     """
     if not salt.new:
         return
-    salt.path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        handle = os.open(salt.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise InputError("made meanwhile by another process; try again", file=salt.path) from None
-    with os.fdopen(handle, "wb") as file:
-        file.write(salt.value + b"\n")
+    if not create_file(salt.path, salt.value + b"\n"):
+        raise InputError("made meanwhile by another process; try again", file=salt.path)
 
 
 def is_open_to_others(path: Path) -> bool:

@@ -1,15 +1,11 @@
 """CSV: written so that no spreadsheet runs a cell, and read back exactly."""
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from casewise.cases import guard_cell, read_text
 from casewise.errors import InputError
-
-_FIELD_LIMIT = 1 << 24
+from casewise.files import csv_rows, csv_text, read_text
 
 _KINDS = {
     "Mechanical Turk's results": {"HITId", "WorkerId", "AssignmentId"},
@@ -44,21 +40,17 @@ def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool
         guarded: False where the reader shows a cell as it stands, apostrophes included; the cells
             must then be safe in themselves.
     """
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([guard_cell(cell) if guarded else cell for cell in row])
-    return out.getvalue().encode("utf-8", "replace")
+    return csv_text(names, rows, guarded=guarded).encode("utf-8", "replace")
 
 
-def read_csv(path: Path, needed: Iterable[str], *, kind: str) -> CsvTable:
-    """Read a CSV file; cells are as they stand, guards included.
+def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = False) -> CsvTable:
+    """Read a CSV file. Rows of empty cells are passed over.
 
     Args:
         path: The file.
         needed: Columns that must be there.
         kind: What the file ought to be, for messages.
+        guarded: Whether cells were guarded when they were written, as ``to_csv`` does.
 
     Raises:
         InputError: The file can't be read, is cut short, or is something else.
@@ -66,41 +58,22 @@ def read_csv(path: Path, needed: Iterable[str], *, kind: str) -> CsvTable:
     text = read_text(path)
     if text.lstrip()[:1] in ("{", "["):
         raise InputError("looks like JSON", file=path, expected=f"{kind} (CSV)")
-    limit = csv.field_size_limit(_FIELD_LIMIT)
-    try:
-        return _read(text, path, tuple(needed), kind)
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _read(text: str, path: Path, needed: tuple[str, ...], kind: str) -> CsvTable:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    names: tuple[str, ...] | None = None
+    filled = (
+        row
+        for row in csv_rows(text, path, guarded=guarded)
+        if any(cell.strip() for cell in row.cells)
+    )
+    names: tuple[str, ...] = ()
     rows = []
-    try:
-        for cells in reader:
-            record = f"row ending at line {reader.line_num}"
-            if not any(cell.strip() for cell in cells):
-                continue
-            if names is None:
-                names = _header(tuple(cell.strip() for cell in cells), needed, path, kind)
-                continue
-            if len(cells) != len(names):
-                raise InputError(
-                    "a row of another length; the file may be cut short",
-                    file=path,
-                    record=record,
-                    found=f"{len(cells)} cells",
-                    expected=f"{len(names)}",
-                )
-            rows.append(Row(record, dict(zip(names, cells, strict=True))))
-    except csv.Error as error:
-        raise InputError(
-            f"not CSV, or cut short: {error}", file=path, record=f"line {reader.line_num}"
-        ) from None
+    for row in filled:
+        record = f"row ending at line {row.line}"
+        if names:
+            rows.append(Row(record, row.by_name(names, path, record)))
+        else:
+            names = _header(tuple(cell.strip() for cell in row.cells), tuple(needed), path, kind)
     if not rows:
         raise InputError("no rows below the header", file=path, expected=kind)
-    return CsvTable(names or (), tuple(rows))
+    return CsvTable(names, tuple(rows))
 
 
 def _header(

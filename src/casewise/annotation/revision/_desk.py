@@ -1,8 +1,8 @@
 """The desk: where a file of cases is revised, one revision at a time."""
 
-import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -11,7 +11,6 @@ from casewise.annotation.revision._edition import Fields, is_voted, next_edition
 from casewise.annotation.revision._entry import Action, Entry, seal
 from casewise.annotation.revision._file import Opened, read_both, resolve, stamp
 from casewise.annotation.revision._journal import ChangedError, JournalFile, journal_path
-from casewise.annotation.revision._lock import FileLock, HeldError
 from casewise.annotation.revision._refusals import (
     OutsideError,
     StaleError,
@@ -20,10 +19,13 @@ from casewise.annotation.revision._refusals import (
     UnwrittenError,
 )
 from casewise.annotation.revision._state import DECISIONS, Pair, Status, apply
-from casewise.cases import Case, dataset_hash, to_line, write_atomically
+from casewise.cases import Case, dataset_hash, to_line
 from casewise.errors import UsageError
+from casewise.files import HeldError, hold, write_atomically
 
 RECORD_OUTSIDE = "--record-outside"
+
+_COMMAND = "casewise contexts revise"
 
 
 class Desk:
@@ -60,13 +62,14 @@ class Desk:
         self._now = now
         self._mutex = threading.RLock()
         self.path = resolve(path)
-        self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        self._held = ExitStack()
+        lock = hold(self.path.with_name(f".{self.path.name}.lock"), command=_COMMAND)
         try:
-            self._lock.take(f"process {os.getpid()}")
-        except HeldError as held:
+            if not self._held.enter_context(lock):
+                self.notes.append(f"{path} can't be locked: keep others from revising it")
+        except HeldError as error:
             raise UsageError(
-                f"{path}: already being revised ({held or 'by another process'}); "
-                "open its page, or stop it first"
+                f"{path}: already being revised ({error.holder}); open its page, or stop it first"
             ) from None
         self._journal = JournalFile(journal_path(self.path), like=self.path)
         try:
@@ -127,7 +130,7 @@ class Desk:
         """Let the file go."""
         with self._mutex:
             self._journal.close()
-            self._lock.release()
+            self._held.close()
 
     @property
     def entries(self) -> tuple[Entry, ...]:

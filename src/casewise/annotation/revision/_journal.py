@@ -3,12 +3,13 @@
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 
 from casewise.annotation.revision._entry import BadLineError, Entry, seal, unseal
 from casewise.errors import InputError
+from casewise.files import Journal, journal_lines
 
 
 def journal_path(cases: Path) -> Path:
@@ -40,16 +41,15 @@ def read_journal(path: Path) -> Reading:
     Raises:
         InputError: A line is damaged, missing or not in its place; the message names it.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        data = b""
-    *lines, rest = data.split(b"\n")
     entries: list[Entry] = []
-    digest = ""
-    for number, line in enumerate(lines, start=1):
+    digest, size, rest = "", 0, b""
+    for number, line in enumerate(journal_lines(path), start=1):
+        if not line.whole:
+            rest = line.data
+            break
+        size += len(line.data) + 1
         try:
-            digest = _next(line, digest, entries)
+            digest = _next(line.data, digest, entries)
         except BadLineError as error:
             raise InputError(
                 f"the journal is damaged: {error}. It is only ever added to, so restore it from a "
@@ -57,14 +57,13 @@ def read_journal(path: Path) -> Reading:
                 file=path,
                 record=f"line {number}",
             ) from None
-    size = len(data) - len(rest)
     if not rest:
         return Reading(tuple(entries), digest, size, b"", False)
     try:
         digest = _next(rest, digest, entries)
     except BadLineError:
         return Reading(tuple(entries), digest, size, rest, False)
-    return Reading(tuple(entries), digest, len(data), b"", True)
+    return Reading(tuple(entries), digest, size + len(rest), b"", True)
 
 
 def _next(line: bytes, previous: str, entries: list[Entry]) -> str:
@@ -89,21 +88,20 @@ class JournalFile:
         self.path = path
         self._like = like
         self._size = 0
-        self._file: FileIO | None = None
+        self._file: Journal | None = None
 
     def repair(self, reading: Reading) -> None:
         """Make the file end in a whole line; what was torn goes into a file beside it."""
         self._size = reading.size
         if reading.torn:
             beside = self.path.with_name(f"{self.path.name}.torn")
-            with beside.open("ab") as file:
-                file.write(reading.torn + b"\n")
-                _sync(file.fileno())
+            with closing(Journal(beside, sync=True, mode=self._mode)) as torn:
+                torn.append(reading.torn)
             with self.path.open("r+b") as file:
                 file.truncate(reading.size)
-                _sync(file.fileno())
+                os.fsync(file.fileno())
         if reading.unended:
-            self._append(b"\n")
+            self._size = self._opened().size
 
     def append(self, entries: Sequence[Entry]) -> str:
         """Add lines, wait until the disk has them, and return the last one's digest.
@@ -113,7 +111,11 @@ class JournalFile:
             ChangedError: The file is not as this object left it.
         """
         sealed = [seal(entry) for entry in entries]
-        self._append("".join(f"{line}\n" for line, _ in sealed).encode())
+        file = self._opened()
+        if file.size != self._size or not file.is_ours():
+            raise ChangedError
+        file.append("\n".join(line for line, _ in sealed).encode())
+        self._size = file.size
         return sealed[-1][1]
 
     def close(self) -> None:
@@ -122,45 +124,15 @@ class JournalFile:
             self._file.close()
             self._file = None
 
-    def _append(self, data: bytes) -> None:
-        file = self._opened()
-        if os.fstat(file.fileno()).st_size != self._size or not self.path.exists():
-            raise ChangedError
-        try:
-            written = 0
-            while written < len(data):
-                written += file.write(data[written:]) or 0
-            _sync(file.fileno())
-        except OSError:
-            # A part of a line in the middle of a journal would make all that follows unreadable.
-            file.truncate(self._size)
-            raise
-        self._size += len(data)
-
-    def _opened(self) -> FileIO:
+    def _opened(self) -> Journal:
         if self._file is None:
-            new = not self.path.exists()
-            self._file = FileIO(self.path, "ab")
-            if new:
-                self.path.chmod(stat.S_IMODE(self._like.stat().st_mode))
-                _sync_folder(self.path.parent)
+            self._file = Journal(self.path, sync=True, mode=self._mode)
         return self._file
+
+    @property
+    def _mode(self) -> int:
+        return stat.S_IMODE(self._like.stat().st_mode)
 
 
 class ChangedError(Exception):
     """Somebody else wrote to the journal, or took it away."""
-
-
-def _sync(handle: int) -> None:
-    os.fsync(handle)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new file's name last, where a system lets folders be opened."""
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

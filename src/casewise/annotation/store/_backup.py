@@ -4,9 +4,7 @@ A copy of the file alone lacks what was answered last: that stands in SQLite's w
 """
 
 import contextlib
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from shlex import quote
 
 from casewise.annotation.store._database import read_address
 from casewise.errors import InputError, UsageError
+from casewise.files import new_file
 
 _BUSY_SECONDS = 30
 
@@ -55,18 +54,12 @@ def back_up(address: str, to: Path, *, study: str, force: bool = False) -> Backu
         )
     source = Path(url.database or "")
     _check_free(source, to, force=force)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as folder:
-        scratch = Path(folder) / to.name
-        # Before SQLite opens it, so that it is never open to others.
-        os.close(os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    with new_file(to, sync=True, mode=0o600) as new:
         try:
-            _copy(source, scratch)
-            made = _checked(scratch, study)
+            _copy(source, new)
+            return _checked(new, study)
         except sqlite3.DatabaseError as error:
             raise InputError(f"can't be backed up: {error}", file=source) from None
-        _put(scratch, to)
-    return made
 
 
 def _check_free(source: Path, to: Path, *, force: bool) -> None:
@@ -100,18 +93,6 @@ def _checked(copy: Path, study: str) -> Backup:
         people = database.execute("SELECT count(*) FROM participant WHERE NOT purged").fetchone()
         votes = database.execute("SELECT count(*) FROM vote").fetchone()
     return Backup(study, people[0], votes[0])
-
-
-def _put(scratch: Path, to: Path) -> None:
-    with scratch.open("rb") as file:
-        os.fsync(file.fileno())
-    scratch.replace(to)
-    if os.name == "posix":
-        folder = os.open(to.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """The keys of a study: they sign, hide platform ids, and let the administrator in."""
 
-import contextlib
 import hashlib
 import hmac
 import json
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from casewise.annotation.study import normal_account
 from casewise.errors import InputError, UsageError
+from casewise.files import create_file
 
 SECRET_VARIABLE = "CASEWISE_STUDY_SECRET"
 ADMIN_VARIABLE = "CASEWISE_ADMIN_TOKEN"
@@ -98,19 +98,9 @@ def load_secrets(path: Path) -> Secrets:
 
 def _kept(path: Path) -> Secrets:
     made = {"secret": secrets.token_urlsafe(32), "admin": secrets.token_urlsafe(24)}
-    # Exclusive: of two servers that start at once, one makes the file and both use it.
-    scratch = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     if not path.exists():
-        descriptor = os.open(scratch, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(made, file)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            with contextlib.suppress(FileExistsError):
-                os.link(scratch, path)
-        finally:
-            scratch.unlink()
+        # Of two servers that start at once, one makes the file and both use it.
+        create_file(path, json.dumps(made).encode())
     try:
         data = json.loads(path.read_text("utf-8"))
         return Secrets(str(data["secret"]), str(data["admin"]))

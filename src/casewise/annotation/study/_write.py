@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from casewise.annotation.study._study import Study
-from casewise.cases import write_atomically
+from casewise.files import write_atomically
 
 _HEAD = """\
 # A study of people's votes, made by `casewise annotate plan`. Before the first person comes, all

@@ -32,7 +32,6 @@ from casewise.annotation.votes._records import (
     PersonStatus,
     VoteRecord,
 )
-from casewise.cases import unguard_cell
 from casewise.errors import InputError
 
 PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"
@@ -48,7 +47,7 @@ def _confidence(cell: str) -> int:
     return int(one_of("1", "2", "3", "4", "5")(cell))
 
 
-_RATER = Column("rater", unguard_cell, "a pseudonym", needed=True, filled=True)
+_RATER = Column("rater", str, "a pseudonym", needed=True, filled=True)
 _SECONDS = Column("seconds", read_seconds, SECONDS)
 
 PERSON_COLUMNS = (
@@ -60,7 +59,7 @@ PERSON_COLUMNS = (
         needed=True,
         filled=True,
     ),
-    Column("panel", unguard_cell, "a name"),
+    Column("panel", str, "a name"),
     Column("block", read_count, f"{COUNT}, or nothing"),
     Column("started", read_time, TIME),
     Column("ended", read_time, TIME),
@@ -72,18 +71,18 @@ VOTE_COLUMNS = (
     Column("position", read_count, COUNT, filled=True),
     Column("time", read_time, TIME),
     Column("arm", one_of("none", "safe", "unsafe"), "none, safe or unsafe", filled=True),
-    Column("case_id", unguard_cell, "the id of a case", needed=True, filled=True),
-    Column("query_id", unguard_cell, "the id of a query", filled=True),
+    Column("case_id", str, "the id of a case", needed=True, filled=True),
+    Column("query_id", str, "the id of a query", filled=True),
     Column("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True, filled=True),
     _SECONDS,
     Column("confidence", _confidence, "1 to 5, or nothing"),
-    Column("reason", unguard_cell, "a text"),
+    Column("reason", str, "a text"),
     # Last, so that a file that was cut within its last row shows it.
     Column("counted", read_flag, "true or false", filled=True),
 )
 CHECK_COLUMNS = (
     _RATER,
-    Column("check", unguard_cell, "the id of an attention check", needed=True, filled=True),
+    Column("check", str, "the id of an attention check", needed=True, filled=True),
     Column("position", read_count, COUNT, filled=True),
     _SECONDS,
     Column("passed", read_flag, "true or false", needed=True, filled=True),

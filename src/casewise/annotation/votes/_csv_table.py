@@ -1,11 +1,8 @@
 """CSV tables with typed columns, and errors that name file, record and field."""
 
-import csv
-import io
 import json
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
@@ -13,8 +10,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from casewise.cases import guard_cell, read_text
 from casewise.errors import SHORT, InputError
+from casewise.files import csv_rows, csv_text, read_text
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -55,22 +52,16 @@ def read_table(path: Path, columns: Sequence[Column], passed_over: Iterable[str]
     Raises:
         InputError: No such file, a column or cell that doesn't fit, or a file that was cut.
     """
-    csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    rows: list[Row] = []
+    rows = csv_rows(read_text(path), path)
     known = {column.name: column for column in columns}
-    ignored = frozenset(passed_over)
-    try:
-        header = [name.strip() for name in next(reader)]
-        _check_header(header, known, ignored, path)
-        for number, cells in enumerate(reader, start=1):
-            if cells:
-                rows.append(_row(header, cells, known, f"record {number}", path))
-    except csv.Error as error:
-        raise InputError(
-            f"not valid CSV: {error}", file=path, record=f"line {reader.line_num}"
-        ) from None
-    return rows
+    header = [name.strip() for name in next(rows).cells]
+    _check_header(header, known, frozenset(passed_over), path)
+    found = []
+    for row in rows:
+        if row.cells:
+            place = f"record {row.number}"
+            found.append(_row(row.by_name(header, path, place), known, place, path))
+    return found
 
 
 def _check_header(
@@ -103,23 +94,9 @@ def _check_header(
         )
 
 
-def _row(
-    header: Sequence[str],
-    cells: Sequence[str],
-    known: Mapping[str, Column],
-    place: str,
-    path: Path,
-) -> Row:
-    if len(cells) != len(header):
-        raise InputError(
-            "wrong number of cells",
-            file=path,
-            record=place,
-            found=len(cells),
-            expected=str(len(header)),
-        )
+def _row(cells: Mapping[str, str], known: Mapping[str, Column], place: str, path: Path) -> Row:
     values = {}
-    for name, cell in zip(header, cells, strict=True):
+    for name, cell in cells.items():
         column = known.get(name)
         if column is None or (cell == "" and not column.filled):
             continue
@@ -141,12 +118,7 @@ def _row(
 
 def to_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """A table as text; what a row lacks, or holds as None or NaN, is an empty cell."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([to_cell(row.get(name)) for name in names])
-    return out.getvalue()
+    return csv_text(names, ([to_cell(row.get(name)) for name in names] for row in rows))
 
 
 def row_of(record: "DataclassInstance") -> dict[str, Any]:
@@ -168,7 +140,7 @@ def to_cell(value: object) -> str:
         return repr(value)
     if isinstance(value, tuple):
         return json.dumps(dict(value), ensure_ascii=False) if value else ""
-    return guard_cell(str(value))
+    return str(value)
 
 
 def read_flag(cell: str) -> bool:

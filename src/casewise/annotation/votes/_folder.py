@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from casewise.cases import recover_folder, replace_folder
 from casewise.errors import UsageError
+from casewise.files import replace_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,7 @@ def new_folder(out: Path, kind: Kind, *, force: bool) -> Iterator[Path]:
         UsageError: Something stands there and ``force`` is not given, or it holds what was never
             written by this.
     """
-    recover_folder(out)
-    check_free(out, kind, force=force)
-    with replace_folder(out) as new:
+    with replace_folder(out, lambda: check_free(out, kind, force=force)) as new:
         yield new
 
 

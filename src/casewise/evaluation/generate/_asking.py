@@ -15,7 +15,7 @@ from casewise.evaluation._answers import provider_refused
 from casewise.evaluation._faults import FailedRequestError, FaultKind, failed, failure_reason
 from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation._reach import UnreachableError, with_address
-from casewise.evaluation.generate._journal import Journal, Reply
+from casewise.evaluation.generate._journal import Reply, ReplyJournal
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""
@@ -38,7 +38,7 @@ class Asker:
     """One model, asked through the journal."""
 
     model: Model
-    journal: Journal
+    journal: ReplyJournal
     structured: Structured
     asked: int = 0
     """Requests sent."""
@@ -120,7 +120,7 @@ class Asker:
 
 def open_askers(
     names: tuple[str, ...],
-    journal: Journal,
+    journal: ReplyJournal,
     *,
     structured: Structured,
     max_connections: int | None,

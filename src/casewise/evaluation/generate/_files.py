@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import write_atomically
 from casewise.errors import UsageError
 from casewise.evaluation.generate._journal import ANSWERS
+from casewise.files import write_atomically
 
 STATE = "state.json"
 

@@ -5,14 +5,14 @@ of pickles, which nobody should load from a stranger, and its keys change with I
 """
 
 import json
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from casewise.evaluation._lock import locked
+from casewise.files import Journal, journal_lines
 
 ANSWERS = "answers.jsonl"
 
@@ -35,19 +35,15 @@ class Reply:
     """Why no answer came; such a reply is not kept, and is asked for again."""
 
 
-class Journal:
+class ReplyJournal:
     """A file of answers by key: appended to, and on the disk before anything builds on them."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / ANSWERS
+        self._file = Journal(folder / ANSWERS, sync=True)
         self.failed = folder / FAILED
-        self._known = dict(_read(self._path))
+        self._known = dict(_read(self._file.path))
         self.before = len(self._known)
         """Answers that were there at the start."""
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        if self._path.stat().st_size and not _ends_line(self._path):
-            # A kill tore the last line; it stays a line of its own, which is not read.
-            os.write(self._file, b"\n")
 
     def get(self, key: str) -> Reply | None:
         """The answer under a key, if it came before."""
@@ -56,27 +52,25 @@ class Journal:
     def keep(self, key: str, reply: Reply) -> None:
         """Write an answer to the disk; the first one under a key stands."""
         record = {name: value for name, value in asdict(reply).items() if value}
-        line = json.dumps({"key": key, **record}, ensure_ascii=True)
-        os.write(self._file, f"{line}\n".encode())
-        os.fsync(self._file)
+        self._file.append(json.dumps({"key": key, **record}, ensure_ascii=True).encode())
         self._known.setdefault(key, reply)
 
     def keep_failure(self, model: str, reason: str) -> None:
         """Write down why a request to a model failed."""
-        with self.failed.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"model": model, "error": reason}) + "\n")
+        with closing(Journal(self.failed)) as file:
+            file.append(json.dumps({"model": model, "error": reason}).encode())
 
     def close(self) -> None:
         """Give the file back."""
-        os.close(self._file)
+        self._file.close()
 
 
 def _read(path: Path) -> Iterator[tuple[str, Reply]]:
-    """Whole lines, the first under each key; what a kill tore is left out."""
+    """The replies of lines that can be read, the first under each key; not of those cut short."""
     seen = set()
-    for line in path.read_bytes().split(b"\n") if path.exists() else ():
+    for line in journal_lines(path):
         try:
-            record: dict[str, Any] = json.loads(line)
+            record: dict[str, Any] = json.loads(line.data)
             key, reply = record.pop("key"), Reply(**record)
         except (ValueError, TypeError, AttributeError, KeyError):
             continue
@@ -85,21 +79,15 @@ def _read(path: Path) -> Iterator[tuple[str, Reply]]:
             yield key, reply
 
 
-def _ends_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
-
-
 @contextmanager
-def opened_journal(folder: Path) -> Iterator[Journal]:
+def opened_journal(folder: Path) -> Iterator[ReplyJournal]:
     """The journal of a folder, which one process at a time may have.
 
     Raises:
         UsageError: Another process is at work there.
     """
     with locked(folder):
-        journal = Journal(folder)
+        journal = ReplyJournal(folder)
         try:
             yield journal
         finally:

@@ -1,7 +1,6 @@
-"""Bytes to text to JSON, with errors that name the place; texts as cells that nothing runs."""
+"""Bytes to text to JSON, with errors that name the place."""
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -66,28 +65,3 @@ def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
         raise InputError("nested too deeply", file=file, record=record) from None
     except ValueError as error:  # an integer of thousands of digits
         raise InputError(f"not valid JSON: {error}", file=file, record=record) from None
-
-
-_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""How a cell begins that a spreadsheet may run, after apostrophes; in Japanese, full-width too."""
-
-_NUMBER = re.compile(r"'*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-
-
-def guard_cell(text: str) -> str:
-    """A text as a cell of CSV: with an apostrophe before it, if a spreadsheet might run it.
-
-    Run is what starts, also after white space, with ``=``, ``+``, ``-``, ``@`` or their full-width
-    forms, or with a tab or line end. Such texts that have apostrophes before them already get one
-    more, so that ``unguard_cell`` gives back every text exactly. Numbers stay numbers.
-    """
-    return f"'{text}" if _may_run(text) else text
-
-
-def unguard_cell(cell: str) -> str:
-    """The text that ``guard_cell`` was given. Other cells, ``'tis`` for one, stay as they are."""
-    return cell[1:] if cell.startswith("'") and _may_run(cell) else cell
-
-
-def _may_run(text: str) -> bool:
-    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None

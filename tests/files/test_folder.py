@@ -16,8 +16,8 @@ from support.tables import random_table
 
 from casewise.annotation.exchange import write_folder
 from casewise.annotation.votes import Collected, PersonRecord, PersonStatus, write_collected
-from casewise.cases import recover_folder, replace_folder
 from casewise.errors import UsageError
+from casewise.files import recover_folder, replace_folder
 
 EARLIER = {"a.txt": "earlier", "deep/b.txt": "earlier too"}
 NEXT = {"a.txt": "next"}
@@ -178,7 +178,7 @@ os.rename, shutil.rmtree = renamed, removed
 """
 
 WRITES = """
-from casewise.cases import replace_folder
+from casewise.files import replace_folder
 with replace_folder(out) as new:
     (new / "a.txt").write_text("next")
     if moment == "writing":

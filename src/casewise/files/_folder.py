@@ -3,16 +3,16 @@
 import glob
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from casewise.errors import UsageError
+from casewise.files._lock import locked
 
-if sys.platform != "win32":
-    import fcntl
+_LOCK = "lock"
+"""File in the hidden folder that the process holds which works in it."""
 
 _NEW, _OLD = "new", "old"
 """What the hidden folder beside ``out`` holds: the folder being written, and the earlier one.
@@ -23,12 +23,15 @@ both, it was stopped between its two renames; the old one alone, it was done but
 
 
 @contextmanager
-def replace_folder(out: Path) -> Iterator[Path]:
+def replace_folder(out: Path, check: Callable[[], None] | None = None) -> Iterator[Path]:
     """A folder to write into, beside ``out``; at the end of the block it takes that place.
 
     An earlier folder stays until the new one is complete, and is put back if that can't take its
-    place. Nobody is asked: what may be replaced is for the caller to check, after
-    ``recover_folder``.
+    place. What a killed process left there is recovered first.
+
+    Args:
+        out: The place.
+        check: Raises an error if what stands at the place may not be replaced.
 
     Raises:
         UsageError: The new folder could not take the place, and the earlier one could not be put
@@ -36,17 +39,18 @@ def replace_folder(out: Path) -> Iterator[Path]:
         OSError: A folder can't be made or moved; the earlier one stands.
     """
     out = _absolute(out)
+    recover_folder(out)
+    if check is not None:
+        check()
     out.parent.mkdir(parents=True, exist_ok=True)
-    beside, handle = _hidden_folder(out)
-    try:
+    with _hidden_folder(out) as beside:
         new = beside / _NEW
         new.mkdir()
-        yield new
-        _swap(beside, out)
-    finally:
-        if not _is_between_renames(beside):
-            shutil.rmtree(beside, ignore_errors=True)
-        _unlock(handle)
+        try:
+            yield new
+            _swap(beside, out)
+        finally:
+            _tidy(beside)
 
 
 def recover_folder(out: Path) -> None:
@@ -60,21 +64,19 @@ def recover_folder(out: Path) -> None:
     """
     out = _absolute(out)
     for beside in sorted(out.parent.glob(f"{glob.escape(_prefix(out))}*")):
-        try:
-            handle = _lock(beside)
-        except OSError:
-            continue
-        try:
+        with ExitStack() as stack:
+            stack.callback(_remove_empty, beside)
+            try:
+                is_locked = stack.enter_context(locked(beside / _LOCK))
+            except OSError:
+                continue
             if _is_between_renames(beside) and (not os.path.lexists(out) or _is_empty(out)):
                 if out.is_dir():
                     out.rmdir()
                 (beside / _OLD).rename(out)
             # Without a lock nobody can tell whether the new folder is being written.
-            is_left = handle is not None or not (beside / _NEW).exists()
-            if is_left and not _is_between_renames(beside):
-                shutil.rmtree(beside, ignore_errors=True)
-        finally:
-            _unlock(handle)
+            if is_locked or not (beside / _NEW).exists():
+                _tidy(beside)
 
 
 def _swap(beside: Path, out: Path) -> None:
@@ -119,40 +121,28 @@ def _prefix(out: Path) -> str:
     return f".{out.name}.casewise-"
 
 
-def _hidden_folder(out: Path) -> tuple[Path, int | None]:
+@contextmanager
+def _hidden_folder(out: Path) -> Iterator[Path]:
     """A folder beside ``out``, locked for as long as this process works in it."""
-    while True:
-        beside = Path(tempfile.mkdtemp(dir=out.parent, prefix=_prefix(out)))
-        try:
-            handle = _lock(beside)
-        except (BlockingIOError, FileNotFoundError):
-            continue  # Another process was tidying up, and took it for left.
-        if beside.is_dir():
-            return beside, handle
-        _unlock(handle)
+    with ExitStack() as stack:
+        while True:
+            beside = Path(tempfile.mkdtemp(dir=out.parent, prefix=_prefix(out)))
+            # Windows deletes no locked file, so the folder may be left empty.
+            stack.callback(_remove_empty, beside)
+            try:
+                stack.enter_context(locked(beside / _LOCK))
+                break
+            except (BlockingIOError, FileNotFoundError):
+                continue  # Another process was tidying up, and took it for left.
+        yield beside
 
 
-def _lock(folder: Path) -> int | None:
-    """Lock a folder until its handle is closed, be it by a kill; None where there are no locks.
-
-    Raises:
-        BlockingIOError: Another process holds it.
-        OSError: It can't be opened.
-    """
-    if sys.platform == "win32":
-        return None
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        raise
-    except OSError:
-        os.close(handle)
-        return None
-    return handle
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
-def _unlock(handle: int | None) -> None:
-    if handle is not None:
-        os.close(handle)
+def _tidy(beside: Path) -> None:
+    """Delete a hidden folder, unless the earlier folder is in it and has no other place."""
+    if not _is_between_renames(beside):
+        shutil.rmtree(beside, ignore_errors=True)

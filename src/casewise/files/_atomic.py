@@ -1,0 +1,152 @@
+"""Files that are written whole or not at all: a reader never sees half of one."""
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_NAME_SHOWN = 40
+"""Characters of a file's name in that of the hidden folder beside it: names have a limit."""
+
+
+def write_atomically(path: Path, data: bytes, *, sync: bool = False) -> None:
+    """Write a file: the new one takes the place of the old one when it is complete.
+
+    A link is followed, and what is no file (a pipe, a device) is written to as it is.
+
+    Args:
+        path: The file. Missing folders are made.
+        data: All that it will hold.
+        sync: Whether to wait until the disk has it.
+
+    Raises:
+        OSError: The file can't be written; the error names ``path``, and the old file stands.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(data)
+        return
+    with new_file(path, sync=sync) as new, _naming(path):
+        new.write_bytes(data)
+
+
+@contextmanager
+def new_file(path: Path, *, sync: bool = False, mode: int | None = None) -> Iterator[Path]:
+    """Yield the path of a new file; at the end of the block it takes the place of ``path``.
+
+    The block may make other files beside it, as databases do; those are deleted.
+
+    Args:
+        path: The file to replace or to make. Missing folders are made, a link is followed.
+        sync: Whether to wait until the disk has the new file before the old one goes.
+        mode: The permissions of the file; None keeps those of the old one, or gives those of any
+            new file.
+
+    Raises:
+        OSError: The file can't be written; the old one stands.
+    """
+    place = path.resolve() if path.is_symlink() else path
+    with _folder_beside(place, path) as beside:
+        new = beside / place.name
+        yield new
+        with _naming(path):
+            if sync:
+                sync_file(new)
+            kept = _mode(place) if mode is None else mode
+            if kept is not None:
+                new.chmod(kept)
+            new.replace(place)
+            if sync:
+                sync_folder(place.parent)
+
+
+def create_file(path: Path, data: bytes) -> bool:
+    """Make a file that only its owner can read, unless there is one already.
+
+    Of several processes that try at once, one makes the file, and no other sees half of it.
+
+    Returns:
+        Whether this call made it.
+
+    Raises:
+        OSError: The file can't be written.
+    """
+    with _folder_beside(path, path) as beside, _naming(path):
+        new = beside / path.name
+        _write_new(new, data)
+        try:
+            path.hardlink_to(new)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in _WITHOUT_LINKS:
+                raise
+            try:
+                _write_new(path, data)
+            except FileExistsError:
+                return False
+        return True
+
+
+_WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+"""What file systems without hard links answer, such as those of memory sticks."""
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(handle)
+
+
+@contextmanager
+def _folder_beside(place: Path, known: Path) -> Iterator[Path]:
+    """A hidden folder on the same disk, deleted in the end.
+
+    Only its owner can open it, so the data are private until they are in their place.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with _naming(known):
+        prefix = f".{place.name[:_NAME_SHOWN]}."
+        beside = Path(tempfile.mkdtemp(dir=place.parent, prefix=prefix))
+    try:
+        yield beside
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let an error name the file that people know, not a hidden one beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def sync_file(path: Path) -> None:
+    """Wait until the disk has a file."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the disk has the names in a folder, where a system lets folders be opened."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,195 @@
+"""A file is written whole or not at all, whatever fails."""
+
+import os
+import resource
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+from casewise.files import create_file, new_file, write_atomically
+
+OLD, NEW = b"the old one", b"the new one"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    path = tmp_path / "place" / "a.txt"
+    path.parent.mkdir()
+    path.write_bytes(OLD)
+    return path
+
+
+def alone(path: Path) -> bool:
+    return [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+@contextmanager
+def file_limit(most: int) -> Iterator[None]:
+    """Let no file grow longer, as a full disk does."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_file_takes_the_place_of_the_old_one(out: Path, sync: bool) -> None:
+    with out.open("rb") as reader:
+        write_atomically(out, NEW, sync=sync)
+        assert reader.read() == OLD
+    assert out.read_bytes() == NEW
+    assert alone(out)
+
+
+def test_missing_folders_are_made_and_a_new_file_has_usual_permissions(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "deep/er/a.txt", NEW)
+    (tmp_path / "usual").touch()
+    made = tmp_path / "deep/er/a.txt"
+    assert made.stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+def test_permissions_are_kept(out: Path, mode: int) -> None:
+    out.chmod(mode)
+    write_atomically(out, NEW, sync=True)
+    assert (out.stat().st_mode & 0o777, out.read_bytes()) == (mode, NEW)
+
+
+def test_a_disk_that_takes_no_more_leaves_the_old_file(out: Path) -> None:
+    with pytest.raises(OSError, match="large") as caught, file_limit(100):
+        write_atomically(out, b"x" * 10_000)
+    assert caught.value.filename == str(out)
+    assert out.read_bytes() == OLD
+    assert alone(out)
+
+
+def write_and_stop(out: Path) -> None:
+    with new_file(out) as new:
+        new.write_bytes(NEW)
+        new.with_name("a.txt-journal").write_bytes(b"what a database leaves")
+        raise KeyboardInterrupt
+
+
+def test_a_block_that_fails_leaves_the_old_file(out: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        write_and_stop(out)
+    assert out.read_bytes() == OLD
+    assert alone(out)
+
+
+def test_a_folder_is_no_place_for_a_file(tmp_path: Path) -> None:
+    (tmp_path / "place/a.txt").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory") as caught:
+        write_atomically(tmp_path / "place/a.txt", NEW)
+    assert caught.value.filename == str(tmp_path / "place/a.txt")
+    assert alone(tmp_path / "place/a.txt")
+
+
+def test_a_read_only_folder_is_told_by_the_name_of_the_file(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "tmpfs", str(place)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a file system needs root")
+    try:
+        (place / "a.txt").write_bytes(OLD)
+        subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+        for write in (write_atomically, create_file):
+            with pytest.raises(OSError, match="Read-only file system") as caught:
+                write(place / "a.txt", NEW)
+            assert caught.value.filename == str(place / "a.txt")
+        assert (place / "a.txt").read_bytes() == OLD
+        assert alone(place / "a.txt")
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_a_link_is_followed(out: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.txt"
+    link.symlink_to(out)
+    write_atomically(link, NEW)
+    assert link.is_symlink()
+    assert out.read_bytes() == NEW
+    assert alone(out)
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
+    reader.start()
+    write_atomically(pipe, NEW)
+    reader.join(10)
+    assert found == [NEW]
+    assert pipe.is_fifo()
+    assert alone(pipe)
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
+    for name in ("n" * 255, "é" * 127):
+        write_atomically(tmp_path / name, NEW)
+        assert (tmp_path / name).read_bytes() == NEW
+
+
+def test_of_many_writers_one_is_read_whole(out: Path) -> None:
+    texts = [bytes([letter]) * 100_000 for letter in b"abcdefgh"]
+    writers = [threading.Thread(target=write_atomically, args=(out, text)) for text in texts]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert out.read_bytes() in texts
+    assert alone(out)
+
+
+def test_a_file_of_ones_own_is_made_once(out: Path, tmp_path: Path) -> None:
+    assert not create_file(out, NEW)
+    assert out.read_bytes() == OLD
+    path = tmp_path / "new/secret"
+    results: list[bool] = []
+
+    def make(data: bytes) -> None:
+        results.append(create_file(path, data))
+
+    makers = [threading.Thread(target=make, args=(bytes([n]) * 100,)) for n in range(8)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert sorted(results) == [False] * 7 + [True]
+    assert len(set(path.read_bytes())) == 1
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert alone(path)
+
+
+def test_a_file_of_ones_own_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    path = tmp_path / "place/secret"
+    assert create_file(path, NEW)
+    assert not create_file(path, OLD)
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (NEW, 0o600)
+    assert alone(path)
+
+
+def test_a_command_whose_file_can_not_be_written_says_so(cli_inside: Cli, tmp_path: Path) -> None:
+    (tmp_path / "cases.jsonl").write_text('{"query": "' + "long " * 100 + '"}\n')
+    (tmp_path / "out.csv").write_bytes(OLD)
+    with file_limit(300):
+        done = cli_inside("cases", "convert", "cases.jsonl", "out.csv")
+    assert done.returncode == 2
+    assert "out.csv: File too large" in done.stderr
+    assert (tmp_path / "out.csv").read_bytes() == OLD
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["cases.jsonl", "out.csv"]

@@ -1,0 +1,117 @@
+"""A journal: what was added is there after a kill, a torn line harms no other."""
+
+import errno
+import resource
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from conftest import clean_env
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casewise.files import Journal, journal_lines
+
+LINES = st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=6)
+
+
+def whole(path: Path) -> list[bytes]:
+    return [line.data for line in journal_lines(path) if line.whole]
+
+
+@given(LINES, LINES, st.integers(0, 60), st.booleans())
+def test_lines_come_back_and_a_cut_costs_one_line(
+    first: list[bytes], then: list[bytes], cut: int, sync: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "j.jsonl"
+        with closing(Journal(path, sync=sync)) as journal:
+            for line in first:
+                journal.append(line)
+            assert journal.is_ours()
+            assert journal.size == path.stat().st_size
+        assert whole(path) == first
+        data = path.read_bytes()
+        for one in journal_lines(path):
+            assert data[one.start : one.start + len(one.data)] == one.data
+        data = data[:cut]
+        path.write_bytes(data)
+        *kept, torn = data.split(b"\n")
+        assert [line.data for line in journal_lines(path)] == kept + [torn] * bool(torn)
+        with closing(Journal(path, sync=sync)) as journal:
+            for line in then:
+                journal.append(line)
+        assert whole(path) == kept + [torn] * bool(torn) + then
+
+
+def test_only_the_owner_reads_it_and_a_journal_that_is_there_keeps_its_permissions(
+    tmp_path: Path,
+) -> None:
+    Journal(tmp_path / "a").close()
+    Journal(tmp_path / "b", mode=0o664).close()
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in "ab"] == [0o600, 0o664]
+    Journal(tmp_path / "b").close()
+    assert (tmp_path / "b").stat().st_mode & 0o777 == 0o664
+    assert not list(journal_lines(tmp_path / "missing"))
+
+
+def test_a_disk_that_takes_no_more_says_so_and_leaves_no_half_line(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with closing(Journal(path)) as journal:
+        journal.append(b"first")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            with pytest.raises(OSError, match="large") as caught:
+                journal.append(b"x" * 200)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert (caught.value.errno, caught.value.filename) == (errno.EFBIG, str(path))
+        assert path.read_bytes() == b"first\n"
+        assert journal.is_ours()
+        journal.append(b"third")
+    assert path.read_bytes() == b"first\nthird\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "j").symlink_to("/dev/full")
+    with closing(Journal(tmp_path / "j")) as journal, pytest.raises(OSError, match="No space"):
+        journal.append(b"answer")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from casewise.files import Journal
+journal = Journal(Path(sys.argv[1]))
+for number in range(1000):
+    journal.append(f"{number} {'x' * number}".encode())
+    if number == 700:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_added_outlives_a_kill(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, tmp_path / "j"], env=clean_env(), check=False
+    )
+    assert done.returncode == -9
+    lines = [line.split(b" ") for line in whole(tmp_path / "j")]
+    assert [(int(number), len(text)) for number, text in lines] == [(n, n) for n in range(701)]
+
+
+def test_other_hands_show(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with closing(Journal(path)) as journal:
+        journal.append(b"ours")
+        assert journal.is_ours()
+        path.write_bytes(path.read_bytes() + b"theirs\n")
+        assert not journal.is_ours()
+        path.unlink()
+        assert not journal.is_ours()
+        path.write_bytes(b"ours\n")
+        assert not journal.is_ours()
