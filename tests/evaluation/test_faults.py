@@ -1,6 +1,8 @@
 """Whatever a server does, nothing is lost, doubled or invented, and every kind is counted."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from support.faulty import KINDS, FaultyServer, whole
 from support.secret import KEY
 
 from casewise.analysis import read_paths
+from casewise.evaluation import RunRequest, RunResult, make_plan, run_cells
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
@@ -127,3 +130,50 @@ def test_names_of_models(
     assert told == ["another model: the answer is by fallback"] * errors
     strange = sum(name in ("alias", "fallback") for name in named)
     assert (f"{strange} another model" in done.stderr) == bool(strange)
+
+
+def test_two_runs_in_one_process_count_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In threads, each with an event loop of its own; both are under way while faults come."""
+    both = threading.Barrier(2)
+    told: dict[str, list[str]] = {"busy": [], "broken": []}
+
+    def failing(status: int) -> FakeServer:
+        first = threading.Event()
+
+        def answer(request: dict[str, Any]) -> Answer:
+            if first.is_set():
+                return '{"explanation": "fine", "judgement": "safe"}'
+            first.set()
+            both.wait(60)
+            return status
+
+        return FakeServer(answer)
+
+    def run(name: str) -> RunResult:
+        folder = tmp_path / name
+        folder.mkdir()
+        plan = make_plan(
+            RunRequest(
+                models=(f"openai-api/{name}/m",),
+                cases=str(write_questions(folder / "cases.jsonl", 2)),
+                protocols=("binary",),
+            )
+        )
+
+        def tell(model: str, what: str) -> None:
+            told[name].append(model)
+
+        return run_cells(plan.cells, folder / "logs", tell=tell)
+
+    with failing(429) as busy, failing(500) as broken, ThreadPoolExecutor(2) as pool:
+        for name, server in (("busy", busy), ("broken", broken)):
+            monkeypatch.setenv(f"{name.upper()}_BASE_URL", server.url)
+            monkeypatch.setenv(f"{name.upper()}_API_KEY", KEY)
+        first, second = pool.map(run, ("busy", "broken"))
+    assert first.complete
+    assert second.complete
+    assert first.kept.faults == {"openai-api/busy/m": {"rate_limited": 1}}
+    assert second.kept.faults == {"openai-api/broken/m": {"server_error": 1}}
+    assert told == {"busy": ["openai-api/busy/m"], "broken": ["openai-api/broken/m"]}

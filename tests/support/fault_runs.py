@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -272,7 +273,10 @@ def generate_faults(
             assert not server.healed
 
     with ThreadPoolExecutor(len(models)) as pool, counted() as counts:
-        list(pool.map(generate, models))
+        # A thread counts where it was started from only in a copy of its context.
+        started = [pool.submit(copy_context().run, generate, model) for model in models]
+        for one in started:
+            one.result()
     faults = by_model(counts)
     server.healed = True
     found = []

@@ -3,12 +3,18 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from casewise.cli._console import out
+from casewise.cli._console import note, out
 
 if TYPE_CHECKING:
     from casewise.evaluation import Estimate
 
 COLUMNS = ("model", "condition", "requests", "input tokens", "output tokens", "cost $")
+
+
+def note_lacking(lacking: Sequence[str]) -> None:
+    """Say what a run of the plan would end for: a dry run needs no key."""
+    for line in lacking:
+        note(f"note: a run would end here: {line}")
 
 
 def print_estimates(

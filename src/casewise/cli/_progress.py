@@ -116,9 +116,17 @@ class RunProgress:
         """Say that a kind of fault was met, so that nobody waits without knowing why."""
         _print_fault(self._console, model, what)
 
+    def say_outage(self, model: str, what: str) -> None:
+        """Say that a server has gone away, or answers again."""
+        _print_outage(self._console, model, what)
+
 
 def _print_fault(console: Console, model: str, what: str) -> None:
     console.print(f"{model}: {what} (further ones are only counted)", style="dim", markup=False)
+
+
+def _print_outage(console: Console, model: str, what: str) -> None:
+    console.print(f"{model}: {what}", style="yellow", markup=False)
 
 
 class Round(Protocol):
@@ -168,6 +176,10 @@ class RoundProgress:
     def met(self, model: str, what: str) -> None:
         """Say that a kind of fault was met."""
         _print_fault(self._console, model, what)
+
+    def say_outage(self, model: str, what: str) -> None:
+        """Say that a server has gone away, or answers again."""
+        _print_outage(self._console, model, what)
 
     def __call__(self, step: Round) -> None:
         """Show a step; without a terminal, the end of each round and every tenth of a long one."""

@@ -17,7 +17,7 @@ from casewise.cli._engine import (
     SizeOption,
     chosen_cluster,
 )
-from casewise.cli._estimates import print_estimates
+from casewise.cli._estimates import note_lacking, print_estimates
 from casewise.cli._model_args import parse_model_args, parse_settings
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import MatrixFormat, check_alone, run_sweep
@@ -235,7 +235,13 @@ def run(
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
+        from casewise.evaluation import (
+            Prices,
+            RunRequest,
+            check_models,
+            make_plan,
+            refuse_password,
+        )
 
     refuse_password("--model-base-url", model_base_url)
 
@@ -269,6 +275,7 @@ def run(
     for line in dict.fromkeys(line for one in plan.conditions for line in one.condition.notes):
         note(f"note: {line}")
     if dry_run:
+        note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
     cluster = chosen_cluster(engine, address, shard_size, shard_cpus, shard_gpus)

@@ -51,7 +51,15 @@ def run_with_progress(
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_weights(note):
-            return run_cells(cells, folder, progress, budget, cluster, progress.met)
+            return run_cells(
+                cells,
+                folder,
+                progress,
+                budget,
+                cluster,
+                progress.met,
+                tell_outage=progress.say_outage,
+            )
     except KeyboardInterrupt:
         say_how_to_resume("stopped", folder.path)
         raise

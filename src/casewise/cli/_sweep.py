@@ -10,7 +10,7 @@ import typer
 from casewise.cases import address_of
 from casewise.cli._console import err, note, out, working, write_out
 from casewise.cli._engine import ENGINE_OPTIONS, EngineChoice, chosen_cluster
-from casewise.cli._estimates import print_estimates
+from casewise.cli._estimates import note_lacking, print_estimates
 from casewise.cli._matrix import (
     estimates_markdown,
     matrix_json,
@@ -69,7 +69,7 @@ def run_sweep(
         Exit: Not all was judged.
     """
     with err().status("loading"):
-        from casewise.evaluation import plan_sweep, read_done
+        from casewise.evaluation import check_models, plan_sweep, read_done
         from casewise.logs import LogFolder
     if dry_run and status:
         raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
@@ -84,6 +84,7 @@ def run_sweep(
     if status:
         _print_matrix(sweep, done, format)
     elif dry_run:
+        note_lacking(check_models(sweep.cells))
         _print_plan(sweep, done, format)
     else:
         cells = [one.patient(attempt_timeout) for one in sweep.cells]

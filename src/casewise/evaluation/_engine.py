@@ -1,8 +1,9 @@
 """Run models under conditions: in this process, or on a cluster, on the same folder of logs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from casewise.cases import address_of
 from casewise.errors import ModelError
@@ -11,6 +12,7 @@ from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._faults import FaultObserver, printable
 from casewise.evaluation._kept import Kept, keeping
+from casewise.evaluation._models import check_all
 from casewise.evaluation._reach import UNREACHABLE_S
 from casewise.evaluation._shards import LARGEST, cell_of_shard, cut, new_run
 from casewise.evaluation._side_by_side import check_same_numbers
@@ -44,6 +46,26 @@ class RunResult:
     """What went wrong on the way, and what of earlier starts was found."""
 
 
+def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Check, without a request, what can be known of the models of cells, graders among them.
+
+    Returns:
+        What their providers still lack (a key, a package): a plan does without, a run does not.
+
+    Raises:
+        ModelError: No such provider, no address of a web server, or a proxy that can't be connected
+            to; a line for each model.
+    """
+    return check_all(model for cell in cells for model in _models_of(cell))
+
+
+def _models_of(cell: Cell) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
+    request = cell.request
+    yield cell.model, request.model_base_url, request.model_args
+    if cell.acts and request.grader is not None:
+        yield request.grader, None, {}
+
+
 def run(
     plan: Plan,
     log_dir: Path,
@@ -72,6 +94,7 @@ def run_cells(
     cluster: Cluster | None = None,
     tell: FaultObserver | None = None,
     unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
@@ -84,6 +107,8 @@ def run_cells(
         tell: Told when a model meets a kind of fault for the first time.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up; on a cluster always the usual.
+        tell_outage: Told when a server that had answered goes away, and when it answers again; not
+            on a cluster.
     """
     if cluster is not None:
         # Only here: nothing else needs Ray.
@@ -93,7 +118,7 @@ def run_cells(
     folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([one.model for one in clients], folder)
-    with keeping(folder.path, tell, unreachable_s) as keeper:
+    with keeping(folder.path, tell, unreachable_s, tell_outage) as keeper:
         context = RunContext(budget=budget, journal=keeper.journal)
         if observer is not None:
             context.observe = observer

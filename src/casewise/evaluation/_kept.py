@@ -114,7 +114,10 @@ class _Keeper:
 
 @contextmanager
 def keeping(
-    log_dir: Path, tell: FaultObserver | None = None, unreachable_s: float = UNREACHABLE_S
+    log_dir: Path,
+    tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
 ) -> Iterator[_Keeper]:
     """Hold a log folder for a start of a run, and keep there what the logs don't.
 
@@ -122,6 +125,7 @@ def keeping(
         log_dir: The folder.
         tell: Told when a model meets a kind of fault for the first time.
         unreachable_s: Seconds after which a model is given up whose server can't be reached.
+        tell_outage: Told when a server that had answered goes away, and when it answers again.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -129,7 +133,7 @@ def keeping(
     """
     if is_elsewhere(log_dir):
         notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
-        with counted(tell) as counts, reached_anew(unreachable_s):
+        with counted(tell) as counts, reached_anew(unreachable_s, tell_outage):
             yield _Keeper(None, None, counts, notes)
         return
     ours = log_dir / OURS
@@ -144,7 +148,7 @@ def keeping(
         with (
             answers_kept(ours) as journal,
             counted(tell) as counts,
-            reached_anew(unreachable_s),
+            reached_anew(unreachable_s, tell_outage),
         ):
             keeper = _Keeper(log_dir, journal, counts, notes)
             try:

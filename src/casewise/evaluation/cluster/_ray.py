@@ -21,9 +21,10 @@ from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._engine import RunResult
 from casewise.evaluation._faults import FaultObserver, by_model, counted
 from casewise.evaluation._kept import keeping
+from casewise.evaluation._models import loads_weights
 from casewise.evaluation._shard_run import Base, ShardResult, base_of, run_shard
 from casewise.evaluation._shards import Piece, Shard, cut, new_run, shard_size
-from casewise.evaluation.cluster._cluster import Cluster, loads_weights
+from casewise.evaluation.cluster._cluster import Cluster
 from casewise.evaluation.cluster._connect import REACH_S, connected
 from casewise.evaluation.cluster._queue import Counts, LostError, ShardQueue
 from casewise.evaluation.executor import Observer
@@ -115,6 +116,10 @@ def _cut(
             yield from cut(cell, number, state.run or new_run(), state.settled, size)
 
 
+def _loads_weights(cell: Cell) -> bool:
+    return loads_weights(cell.model, cell.request.model_base_url)
+
+
 class _RayPool:
     """Runs shards as Ray's tasks, or on actors where a model is loaded by whoever asks it."""
 
@@ -140,7 +145,7 @@ class _RayPool:
         if cpus is None:
             most = [one.get("CPU", 0.0) for one in self._alive()]
             # A model on the processor uses all of it: several on a node would wait for each other.
-            whole = loads_weights(cell) and not gpus
+            whole = _loads_weights(cell) and not gpus
             cpus = min((one for one in most if one >= 1), default=1.0) if whole else 1.0
         return {"num_cpus": cpus, "num_gpus": gpus}
 
@@ -181,7 +186,7 @@ class _RayPool:
             self._bases[cell] = self._ray.put(base_of(self._cells[cell], self._folder))
         # In a list, or Ray would unpack it again for every shard.
         given = ([self._bases[cell]], piece, connections, number, self._board)
-        if not loads_weights(self._cells[cell]):
+        if not _loads_weights(self._cells[cell]):
             task = self._ray.remote(**self._needs[cell], max_retries=RETRIES)(_work)
             return task.remote(*given)
         model = self._cells[cell].model
