@@ -163,6 +163,14 @@ def run(
             "options allow it) or inspect (Inspect's own; docs/speed.md)."
         ),
     ] = "auto",
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Send through the provider's batch interface: half the price, answers within a "
+            "day (docs/batches.md). For openai, anthropic, google, grok and together.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
     ] = False,
@@ -213,6 +221,8 @@ def run(
 
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
 
+    casewise run -m openai/gpt-4o --cases casebench --protocol binary --batch --log-dir logs/a
+
     casewise run sweep.yaml --max-cost 20
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
@@ -259,6 +269,7 @@ def run(
         epochs=epochs,
         max_connections=max_connections,
         attempt_timeout=attempt_timeout,
+        batch=batch,
         model_base_url=model_base_url,
         model_args=parse_model_args(model_arg),
         generate=parse_settings(generate),
@@ -266,7 +277,7 @@ def run(
         client=client,
     )
     plan = make_plan(request)
-    for line in dict.fromkeys(line for one in plan.conditions for line in one.condition.notes):
+    for line in plan.notes:
         note(f"note: {line}")
     if dry_run:
         print_estimates(plan.estimates)

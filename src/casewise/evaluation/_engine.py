@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from casewise.cases import address_of
-from casewise.errors import ModelError
+from casewise.errors import ModelError, UsageError
+from casewise.evaluation._batches import BatchObserver
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._done import CellState, State, logs_of, read_done
@@ -71,6 +72,7 @@ def run_cells(
     cluster: Cluster | None = None,
     tell: FaultObserver | None = None,
     unreachable_s: float = UNREACHABLE_S,
+    tell_batches: BatchObserver | None = None,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
@@ -83,15 +85,21 @@ def run_cells(
         tell: Told when a model meets a kind of fault for the first time.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up; on a cluster always the usual.
+        tell_batches: Told how far batches are.
     """
     if cluster is not None:
+        if any(cell.request.batch for cell in cells):
+            raise UsageError(
+                "--batch: the provider does the work, and a cluster has none to share: leave out "
+                "--engine ray, or --batch"
+            )
         # Only here: nothing else needs Ray.
         from casewise.evaluation.cluster._ray import run_on_ray
 
         return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([one.model for one in clients], log_dir)
-    with keeping(log_dir, tell, unreachable_s) as keeper:
+    with keeping(log_dir, tell, unreachable_s, tell_batches) as keeper:
         context = RunContext(budget=budget, journal=keeper.journal)
         if observer is not None:
             context.observe = observer

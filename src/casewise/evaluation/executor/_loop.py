@@ -5,8 +5,10 @@ import contextvars
 from collections.abc import Iterable, Iterator, Sequence
 
 from inspect_ai.dataset import Sample
+from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
+from casewise.evaluation._batches import AT_ONCE
 from casewise.evaluation._budget import SpentError
 from casewise.evaluation._frugal import rare_garbage_collection
 from casewise.evaluation._side_by_side import SIDE_BY_SIDE, shares_beginnings
@@ -52,6 +54,16 @@ async def _ask_all(runs: Sequence[ShardRun]) -> None:
             raise cause from None
     else:
         _end(runs)
+    finally:
+        for model in _own_clients(runs):
+            await model.api.aclose()
+
+
+def _own_clients(runs: Iterable[ShardRun]) -> list[Model]:
+    """Clients that no later run gets: those that collect batches."""
+    batched = [run.work.clients for run in runs if run.work.config.batch]
+    found = [one for each in batched for one in (each.model, each.grader) if one is not None]
+    return list({id(one): one for one in found}.values())
 
 
 def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
@@ -73,7 +85,9 @@ def _first(error: BaseException) -> BaseException:
 async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
     """Ask a model all its cases: condition by condition, or side by side where that pays."""
     if not shares_beginnings(model):
-        await _work_off(_jobs(runs), _workers(runs))
+        workers = _workers(runs)
+        batched = any(run.work.config.batch for run in runs)
+        await _work_off(_jobs(runs), workers, workers if batched else FIRST)
         return
     _expect(runs[:SIDE_BY_SIDE])
     room = asyncio.Semaphore(SIDE_BY_SIDE)
@@ -97,6 +111,10 @@ def _expect(runs: Iterable[ShardRun]) -> None:
 
 
 def _workers(runs: Sequence[ShardRun]) -> int:
+    if any(run.work.config.batch for run in runs):
+        # A batch holds what waits at the same time.
+        most = max(run.work.config.max_connections or AT_ONCE for run in runs)
+        return min(most, sum(run.work.size for run in runs))
     usual = AdaptiveConcurrency().max
     return max(
         (run.work.config.max_connections or usual)
@@ -111,12 +129,12 @@ def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
             yield run, sample, epoch
 
 
-async def _work_off(jobs: Iterator[Job], workers: int) -> None:
+async def _work_off(jobs: Iterator[Job], workers: int, first: int = FIRST) -> None:
     """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
     shown = asyncio.Event()
 
     async def work(number: int) -> None:
-        if number >= FIRST:
+        if number >= first:
             await shown.wait()
         for run, sample, epoch in jobs:
             # In a context of its own, since Inspect keeps there what a sample says to models.
