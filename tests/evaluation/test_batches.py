@@ -4,9 +4,8 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,20 @@ from inspect_ai.model import get_model
 from polars.testing import assert_frame_equal
 from support.fake_batches import BatchServer, End, FakeBatch, complete
 from support.fake_openai import Answer, Raw
+from support.kills import PATIENCE_S, Starter, starting
 from support.secret import KEY
 
 from casewise.analysis import read_paths
 from casewise.errors import UsageError
-from casewise.evaluation import RunRequest, make_plan, run
+from casewise.evaluation import (
+    Prices,
+    RunRequest,
+    make_budget,
+    make_plan,
+    read_done,
+    run,
+    run_cells,
+)
 from casewise.evaluation._batches import (
     TICK,
     BatchCounts,
@@ -90,7 +98,7 @@ def mixed(request: dict[str, Any]) -> Answer:
             b'{"error": {"message": "flagged", "code": "content_filter"}}',
             {"Content-Type": "application/json"},
         ),
-        "I'm sorry, but I can't help with that.",
+        "Perhaps safe, perhaps unsafe.",
     )[digit]
 
 
@@ -213,7 +221,7 @@ def not_taken(server: BatchServer, batch: FakeBatch) -> None:
 
 @pytest.mark.parametrize(
     ("end", "again"),
-    [(some_fail, 8), (expire, CASES), (expire_late, CASES // 2), (not_taken, CASES)],
+    [(some_fail, 8), (expire, CASES), (not_taken, CASES)],
     ids=lambda one: getattr(one, "__name__", str(one)),
 )
 def test_what_a_batch_ends_without_is_asked_again(
@@ -268,20 +276,18 @@ def test_a_provider_that_does_not_say_how_a_batch_is(tmp_path: Path, cases: Path
             if counts.submitted and server.calls.count(call) > 2:
                 server.statuses.pop(call, None)
 
-        from casewise.evaluation import run_cells
-
         result = run_cells(cells(server, cases), tmp_path / "logs", tell_batches=mend)
         assert result.complete
         assert len(server.sent) == CASES
         assert result.kept.faults[MODEL]["server_error"] >= 1
 
 
-def test_progress(tmp_path: Path, cases: Path) -> None:
-    from casewise.evaluation import run_cells
-
+def test_progress_of_a_batch_that_expires_half_done(tmp_path: Path, cases: Path) -> None:
     seen: list[BatchCounts] = []
     with BatchServer(safe, ends=[expire_late]) as server:
         run_cells(cells(server, cases), tmp_path / "logs", tell_batches=seen.append)
+        assert len(server.sent) == CASES + CASES // 2
+    assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
     assert seen[0] == BatchCounts(CASES, 0, 0)
     assert seen[-1] == BatchCounts(CASES + CASES // 2, CASES, CASES // 2)
     assert all(one.submitted >= one.done + one.failed for one in seen)
@@ -296,91 +302,111 @@ def environment(server: BatchServer) -> dict[str, str]:
     return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url, TICK: "0.05"}
 
 
-def killed_with_a_batch_out(tmp_path: Path, cases: Path, server: BatchServer, call: str) -> None:
+@pytest.fixture(scope="module")
+def starter() -> Iterator[Starter]:
+    with starting(clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"}) as found:
+        yield found
+
+
+def killed_at(call: str, starter: Starter, server: BatchServer, cases: Path) -> None:
     """Start in a process of its own, and kill -9 it once it has made a call."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "casewise", *arguments(cases)],
-        cwd=tmp_path,
-        env=clean_env() | environment(server),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    latest = time.monotonic() + 120
-    while call not in server.calls:
-        assert process.poll() is None
-        assert time.monotonic() < latest
+    child = starter.start(arguments(cases, "--model-base-url", server.url), cases.parent)
+    latest = time.monotonic() + PATIENCE_S
+    while call not in server.calls and time.monotonic() < latest:
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    os.kill(child, signal.SIGKILL)
+    assert starter.end() == "killed"
+    assert server.requests == []
 
 
-def test_a_killed_run_collects_its_batch(cli_inside: Cli, tmp_path: Path, cases: Path) -> None:
+def go_on(starter: Starter, server: BatchServer, cases: Path) -> str:
+    """Start once more, to the end; what it said."""
+    (cases.parent / "stderr.txt").unlink()
+    again = arguments(cases, "--model-base-url", server.url)
+    assert starter.run(again, cases.parent) == "0"
+    assert server.requests == []
+    assert statuses(read_paths([cases.parent / "logs"]).table) == {"ok": CASES}
+    assert not (cases.parent / "logs" / LEDGER).exists()
+    return " ".join((cases.parent / "stderr.txt").read_text("utf-8").split())
+
+
+LOOK = "GET /v1/batches/batch_1"
+
+
+def test_a_killed_run_collects_its_batch(starter: Starter, cases: Path) -> None:
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_with_a_batch_out(tmp_path, cases, server, "GET /v1/batches/batch_1")
+        killed_at(LOOK, starter, server, cases)
         # The provider goes on meanwhile.
         server.open.set()
-        done = cli_inside(*arguments(cases), env=environment(server))
-        assert done.returncode == 0, done.stderr
-        assert f"{CASES} requests went out in batches before" in done.stderr
-        assert f"{CASES} answers were collected from batches sent before" in done.stderr
-        assert len(server.batches) == 1
+        said = go_on(starter, server, cases)
+        assert f"{CASES} requests went out in batches before" in said
+        assert f"{CASES} answers were collected from batches sent before" in said
         assert len(server.sent) == CASES
-        assert server.requests == []
-    assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
-    assert not (tmp_path / "logs" / LEDGER).exists()
 
 
-def test_killed_before_the_provider_named_the_batch(
-    cli_inside: Cli, tmp_path: Path, cases: Path
-) -> None:
+def test_a_batch_that_is_still_out_is_waited_for(starter: Starter, cases: Path) -> None:
+    """Killed twice, and collected by the third start."""
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, starter, server, cases)
+        server.calls.clear()
+        killed_at(LOOK, starter, server, cases)
+        server.open.set()
+        go_on(starter, server, cases)
+        assert len(server.sent) == CASES
+
+
+def test_killed_before_the_provider_named_the_batch(starter: Starter, cases: Path) -> None:
     """It took the batch, and no answer said so: the next start finds it among all batches."""
     with BatchServer(safe, swallowed={"POST /v1/batches"}) as server:
         server.open.clear()
-        killed_with_a_batch_out(tmp_path, cases, server, "POST /v1/batches")
+        killed_at("POST /v1/batches", starter, server, cases)
         server.swallowed.clear()
         server.open.set()
         before = len(server.batches)
-        done = cli_inside(*arguments(cases), env=environment(server))
-        assert done.returncode == 0, done.stderr
+        go_on(starter, server, cases)
         assert len(server.batches) == before
-    assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
 
 
-def test_more_cases_than_were_out(tmp_path: Path, cases: Path) -> None:
+def test_more_cases_than_were_out(starter: Starter, cases: Path) -> None:
     """What a batch of an earlier start holds is waited for, and only the rest is sent."""
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_with_a_batch_out(tmp_path, cases, server, "GET /v1/batches/batch_1")
-        lines = cases.read_text("utf-8").splitlines()
-        ledger = tmp_path / "logs" / LEDGER
+        killed_at(LOOK, starter, server, cases)
+        ledger = cases.parent / "logs" / LEDGER
         out, sent = map(json.loads, ledger.read_text("utf-8").splitlines())
-        # Half of it as if it had never been noted.
+        # Half of it as if it had never been noted; and a line that a kill tore.
         out["numbers"] = out["numbers"][: CASES // 2]
         ledger.write_text(f"{json.dumps(out)}\n{json.dumps(sent)}\n{{torn", "utf-8")
         server.open.set()
-        request = cells(server, cases)[0].request
-        result = run(make_plan(RunRequest(**vars_of(request) | {"model_base_url": None})), tmp_path)
-        assert result is not None
-        assert len(lines) == CASES
+        said = go_on(starter, server, cases)
+        assert f"{CASES // 2} answers were collected" in said
+        assert [len(one.lines) for one in server.batches.values()] == [CASES, CASES // 2]
 
 
-def vars_of(request: RunRequest) -> dict[str, Any]:
-    return {name: getattr(request, name) for name in request.__dataclass_fields__}
-
-
-def test_a_batch_that_the_provider_forgot_is_sent_again(
-    cli_inside: Cli, tmp_path: Path, cases: Path
-) -> None:
+def test_a_batch_that_the_provider_forgot_is_sent_again(starter: Starter, cases: Path) -> None:
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_with_a_batch_out(tmp_path, cases, server, "GET /v1/batches/batch_1")
+        killed_at(LOOK, starter, server, cases)
         server.open.set()
-        server.statuses["GET /v1/batches/batch_1"] = 404
-        done = cli_inside(*arguments(cases), env=environment(server))
-        assert done.returncode == 0, done.stderr
+        server.statuses[LOOK] = 404
+        go_on(starter, server, cases)
         assert len(server.sent) == 2 * CASES
-    assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
+
+
+def test_a_batch_whose_key_was_refused_stays_noted(starter: Starter, cases: Path) -> None:
+    """Another key may fetch it: nothing that is out is forgotten."""
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, starter, server, cases)
+        server.statuses[LOOK] = 401
+        again = arguments(cases, "--model-base-url", server.url)
+        assert starter.run(again, cases.parent) != "0"
+        server.statuses.clear()
+        server.open.set()
+        go_on(starter, server, cases)
+        assert len(server.sent) == CASES
 
 
 def test_what_can_not_be_collected_is_said(tmp_path: Path) -> None:
@@ -416,8 +442,6 @@ def test_several_batches_a_case_are_said(cli_inside: Cli, cases: Path) -> None:
 
 def test_a_cap_holds_the_first_batch_to_what_it_allows(tmp_path: Path, cases: Path) -> None:
     """Nothing has told yet what a judgement costs: its estimate says how many may go out."""
-    from casewise.evaluation import Prices, make_budget, read_done, run_cells
-
     with BatchServer(safe) as server:
         found = cells(server, cases, prices=Prices(1000.0, 1000.0))
         (cell,) = found

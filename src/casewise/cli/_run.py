@@ -277,7 +277,7 @@ def run(
         client=client,
     )
     plan = make_plan(request)
-    for line in plan.notes:
+    for line in dict.fromkeys(line for one in plan.cells for line in one.notes):
         note(f"note: {line}")
     if dry_run:
         print_estimates(plan.estimates)

@@ -51,8 +51,9 @@ def check_batches(*models: str | None) -> None:
     """Refuse models that would be asked live.
 
     Raises:
-        UsageError: Inspect knows no batch interface for one.
+        UsageError: Inspect knows no batch interface for one; or ``batch_settings`` raises it.
     """
+    batch_settings()
     for model in filter(None, models):
         provider, _, name = model.partition("/")
         if provider not in PROVIDERS or name.split("/")[0] in _HOSTS:

@@ -59,7 +59,9 @@ class Budget:
     def _promised(self) -> float:
         """Dollars when what is in flight will be answered, by what answers cost so far."""
         usual = self._settled / self._count if self._count else self._expected
-        in_flight = sum(max(usual, self._cost(one)) for one in self._live.values())
+        # Thousands may wait for a batch; only few of them have had an answer.
+        above = (self._cost(one) - usual for one in self._live.values() if one.answers)
+        in_flight = len(self._live) * usual + sum(max(0.0, one) for one in above)
         return self._before + self._settled + in_flight
 
     async def admit(self, sample: Underway) -> None:

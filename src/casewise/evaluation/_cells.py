@@ -200,11 +200,6 @@ class Plan:
         """Cases over all models and conditions."""
         return sum(one.judgements for one in self.cells)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a person should know beforehand."""
-        return tuple(dict.fromkeys(line for one in self.cells for line in one.notes))
-
 
 def make_plan(request: RunRequest) -> Plan:
     """Check everything that can be checked without a model, and count what will be asked.
