@@ -97,13 +97,9 @@ def test_batches_are_followed() -> None:
     worker = inspect.getsource(seam.batcher.Batcher)
     assert "run_in_background(self._batch_worker)" in worker, "workers are started otherwise"
     assert "emit_batch_status(status)" in worker, "batches are told of otherwise"
-    fields = inspect.getfullargspec(batch_status()).args
+    fields = inspect.getfullargspec(vars(seam.batcher)["BatchStatus"]).args
     for name in ("pending_requests", "completed_requests", "failed_requests"):
         assert name in fields, f"a batch's status has no {name} any more"
-
-
-def batch_status() -> type:
-    return seam.batcher.BatchStatus
 
 
 def test_a_batch_bears_the_numbers_of_its_requests(model: Model) -> None:

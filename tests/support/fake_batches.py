@@ -158,12 +158,13 @@ def _upload(server: BatchServer, kind: str, body: bytes) -> dict[str, Any]:
     message = email.message_from_bytes(whole, policy=email.policy.HTTP)
     parts = {
         part.get_param("name", header="content-disposition"): part.get_payload(decode=True)
-        for part in message.iter_parts()  # type: ignore[attr-defined]
+        for part in message.iter_parts()
     }
     assert parts["purpose"] == b"batch"
-    name = f"file-{len(server.files) + 1}"
-    server.files[name] = parts["file"]
-    return {"id": name, "object": "file", "purpose": "batch", "bytes": len(parts["file"])} | {
+    name, data = f"file-{len(server.files) + 1}", parts["file"]
+    assert isinstance(data, bytes)
+    server.files[name] = data
+    return {"id": name, "object": "file", "purpose": "batch", "bytes": len(data)} | {
         "created_at": 0,
         "filename": "requests.jsonl",
         "status": "processed",

@@ -32,8 +32,8 @@ PROVIDERS = frozenset({"anthropic", "google", "grok", "openai", "together"})
 COLLECTED = "openai"
 """The provider whose batches a later start collects."""
 
-AT_ONCE = 10_000
-"""Cases of a model that wait for batches at the same time; each takes about 30 kB of memory."""
+AT_ONCE = 5_000
+"""Cases of a model that wait for batches at the same time; each takes about 70 kB of memory."""
 
 TICK = "CASEWISE_BATCH_TICK"
 """Environment variable: seconds until a batch is sent, and between two looks at it."""

@@ -55,8 +55,8 @@ async def _ask_all(runs: Sequence[ShardRun]) -> None:
     else:
         _end(runs)
     finally:
-        for model in _own_clients(runs):
-            await model.api.aclose()
+        for client in _own_clients(runs):
+            await client.api.aclose()
 
 
 def _own_clients(runs: Iterable[ShardRun]) -> list[Model]:
