@@ -163,6 +163,14 @@ def run(
             "options allow it) or inspect (Inspect's own; docs/speed.md)."
         ),
     ] = "auto",
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Send through the provider's batch interface: half the price, answers within a "
+            "day (docs/batches.md). For openai, anthropic, google, grok and together.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
     ] = False,
@@ -212,6 +220,8 @@ def run(
     casewise run -m openai/gpt-4o --protocol respond --delivery system,claimed,none
 
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
+
+    casewise run -m openai/gpt-4o --cases casebench --protocol binary --batch --log-dir logs/a
 
     casewise run sweep.yaml --max-cost 20
 
@@ -265,6 +275,7 @@ def run(
         epochs=epochs,
         max_connections=max_connections,
         attempt_timeout=attempt_timeout,
+        batch=batch,
         model_base_url=model_base_url,
         model_args=parse_model_args(model_arg),
         generate=parse_settings(generate),
@@ -272,7 +283,7 @@ def run(
         client=client,
     )
     plan = make_plan(request)
-    for line in dict.fromkeys(line for one in plan.conditions for line in one.condition.notes):
+    for line in dict.fromkeys(line for one in plan.cells for line in one.notes):
         note(f"note: {line}")
     if dry_run:
         note_lacking(check_models(plan.cells))

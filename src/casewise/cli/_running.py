@@ -37,7 +37,7 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs.
         KeyboardInterrupt: The run was stopped; how to go on was said.
     """
-    from casewise.evaluation import make_budget, read_done, run_cells, told_of_weights
+    from casewise.evaluation import make_budget, out_before, read_done, run_cells, told_of_weights
     from casewise.logs import LogFolder
 
     folder = LogFolder.at(log_dir)
@@ -46,19 +46,17 @@ def run_with_progress(
     if done.judged:
         total = sum(one.judgements for one in cells)
         note(f"going on: {done.judged:,} of {total:,} were judged before")
+    for line in out_before(folder.path):
+        note(line)
     if budget is not None:
         _say_the_cap(cells, done, budget.cap, budget.spent)
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_weights(note):
             return run_cells(
-                cells,
-                folder,
-                progress,
-                budget,
-                cluster,
-                progress.met,
+                *(cells, folder, progress, budget, cluster, progress.met),
                 tell_outage=progress.say_outage,
+                tell_batches=progress.batches,
             )
     except KeyboardInterrupt:
         say_how_to_resume("stopped", folder.path)
@@ -116,6 +114,8 @@ def fault_lines(kept: "Kept") -> list[str]:
     lines = list(kept.notes)
     if kept.answers_before:
         lines.append(f"{kept.answers_before:,} answers were there from the start before")
+    if kept.collected:
+        lines.append(f"{kept.collected:,} answers were collected from batches sent before")
     for what, by_model in (("met on the way", kept.faults), ("cases in error", kept.errors)):
         for model, kinds in by_model.items():
             shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())

@@ -11,7 +11,7 @@ from casewise.evaluation._done import CellState, Done, State, make_budget, read_
 from casewise.evaluation._engine import RunResult, check_models, run, run_cells
 from casewise.evaluation._grading import grade_replies, grade_with
 from casewise.evaluation._judge import judge
-from casewise.evaluation._kept import Kept
+from casewise.evaluation._kept import Kept, out_before
 from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._respond import respond
 from casewise.evaluation._sampling import SAMPLES, Sampling
@@ -70,6 +70,7 @@ __all__ = [
     "judge",
     "make_budget",
     "make_plan",
+    "out_before",
     "plan_generation",
     "plan_sweep",
     "read_done",

@@ -102,20 +102,21 @@ class Place:
     request: bytes
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """Of the place: the same in every start."""
         number = self.journal.number(self.request)
         return blake2b(self.request + number.to_bytes(8, "big"), digest_size=_KEY // 2).hexdigest()
 
     def take(self) -> ModelOutput | None:
         """The answer, if an earlier start had it."""
-        found = self.journal.take(self._name)
+        found = self.journal.take(self.name)
         if found is not None:
             self.journal.count(self.request)
         return found
 
     def keep(self, answer: ModelOutput) -> None:
         """Keep the answer."""
-        self.journal.keep(self._name, answer)
+        self.journal.keep(self.name, answer)
         self.journal.count(self.request)
 
 

@@ -122,7 +122,14 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
             "known: give --price-in and --price-out (dollars a million tokens), or in a sweep's "
             "file price_in and price_out of the model"
         )
-    return Budget(cap, done.spent(cells), lambda name: prices.get(name, Prices()))
+    # A whole batch is under way before the first answer says what it took.
+    usual = [
+        cell.estimate.cost_usd / cell.judgements
+        for cell in cells
+        if cell.request.batch and cell.estimate.cost_usd is not None and cell.judgements
+    ]
+    spent = done.spent(cells)
+    return Budget(cap, spent, lambda name: prices.get(name, Prices()), max(usual, default=0.0))
 
 
 def _title(header: LogHeader) -> str:

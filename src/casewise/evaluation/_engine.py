@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import address_of
-from casewise.errors import ModelError
+from casewise.errors import ModelError, UsageError
+from casewise.evaluation._batches import BatchObserver
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._done import CellState, State, logs_of, read_done
@@ -95,6 +96,7 @@ def run_cells(
     tell: FaultObserver | None = None,
     unreachable_s: float = UNREACHABLE_S,
     tell_outage: FaultObserver | None = None,
+    tell_batches: BatchObserver | None = None,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
@@ -109,8 +111,14 @@ def run_cells(
             after which it is given up; on a cluster always the usual.
         tell_outage: Told when a server that had answered goes away, and when it answers again; not
             on a cluster.
+        tell_batches: Told how far batches are.
     """
     if cluster is not None:
+        if any(cell.request.batch for cell in cells):
+            raise UsageError(
+                "--batch: the provider does the work, and a cluster has none to share: leave out "
+                "--engine ray, or --batch"
+            )
         # Only here: nothing else needs Ray.
         from casewise.evaluation.cluster._ray import run_on_ray
 
@@ -118,7 +126,7 @@ def run_cells(
     folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([one.model for one in clients], folder)
-    with keeping(folder.path, tell, unreachable_s, tell_outage) as keeper:
+    with keeping(folder.path, tell, unreachable_s, tell_outage, tell_batches) as keeper:
         context = RunContext(budget=budget, journal=keeper.journal)
         if observer is not None:
             context.observe = observer

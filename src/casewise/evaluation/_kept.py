@@ -12,6 +12,12 @@ from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
 from casewise.cases import address_of, is_elsewhere
 from casewise.evaluation._answer_journal import AnswerJournal, answers_kept
+from casewise.evaluation._batches import (
+    BatchLedger,
+    BatchObserver,
+    batches_kept,
+    words_of_batches,
+)
 from casewise.evaluation._faults import (
     FaultCounts,
     FaultKind,
@@ -36,6 +42,11 @@ FAULTS = "faults.json"
 
 BROKEN = ".broken"
 """What is put behind the name of a log that can't be read."""
+
+
+def out_before(log_dir: Path) -> tuple[str, ...]:
+    """What earlier starts have out in batches, and what becomes of it, a line each."""
+    return () if is_elsewhere(log_dir) else words_of_batches(log_dir / OURS)
 
 
 def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
@@ -63,6 +74,8 @@ class Kept:
     """Answers that an earlier start had, and no log."""
     notes: tuple[str, ...] = ()
     """What else a person should know."""
+    collected: int = 0
+    """Answers from batches that an earlier start had sent."""
 
 
 class _Keeper:
@@ -70,11 +83,12 @@ class _Keeper:
         self,
         folder: Path | None,
         journal: AnswerJournal | None,
+        ledger: BatchLedger,
         counts: FaultCounts,
         notes: Sequence[str],
     ) -> None:
         self._folder, self._counts = folder, counts
-        self.journal = journal
+        self.journal, self._ledger = journal, ledger
         self._notes = tuple(notes)
         self.complete = False
         self.kept = Kept()
@@ -85,12 +99,14 @@ class _Keeper:
         self.sum_up(logs)
         if complete and self.journal is not None:
             self.journal.forget()
+            self._ledger.forget()
         return self.kept
 
     def sum_up(self, logs: Sequence[Path] = ()) -> None:
         faults = by_model(self._counts)
         served = 0 if self.journal is None else self.journal.served
-        self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes)
+        collected = self._ledger.collected
+        self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes, collected)
 
     def write(self) -> None:
         """Add this start to the file of faults."""
@@ -118,6 +134,7 @@ def keeping(
     tell: FaultObserver | None = None,
     unreachable_s: float = UNREACHABLE_S,
     tell_outage: FaultObserver | None = None,
+    tell_batches: BatchObserver | None = None,
 ) -> Iterator[_Keeper]:
     """Hold a log folder for a start of a run, and keep there what the logs don't.
 
@@ -126,6 +143,7 @@ def keeping(
         tell: Told when a model meets a kind of fault for the first time.
         unreachable_s: Seconds after which a model is given up whose server can't be reached.
         tell_outage: Told when a server that had answered goes away, and when it answers again.
+        tell_batches: Told how far batches are.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -133,8 +151,12 @@ def keeping(
     """
     if is_elsewhere(log_dir):
         notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
-        with counted(tell) as counts, reached_anew(unreachable_s, tell_outage):
-            yield _Keeper(None, None, counts, notes)
+        with (
+            batches_kept(None, None, tell_batches) as batches,
+            counted(tell) as counts,
+            reached_anew(unreachable_s, tell_outage),
+        ):
+            yield _Keeper(None, None, batches.ledger, counts, notes)
         return
     ours = log_dir / OURS
     with locked(ours, log_dir) as is_locked:
@@ -147,10 +169,11 @@ def keeping(
             notes.append(f"{log_dir} can't be locked: keep other runs out of it")
         with (
             answers_kept(ours) as journal,
+            batches_kept(ours, journal, tell_batches) as batches,
             counted(tell) as counts,
             reached_anew(unreachable_s, tell_outage),
         ):
-            keeper = _Keeper(log_dir, journal, counts, notes)
+            keeper = _Keeper(log_dir, journal, batches.ledger, counts, notes)
             try:
                 yield keeper
             except BaseException:

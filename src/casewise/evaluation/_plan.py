@@ -6,6 +6,7 @@ import yaml
 from inspect_ai.model import ModelCost, ModelInfo, get_model_info
 
 from casewise.errors import UsageError
+from casewise.evaluation._batches import PRICE
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._sampling import Draw
 from casewise.evaluation._settings import setting_parts
@@ -68,13 +69,15 @@ def measure(condition: Condition) -> Extent:
 
 
 def estimate(
-    condition: Condition, extent: Extent, draw: Draw, model: str, prices: Prices, epochs: int = 1
+    condition: Condition, extent: Extent, draw: Draw, model: str, known: Prices, epochs: int = 1
 ) -> Estimate:
-    """Count the requests and estimate tokens and cost of a condition for a model."""
+    """Count the requests and estimate tokens and cost of a condition for a model.
+
+    The prices are those that ``known_prices`` finds.
+    """
     times = draw.samples * epochs
     requests, asked = extent.requests * times, extent.input_tokens * times
     answered = requests * ANSWER_TOKENS[condition.protocol]
-    known = known_prices(model, prices)
     cost = None
     if known.input is not None and known.output is not None:
         cost = (asked * known.input + answered * known.output) / 1e6
@@ -128,13 +131,27 @@ def model_info(model: str) -> ModelInfo | None:
         yaml.SafeLoader = in_python  # type: ignore[misc]
 
 
-def known_prices(model: str, given: Prices) -> Prices:
-    """Prices given by a person, else those that Inspect knows; models of this process are free."""
+def batch_notes(condition: Condition, draw: Draw) -> tuple[str, ...]:
+    """That a case takes several batches, where it does."""
+    rounds = draw.samples * max((len(one.turns) for one in condition.openings), default=1)
+    if rounds == 1:
+        return ()
+    case = f"{condition.protocol}: a case takes up to {rounds} batches"
+    return (f"{case}, each sent when the one before is back",)
+
+
+def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
+    """Prices given by a person, else those that Inspect knows; models of this process are free.
+
+    In a batch, both are halved.
+    """
     if is_in_process(model):
         return Prices(0.0, 0.0)
     info = model_info(model)
     cost: ModelCost | None = info.cost if info else None
+    part = PRICE if batch else 1.0
+    asked = given.input if given.input is not None else (cost.input if cost else None)
+    answered = given.output if given.output is not None else (cost.output if cost else None)
     return Prices(
-        given.input if given.input is not None else (cost.input if cost else None),
-        given.output if given.output is not None else (cost.output if cost else None),
+        None if asked is None else part * asked, None if answered is None else part * answered
     )
