@@ -83,7 +83,7 @@ def test_a_home_that_cannot_be_written(cli_process: Cli, tmp_path: Path) -> None
     assert "set CASEWISE_CACHE to a folder that can" in said
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed"])
+@pytest.mark.parametrize("damage", ["cut", pytest.param("changed", marks=pytest.mark.slow)])
 def test_damaged_weights(cli_process: Cli, tmp_path: Path, damage: str) -> None:
     whole = fetch_weights()
     path = tmp_path / "cache" / "models" / whole.name

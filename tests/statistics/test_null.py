@@ -103,6 +103,7 @@ def test_two_models_of_equal_skill() -> None:
     assert textbook > 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [two_runs_of_one_model, two_models_of_equal_skill])
 def test_the_bootstrap(model: Model) -> None:
     found = alarms(13, model, 2000, draws=800)
