@@ -69,7 +69,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
                 # Python shows no user what is deprecated in the code of others.
                 warnings.filterwarnings("ignore", "", DeprecationWarning, "(?!casewise)")
                 code = _exit_code(main)
-            _forget_clients()
+            _forget_models()
         return _without_key(
             subprocess.CompletedProcess(
                 arguments, code, _written(out, encoding), _written(err, encoding)
@@ -84,13 +84,16 @@ def _written(stream: io.TextIOWrapper, encoding: str) -> str:
     return stream.detach().getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
 
-def _forget_clients() -> None:
-    """Drop what Inspect keeps of models for the rest of a process: keys, addresses, connections.
+def _forget_models() -> None:
+    """Drop what Inspect keeps of models as long as a process lasts: clients, keys and prices.
 
     A process that ends closes its connections without a word, so this does too.
     """
     inspect_models = sys.modules.get("inspect_ai.model._model")
-    if inspect_models is not None and inspect_models._models:
+    if inspect_models is None:
+        return
+    sys.modules["inspect_ai.model._model_info"].clear_model_info_cache()
+    if inspect_models._models:
         inspect_models._models.clear()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
