@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import polars as pl
 import pytest
 from support.secret import KEY, found_in, planted
 
+from casewise.analysis import read_paths
 from casewise.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +34,12 @@ def casebench() -> Path:
     if not (CASEBENCH / "CASEBench_data.json").is_file():
         pytest.skip(f"CASE-Bench's data is not at {CASEBENCH} (set CASEWISE_CASEBENCH)")
     return CASEBENCH
+
+
+@pytest.fixture(scope="session")
+def published_table(casebench: Path) -> pl.DataFrame:
+    """The judgements of all published outputs, read once."""
+    return read_paths([casebench / "exp"]).table
 
 
 @pytest.fixture(scope="session")
