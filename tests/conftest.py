@@ -51,7 +51,7 @@ def xstest() -> Path:
 
 
 @pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+def cli_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run the command line in a folder of its own and a clean environment, in this process.
 
     A start of Python with all that a run imports costs two seconds, which no test needs to pay
@@ -109,9 +109,9 @@ def _forget_models() -> None:
 
 
 @pytest.fixture
-def cli_inside(cli: Cli) -> Cli:
-    """The same, by its longer name."""
-    return cli
+def cli(cli_inside: Cli) -> Cli:
+    """The same, by its shorter name."""
+    return cli_inside
 
 
 @pytest.fixture
