@@ -17,11 +17,6 @@ from casewise.cases import write_cases
 
 
 @pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_cases(pairs(6, 2), tmp_path / "cases.jsonl")
     return tmp_path

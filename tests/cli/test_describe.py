@@ -29,11 +29,6 @@ cases:
 """
 
 
-@pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
 def done(run: subprocess.CompletedProcess[str]) -> str:
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr

@@ -31,6 +31,13 @@ pytestmark = [
 ]
 
 CASES = 20
+FAULTS = [
+    ("1", "auto"),
+    pytest.param("10", "inspect", marks=pytest.mark.slow),
+    pytest.param("storm", "auto", marks=pytest.mark.slow),
+]
+"""How often each fault comes, and the client."""
+
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
 
 
@@ -52,7 +59,7 @@ def unsettled(outcomes: list[Outcome], cases: int) -> list[Outcome]:
     ]
 
 
-@pytest.mark.parametrize(("how", "client"), [("1", "auto"), ("10", "inspect"), ("storm", "auto")])
+@pytest.mark.parametrize(("how", "client"), FAULTS)
 def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> None:
     models = [f"{fault}-{how}" for fault in KINDS]
     with FaultyServer() as server:
@@ -63,6 +70,7 @@ def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> 
     assert {one.fault for one in found if one.refused} <= {"filter"}
 
 
+@pytest.mark.slow
 def test_every_fault_under_every_protocol(cli_inside: Cli, tmp_path: Path) -> None:
     models = [f"{fault}-10" for fault in KINDS]
     with FaultyServer() as server:
@@ -71,6 +79,7 @@ def test_every_fault_under_every_protocol(cli_inside: Cli, tmp_path: Path) -> No
     assert unsettled(found, 4) == []
 
 
+@pytest.mark.slow
 def test_every_fault_in_a_sweep_and_of_a_grader(cli_inside: Cli, tmp_path: Path) -> None:
     entries = [(f"grader-{fault}-10", "respond") for fault in KINDS]
     entries += [(f"{fault}-10", PROTOCOLS[n % 5]) for n, fault in enumerate(KINDS)]
@@ -80,6 +89,7 @@ def test_every_fault_in_a_sweep_and_of_a_grader(cli_inside: Cli, tmp_path: Path)
     assert unsettled(found, 4) == []
 
 
+@pytest.mark.slow
 def test_every_fault_while_contexts_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
