@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from casewise.analysis import RunFacts, RunRecord, plural
-from casewise.reporting.card._markdown import Table
+from casewise.sheets import Column, Row, Table
 
 NOT_RECORDED = "not recorded"
 NONE = "none"
 
-_HEADS = ("", "")
+_COLUMNS = (Column(""), Column(""))
 _SETTINGS = {
     "temperature": "temperature",
     "top_p": "top-p",
@@ -45,7 +45,7 @@ def run_tables(runs: Sequence[RunFacts]) -> RunTables:
 
 
 def _table(lines: Mapping[str, str]) -> Table:
-    return Table(_HEADS, list(lines.items()), 2)
+    return Table(_COLUMNS, list(map(Row, lines.items())))
 
 
 def _lines(run: RunFacts) -> dict[str, str]:
