@@ -112,7 +112,8 @@ def test_counts_are_exact(n: int) -> None:
         (money(0, "$"), "$0.00"),
         (money(1234.5, "GBP"), "1,234.50 GBP"),
         (seconds(12.4), "12 s"),
-        (seconds(0.84, 1), ".8 s"),
+        (seconds(0.84, 1), "0.8 s"),
+        (percent(0), "0.0 %"),
     ],
 )
 def test_one_way_for_each(text: str, written: str) -> None:

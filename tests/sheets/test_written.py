@@ -5,6 +5,7 @@ import io
 import json
 import math
 from dataclasses import dataclass
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given, settings
@@ -51,6 +52,21 @@ def cells_of(text: str) -> list[str]:
             assert kinds <= {"text", "text_special", "code_inline", "strong_open", "strong_close"}
             found.append("".join(child.content for child in token.children or ()))
     return found
+
+
+class Seen(HTMLParser):
+    """What a browser sees: tags and texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
 
 
 def one_line(text: str) -> str:
@@ -123,18 +139,15 @@ def test_code_blocks_hold_fences() -> None:
 @given(TEXTS)
 @example("<script>alert(1)</script> & \"x\" 'y'")
 def test_no_text_is_html(text: str) -> None:
-    from html.parser import HTMLParser
-
     table = Table([Column(text), Column("n", Kind.SHARE)], [Row([text, 0.5])])
-    tags, seen = set(), []
-    parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attrs: tags.add(tag)  # type: ignore[method-assign]
-    parser.handle_data = seen.append  # type: ignore[method-assign]
+    parser = Seen()
     parser.feed(to_html(table, "t"))
     parser.close()
-    assert tags <= {"div", "table", "thead", "tbody", "tr", "th", "td"}
-    assert "".join("".join(seen).split()).count("".join(text.split())) >= 2 or not text.strip()
-    assert ".500" in seen
+    assert parser.tags <= {"div", "table", "thead", "tbody", "tr", "th", "td"}
+    assert (
+        "".join("".join(parser.texts).split()).count("".join(text.split())) >= 2 or not text.strip()
+    )
+    assert ".500" in parser.texts
 
 
 def test_html_aligns_figures_and_has_no_style_of_its_own() -> None:

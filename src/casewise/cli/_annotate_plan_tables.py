@@ -36,6 +36,7 @@ from casewise.sheets import (
     money,
     number,
     percent,
+    setting,
     terminal,
     to_json,
 )
@@ -270,5 +271,5 @@ def _notes(planned: Planned) -> list[str]:
 def _range(found: Range) -> str:
     if math.isnan(found.least):
         return UNDEFINED
-    low, high = f"{found.least:zg}", f"{found.most:zg}"
+    low, high = setting(found.least), setting(found.most)
     return low if low == high else f"{low} to {high}"

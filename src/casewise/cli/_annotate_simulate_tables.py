@@ -1,6 +1,5 @@
 """What a rehearsal shows, on a terminal and for programs."""
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
@@ -79,8 +78,8 @@ def rehearsal_record(found: "Rehearsal", study: Study) -> dict[str, Any]:
     recovered = {
         name: {
             "cells": one.cells,
-            "coverage": _known(one.coverage),
-            "mean_error": _known(one.mean_error),
+            "coverage": one.coverage,
+            "mean_error": one.mean_error,
             "pairs": one.pairs,
             "told_apart": one.told_apart,
         }
@@ -102,12 +101,8 @@ def rehearsal_record(found: "Rehearsal", study: Study) -> dict[str, Any]:
         "cost": found.cost,
         "currency": study.pay.currency,
         "requests": len(found.waits),
-        "median_ms": _known(1000 * found.wait(50)),
-        "p99_ms": _known(1000 * found.wait(99)),
+        "median_ms": 1000 * found.wait(50),
+        "p99_ms": 1000 * found.wait(99),
         "retries": found.retries,
         "seconds": found.seconds,
     }
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -17,6 +17,7 @@ from casewise.sheets import (
     escape,
     interval,
     number,
+    setting,
     signed,
     terminal,
     to_json,
@@ -136,12 +137,7 @@ def _name(row: GateRow) -> str:
 
 def _wanted(row: GateRow) -> str:
     worse = " worse" if row.rule.compares else ""
-    return f"{_WANTED[row.rule.demand]} {_limit(row.rule.limit)}{worse}"
-
-
-def _limit(value: float) -> str:
-    """A limit as it is written in the file."""
-    return f"{value:zg}".replace("0.", ".", 1) if abs(value) < 1 and value else f"{value:zg}"
+    return f"{_WANTED[row.rule.demand]} {setting(row.rule.limit)}{worse}"
 
 
 def _lines(report: GateReport) -> list[str]:

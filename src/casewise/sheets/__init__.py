@@ -15,6 +15,7 @@ from casewise.sheets._numbers import (
     p_value,
     percent,
     seconds,
+    setting,
     signed,
 )
 from casewise.sheets._table import Cell, Code, Column, Kind, Row, Table, Tone, Word, figures
@@ -45,6 +46,7 @@ __all__ = [
     "p_value",
     "percent",
     "seconds",
+    "setting",
     "signed",
     "terminal",
     "to_csv",

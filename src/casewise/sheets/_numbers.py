@@ -29,13 +29,24 @@ class Measured(Protocol):
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Write a number, or a share in 0..1, as the field prints it: ``.500``, ``-1.250``."""
+    """Write a number, or a share in 0..1, as the field prints it: ``.500``, ``-1.250``.
+
+    Per cent and seconds keep the zero before the point.
+    """
     if value is None or math.isnan(value):
         return UNDEFINED
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    text = f"{value:z,.{digits}f}"
+    return _without_zero(f"{value:z,.{digits}f}")
+
+
+def _without_zero(text: str) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def setting(value: float) -> str:
+    """Write a number that a person chose, in as few digits as it has: ``.05``, ``-.5``, ``6``."""
+    return _without_zero(f"{value:zg}")
 
 
 def signed(value: float | None, digits: int = 3) -> str:
@@ -48,7 +59,7 @@ def percent(value: float | None, digits: int = 1) -> str:
     """Write a share in 0..1 as per cent: ``81.2 %``."""
     if value is None or math.isnan(value):
         return UNDEFINED
-    return f"{number(100 * value, digits)} %"
+    return f"{100 * value:z,.{digits}f} %"
 
 
 def p_value(p: float | None) -> str:
@@ -106,4 +117,4 @@ def seconds(value: float | None, digits: int = 0) -> str:
     """Write a time in seconds: ``12 s``."""
     if value is None or math.isnan(value):
         return UNDEFINED
-    return f"{number(value, digits)} s"
+    return f"{value:z,.{digits}f} s"

@@ -41,6 +41,7 @@ from casewise.sheets import (
     money,
     number,
     p_value,
+    setting,
     signed,
     to_markdown,
 )
@@ -371,7 +372,7 @@ def _arm(arm: Arm) -> str:
 def _range(one: Range) -> str:
     if not math.isfinite(one.least):
         return UNDEFINED
-    least, most = f"{one.least:g}", f"{one.most:g}"
+    least, most = setting(one.least), setting(one.most)
     return least if least == most else f"{least} to {most}"
 
 
