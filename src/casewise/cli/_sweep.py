@@ -10,15 +10,15 @@ import typer
 from casewise.cases import address_of
 from casewise.cli._console import err, note, out, working, write_out
 from casewise.cli._engine import ENGINE_OPTIONS, EngineChoice, chosen_cluster
-from casewise.cli._estimates import note_lacking, print_estimates
+from casewise.cli._estimates import estimates_table, note_lacking, print_estimates
 from casewise.cli._matrix import (
-    estimates_markdown,
     matrix_json,
     matrix_markdown,
     matrix_renderable,
 )
 from casewise.cli._running import end, print_judged, run_with_progress
 from casewise.errors import UsageError
+from casewise.sheets import markdown
 
 if TYPE_CHECKING:
     from casewise.evaluation import Done, Sweep
@@ -116,16 +116,14 @@ def _print_matrix(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
 
 
 def _print_plan(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
+    estimates = [
+        replace(one.cell.estimate, model=one.model, condition=one.title) for one in sweep.entries
+    ]
     if format is MatrixFormat.JSON:
         write_out(matrix_json(sweep, done))
     elif format is MatrixFormat.MARKDOWN:
-        write_out(estimates_markdown(sweep))
+        write_out(markdown(estimates_table(estimates, with_total=True)))
     else:
-        print_estimates(
-            [
-                replace(one.cell.estimate, model=one.model, condition=one.title)
-                for one in sweep.entries
-            ]
-        )
+        print_estimates(estimates)
         if done.judged:
             note(f"{done.judged:,} of these judgements are in the folder, and not asked again")

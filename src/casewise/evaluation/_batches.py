@@ -17,11 +17,11 @@ from typing import Any
 
 from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
-from casewise.cases import write_atomically
 from casewise.errors import UsageError
 from casewise.evaluation._answer_journal import AnswerJournal
 from casewise.evaluation._faults import status_of
 from casewise.evaluation.seam import HOOKS, batcher
+from casewise.files import write_atomically
 
 PRICE = 0.5
 """What a token costs in a batch, as a part of its usual price."""
