@@ -15,8 +15,8 @@ from inspect_ai.model import (
 )
 
 from casewise.errors import ModelError, UsageError
+from casewise.evaluation._address import check_address, check_proxy
 from casewise.evaluation._plan import Prices, model_info
-from casewise.evaluation._reach import check_address, check_proxy
 from casewise.evaluation._secrets import redacted
 from casewise.evaluation._smollm2 import SMOLLM2, prepare
 from casewise.evaluation._watch import watch

@@ -9,9 +9,10 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import Store
 
 from casewise.errors import ModelError
+from casewise.evaluation._address import with_address
 from casewise.evaluation._answers import first_token, keep_outputs, provider_refused
 from casewise.evaluation._faults import asked
-from casewise.evaluation._reach import UnreachableError, reach_of, with_address
+from casewise.evaluation._reach import UnreachableError, reach_of
 from casewise.evaluation.local import is_in_process
 
 HOPELESS = frozenset({401, 403, 404})

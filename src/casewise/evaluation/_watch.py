@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
+from casewise.evaluation._address import why_unconnected
 from casewise.evaluation._answer_journal import remembered
 from casewise.evaluation._batches import PRICE, as_batched, cause_of, count_answered
 from casewise.evaluation._faults import (
@@ -25,7 +26,7 @@ from casewise.evaluation._faults import (
     status_of,
     status_words,
 )
-from casewise.evaluation._reach import Reach, now, reach_of, why_unconnected
+from casewise.evaluation._reach import Reach, now, reach_of
 from casewise.evaluation._secrets import keep_secret, redacted, secrets_of_address
 from casewise.evaluation._underway import underway
 from casewise.evaluation.local import is_in_process

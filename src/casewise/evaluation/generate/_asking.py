@@ -11,10 +11,11 @@ from inspect_ai.util import JSONSchema
 
 from casewise.cases import digest
 from casewise.errors import CasewiseError, ModelError
+from casewise.evaluation._address import with_address
 from casewise.evaluation._answers import provider_refused
 from casewise.evaluation._faults import FailedRequestError, FaultKind, failed, failure_reason
 from casewise.evaluation._models import MAX_RETRIES, attempt_timeout, open_models
-from casewise.evaluation._reach import UnreachableError, with_address
+from casewise.evaluation._reach import UnreachableError
 from casewise.evaluation.generate._journal import Reply, ReplyJournal
 
 GIVE_UP = 5
