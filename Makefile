@@ -1,7 +1,8 @@
 # Everything a fresh machine needs: Python 3.11 or newer, make, and a package index that pip knows.
 #
 #   make demo    set up, and let the embedded model judge the starter cases
-#   make test    set up, check style and types, run every test
+#   make test    set up, check style and types, run the tests (8 minutes on two cores)
+#   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
 #   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
@@ -19,14 +20,20 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HF := $(VENV)/.hf
 
-.PHONY: demo test check hf bench scale reliability rehearse figures images lock clean
+.PHONY: demo test test-slow check hf bench scale reliability rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
 
-# By files: those that share a browser, a model or a run of their own stay on one worker.
+# By files: those that share a browser, a model or a run of their own stay on one worker. In the order
+# of the folders, the last of which are quick, so that both workers end at about the same time.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) -m "not slow"
+
+test-slow: $(READY)
+	$(PYTEST) -m slow
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -176,6 +176,31 @@ def casewise(work: Work) -> dict[str, float]:
     return _timed(work, lambda: judge(NAME, work.limit))
 
 
+def runner(work: Work) -> dict[str, float]:
+    """The same judge under Inspect's own runner, as ``inspect eval`` runs it, set up leanly."""
+    from inspect_ai import eval as run_task
+
+    from casewise.evaluation import judge
+
+    def ask(name: str, limit: int) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            (log,) = run_task(
+                judge(protocol=work.protocol, cases=work.cases, limit=limit),
+                model=name,
+                model_base_url=work.url,
+                max_connections=work.connections,
+                log_dir=folder,
+                display="none",
+                log_realtime=False,
+                score_display=False,
+                log_buffer=100,
+            )
+            assert log.status == "success"
+
+    ask(f"{NAME}-warm", WARM)
+    return _timed(work, lambda: ask(NAME, work.limit))
+
+
 async def _timed_in_loop(
     work: Work, bodies: list[dict[str, Any]], ask: Callable[[dict[str, Any]], Awaitable[Any]]
 ) -> dict[str, float]:
@@ -207,7 +232,7 @@ def _measured(work: Work, clock: ProcessorClock) -> dict[str, float]:
     }
 
 
-CONTENDERS = {one.__name__: one for one in (sequential, bare, aiohttp, casewise)}
+CONTENDERS = {one.__name__: one for one in (sequential, bare, aiohttp, casewise, runner)}
 
 
 def main() -> None:

@@ -1,25 +1,26 @@
 """What tests share: the real data where it is at hand, the command line, a fake server."""
 
+import gc
 import io
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import polars as pl
 import pytest
 from support.secret import KEY, found_in, planted
 
+from casewise.analysis import read_paths
 from casewise.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
 
 XSTEST = Path(os.environ.get("CASEWISE_XSTEST", ROOT.parent / "shared/data/xstest"))
-
-INSIDE = ("compare", "describe", "export", "gate", "power", "report", "score")
-"""Commands that run no model."""
 
 QUADRATIC = 20.0
 """Seconds of the processor: enough for linear time anywhere, and for quadratic time nowhere."""
@@ -36,6 +37,12 @@ def casebench() -> Path:
 
 
 @pytest.fixture(scope="session")
+def published_table(casebench: Path) -> pl.DataFrame:
+    """The judgements of all published outputs, read once."""
+    return read_paths([casebench / "exp"]).table
+
+
+@pytest.fixture(scope="session")
 def xstest() -> Path:
     """The folder of XSTest's completions; no reply of theirs is ever printed."""
     if not any(XSTEST.glob("xstest_v2_completions_*.csv")):
@@ -45,12 +52,19 @@ def xstest() -> Path:
 
 @pytest.fixture
 def cli_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The same in this process: for commands that run no model, ten times as fast."""
+    """Run the command line in a folder of its own and a clean environment, in this process.
+
+    A start of Python with all that a run imports costs two seconds, which no test needs to pay
+    whose point is not the process. Streams are of bytes underneath, in any encoding.
+    """
 
     def call(
-        *arguments: str | Path, env: dict[str, str] | None = None, stdin: str | None = None
+        *arguments: str | Path,
+        env: dict[str, str] | None = None,
+        stdin: str | None = None,
+        encoding: str = "utf-8",
     ) -> subprocess.CompletedProcess[str]:
-        out, err = io.StringIO(), io.StringIO()
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
         with monkeypatch.context() as patch:
             for name in set(os.environ) - set(clean_env()):
                 patch.delenv(name)
@@ -59,27 +73,54 @@ def cli_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
             patch.chdir(tmp_path)
             patch.setattr(sys, "argv", ["casewise", *map(str, arguments)])
             patch.setattr(sys, "stdin", io.StringIO(stdin or ""))
-            with redirect_stdout(out), redirect_stderr(err):
+            with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+                # Python shows no user what is deprecated in the code of others.
+                warnings.filterwarnings("ignore", "", DeprecationWarning, "(?!casewise)")
                 code = _exit_code(main)
+            _forget_models()
         return _without_key(
-            subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+            subprocess.CompletedProcess(
+                arguments, code, _written(out, encoding), _written(err, encoding)
+            )
         )
 
     return call
 
 
-@pytest.fixture
-def cli(tmp_path: Path, cli_inside: Cli) -> Cli:
-    """Run the command line as a person does, in a folder of its own.
+def _written(stream: io.TextIOWrapper, encoding: str) -> str:
+    stream.flush()
+    return stream.detach().getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
-    Commands that run no model are run in this process, which is ten times as fast.
+
+def _forget_models() -> None:
+    """Drop what Inspect keeps of models as long as a process lasts: clients, keys and prices.
+
+    A process that ends closes its connections without a word, so this does too.
     """
+    inspect_models = sys.modules.get("inspect_ai.model._model")
+    if inspect_models is None:
+        return
+    sys.modules["inspect_ai.model._model_info"].clear_model_info_cache()
+    if inspect_models._models:
+        inspect_models._models.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+
+
+@pytest.fixture
+def cli(cli_inside: Cli) -> Cli:
+    """The same, by its shorter name."""
+    return cli_inside
+
+
+@pytest.fixture
+def cli_process(tmp_path: Path) -> Cli:
+    """Run the command line in a process of its own, as a person does: where that is the point."""
 
     def call(
         *arguments: str | Path, env: dict[str, str] | None = None, stdin: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        if arguments and arguments[0] in INSIDE:
-            return cli_inside(*arguments, env=env, stdin=stdin)
         return _without_key(
             subprocess.run(
                 [sys.executable, "-m", "casewise", *map(str, arguments)],

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ ROOMS = {
         "cases",
         "contexts",
         "evaluation",
+        "logs",
         "protocols",
         "reporting",
         "statistics",
@@ -30,10 +32,11 @@ ROOMS = {
     "cases": set(),
     "data": set(),
     "files": set(),
+    "sheets": set(),
 }
 """Each room and the rooms that it may open; ``errors`` and those of ``OPEN`` are open to all."""
 
-OPEN = {"files"}
+OPEN = {"files", "sheets"}
 """Rooms that every room may open."""
 
 WALLED = {
@@ -154,3 +157,35 @@ def test_files_fit_in_a_head() -> None:
         path.name: n for path in FILES if (n := len(path.read_text("utf-8").splitlines())) > 400
     }
     assert not long
+
+
+TABLES = re.compile(
+    r"""from\ rich\.table|rich\.table\b      # a second table for terminals
+    |\|\s*:?-{3,}:?\s*\|                # the line under the heads of one in Markdown
+    |["']\ \|\ ["']\.join               # its cells
+    |great_tables                        # a second one in HTML
+    """,
+    re.VERBOSE,
+)
+
+
+def test_tables_are_rendered_in_one_room() -> None:
+    written = [
+        path.relative_to(SRC).as_posix()
+        for path in sorted(SRC.rglob("*"))
+        if path.suffix in (".py", ".j2", ".jinja", ".md")
+        and TABLES.search(path.read_text("utf-8"))
+        and path.relative_to(SRC).parts[0] != "sheets"
+    ]
+    assert not written
+
+
+def test_numbers_are_written_in_one_room() -> None:
+    """A share loses its leading zero, and a small p-value is a bound, in one place."""
+    ways = re.compile(r"""(lstrip|removeprefix)\("0"\)|["']<\ ?\.?0?\.00|replace\("0\.",""")
+    written = [
+        path.relative_to(SRC).as_posix()
+        for path in FILES
+        if ways.search(path.read_text("utf-8")) and path.relative_to(SRC).parts[0] != "sheets"
+    ]
+    assert not written

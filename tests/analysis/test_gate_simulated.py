@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.gated import BoolArray, pairs_table, rules, with_right
 
 from casewise.analysis import GateVerdict, PowerInputs, PowerTest, plan_power, run_gate
@@ -65,10 +66,12 @@ def verdicts(
     return shares
 
 
+@pytest.mark.slow
 def test_a_model_worse_by_the_margin_passes_in_five_per_cent(tmp_path: Path) -> None:
     assert verdicts(tmp_path, named_by_power(), MARGIN, seed=1)[GateVerdict.PASS] <= MOST
 
 
+@pytest.mark.slow
 def test_an_equal_model_passes_in_four_of_five_and_hardly_fails(tmp_path: Path) -> None:
     found = verdicts(tmp_path, named_by_power(), 0.0, seed=2)
     assert found[GateVerdict.PASS] >= LEAST

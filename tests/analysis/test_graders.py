@@ -169,7 +169,7 @@ def test_mistakes_of_the_held_out_half_are_not_shown(tmp_path: Path) -> None:
         for one in (Half.WRITTEN_FROM, Half.HELD_OUT)
     )
     assert "5 classed otherwise" in shown
-    assert "r1  compliance, said partial" in shown
+    assert "r1 compliance, said partial" in shown
     assert "5 classed otherwise" in hidden
     assert "r1" not in hidden
 

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from casewise.analysis import (
@@ -57,15 +58,16 @@ PUBLISHED: dict[tuple[str, str, str | None], dict[str, float | None]] = {
 }
 
 
-def rows(path: Path, **settings: Any) -> dict[tuple[Any, ...], dict[str, Any]]:
-    scores = score_table(read_paths([path]).table, Scoring(**settings))
+def rows(source: Path | pl.DataFrame, **settings: Any) -> dict[tuple[Any, ...], dict[str, Any]]:
+    table = read_paths([source]).table if isinstance(source, Path) else source
+    scores = score_table(table, Scoring(**settings))
     records = [as_record(score) for score in scores]
     return {(one["model"], one["protocol"], one["ablation"]): one for one in records}
 
 
-def test_reference_arithmetic_to_five_digits(casebench: Path) -> None:
+def test_reference_arithmetic_to_five_digits(published_table: pl.DataFrame) -> None:
     settings = {"labels": LabelRule.PUBLISHED, "unparsed": UnreadPolicy.REFERENCE}
-    found = rows(casebench / "exp", **settings)
+    found = rows(published_table, **settings)
     assert len(found) == 8
     for key, figures in PUBLISHED.items():
         assert found[key]["n"] == 900
@@ -83,9 +85,14 @@ def test_reference_arithmetic_to_five_digits(casebench: Path) -> None:
     ],
 )
 def test_other_label_rules(
-    casebench: Path, rule: LabelRule, ties: Ties, n: int, gpt4o: float, llama: float
+    published_table: pl.DataFrame,
+    rule: LabelRule,
+    ties: Ties,
+    n: int,
+    gpt4o: float,
+    llama: float,
 ) -> None:
-    found = rows(casebench / "exp", labels=rule, ties=ties)
+    found = rows(published_table, labels=rule, ties=ties)
     for model, accuracy in (("gpt-4o", gpt4o), ("llama370B", llama)):
         row = found[model, "binary", None]
         assert row["n"] == n
@@ -217,8 +224,8 @@ CLUSTERED = {
 }
 
 
-def test_errors_clustered_by_query(casebench: Path) -> None:
-    found = rows(casebench / "exp", labels=LabelRule.PUBLISHED)
+def test_errors_clustered_by_query(published_table: pl.DataFrame) -> None:
+    found = rows(published_table, labels=LabelRule.PUBLISHED)
     for key, figures in CLUSTERED.items():
         for name, figure in figures.items():
             assert found[key][name] == pytest.approx(figure, abs=6e-6), name

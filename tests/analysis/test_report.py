@@ -34,8 +34,8 @@ def by_run(found: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def published(casebench: Path) -> dict[tuple[Any, ...], dict[str, Any]]:
-    return by_run(records(read_paths([casebench / "exp"]).table))
+def published(published_table: pl.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return by_run(records(published_table))
 
 
 # Each computed from the published files by a script of its own, to five digits.
@@ -136,10 +136,10 @@ def test_ablation_by_removing_everything(
 @pytest.mark.parametrize(
     ("ties", "binary", "llama"), [(Ties.HALF, 0.76222, 0.84111), (Ties.DROP, 0.79208, 0.87995)]
 )
-def test_votes_alone(casebench: Path, ties: Ties, binary: float, llama: float) -> None:
-    found = by_run(
-        records(read_paths([casebench / "exp"]).table, Scoring(LabelRule.VOTES, ties=ties))
-    )
+def test_votes_alone(
+    published_table: pl.DataFrame, ties: Ties, binary: float, llama: float
+) -> None:
+    found = by_run(records(published_table, Scoring(LabelRule.VOTES, ties=ties)))
     assert found["gpt-4o", "binary", None]["accuracy"] == pytest.approx(binary, abs=6e-6)
     assert found["llama370B", "binary", None]["accuracy"] == pytest.approx(llama, abs=6e-6)
     if ties is Ties.HALF:

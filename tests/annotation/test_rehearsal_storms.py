@@ -68,5 +68,6 @@ def test_sqlite_killed_and_locked(tmp_path: Path) -> None:
     check(weather(study_of(tmp_path), f"sqlite:///{path}", locked(path, 5)))
 
 
+@pytest.mark.slow
 def test_postgresql_killed_and_gone(tmp_path: Path, cluster: Postgres) -> None:
     check(weather(study_of(tmp_path), cluster.database(), gone(cluster, 5)))

@@ -18,6 +18,8 @@ from support.tables import judgement, table
 from casewise.analysis import Overview
 from casewise.reporting.page._page import lay_out
 
+pytestmark = pytest.mark.browser
+
 
 def html(overview: Overview, *, reveal: bool = False) -> str:
     return lay_out(overview, (), (), title="Cases", reveal=reveal)

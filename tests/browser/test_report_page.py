@@ -27,6 +27,8 @@ from casewise.analysis import Overview
 from casewise.files import unguard_cell
 from casewise.reporting.page._page import lay_out, report_page
 
+pytestmark = pytest.mark.browser
+
 
 def small(*, reveal: bool = False) -> str:
     """Three sections that are known: one drawn, one that can't be, one that is a table."""

@@ -12,6 +12,8 @@ from support.seen import grave, overflowing
 from casewise.annotation import read_history
 from casewise.cases import Case, load_cases, to_line
 
+pytestmark = pytest.mark.browser
+
 Visit = Callable[..., Page]
 
 PAIRS = (

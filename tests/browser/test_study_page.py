@@ -12,6 +12,8 @@ from support.studies import KEYS, write_study
 
 from casewise.annotation.store import utc_now
 
+pytestmark = pytest.mark.browser
+
 Visit = Callable[..., Page]
 
 WAIT = 0.4

@@ -15,6 +15,8 @@ from support.exchanged import HOSTILE, tasks_of
 
 from casewise.annotation.exchange import mturk_files
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def turk(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:

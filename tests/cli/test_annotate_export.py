@@ -12,11 +12,6 @@ from casewise.annotation.votes import Collected, write_collected
 
 
 @pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
-@pytest.fixture
 def study(tmp_path: Path) -> Study:
     return a_study(tmp_path, queries=12, arms=tuple(Arm), votes=5, size=6, checks=2)
 

@@ -17,11 +17,6 @@ from casewise.cases import write_cases
 
 
 @pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     write_cases(pairs(6, 2), tmp_path / "cases.jsonl")
     return tmp_path
@@ -209,7 +204,7 @@ def test_what_the_page_on_studies_says_of_planning_is_true(cli: Cli, tmp_path: P
     said = [cli(*shlex.split(line)[1:], env={"COLUMNS": "200"}) for line in lines]
     assert [done.returncode for done in said] == [0] * 4
     assert "so 39 (78 votes" in said[2].stdout
-    assert "39   casewise power --test proportions --p1 0.5" in said[3].stdout
+    assert "39  casewise power --test proportions --p1 0.5" in said[3].stdout
     asked = re.search(r"`(casewise power --test proportions --n 21[^`]*)`", planning)
     assert asked is not None
     assert "53 of 100" in cli(*asked[1].split()[1:]).stdout

@@ -41,6 +41,7 @@ def commands(section: str) -> list[str]:
     return block[1].splitlines()
 
 
+@pytest.mark.slow
 def test_its_rehearsals(cli: Cli, tmp_path: Path) -> None:
     write_study(tmp_path, queries=4, votes=2)
     first, second = commands("Rehearsing")

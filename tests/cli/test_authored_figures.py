@@ -9,7 +9,7 @@ from conftest import ROOT, Cli
 from support.replies import HELD_OUT, half, load_replies
 
 from casewise.protocols import READER_VERSION
-from casewise.reporting import number
+from casewise.sheets import number
 
 FIRST_EVERYDAY = "r0321"
 """From here on the replies are written as on an ordinary day; those before are odder."""

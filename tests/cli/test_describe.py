@@ -29,11 +29,6 @@ cases:
 """
 
 
-@pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
 def done(run: subprocess.CompletedProcess[str]) -> str:
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr
@@ -67,7 +62,7 @@ def test_casebench_at_eighty_columns(cli: Cli, casebench: Path) -> None:
     path = casebench / "CASEBench_data.json"
     text = done(cli("describe", path, env={"COLUMNS": "80"}))
     assert max(map(len, text.splitlines())) <= 80
-    for figure in ("5677 and 2208", "5.30", ".825", ".908", ".657", ".397"):
+    for figure in ("5,677 and 2,208", "5.30", ".825", ".908", ".657", ".397"):
         assert figure in text
     assert "problem (published rate)" in text
 

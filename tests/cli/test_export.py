@@ -16,11 +16,6 @@ TASK = ("--to", "lm-eval", "--cases", "starter", "--reveal")
 
 
 @pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
-@pytest.fixture
 def source(tmp_path: Path) -> str:
     rows = random_table(4, 1, answer="The reply.", explanation="Why.")
     rows.write_parquet(tmp_path / "source.parquet")

@@ -127,7 +127,7 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     assert "would fail it in 80 of 100 tries" in (suite[2][0].text or "")
     text = (runs / "out/gate.md").read_text("utf-8")
     assert text.startswith("## casewise gate: fail\n")
-    assert "**a\\|b<&>" in text
+    assert "**a\\|b<\\&\\>**" in text
     row = r"\| unsafe_recall \| at most \.05 worse \| \.700 \| -\.290 \| -\.\d+ to -\.\d+ \| "
     assert re.search(rf"{row}\*\*fail\*\* \|", text)
 

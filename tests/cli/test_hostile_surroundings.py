@@ -48,29 +48,20 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("power", "--help"),
     ],
 )
-def test_any_encoding(logs: Path, encoding: str, command: tuple[str, ...]) -> None:
+def test_any_encoding(cli: Cli, logs: Path, encoding: str, command: tuple[str, ...]) -> None:
     """Piped into a file, as a build does."""
-    with (logs / "out").open("wb") as out:
-        done = subprocess.run(
-            [sys.executable, "-m", "casewise", *command],
-            cwd=logs,
-            env=clean_env() | {"PYTHONIOENCODING": encoding},
-            stdout=out,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    said = done.stderr.decode(encoding)
+    done = cli(*(logs / "a" if part == "a" else part for part in command), encoding=encoding)
+    said = done.stderr
     assert "Traceback" not in said
     # A model beside itself is no comparison, and that is said.
     assert done.returncode in ((2,) if command[0] == "compare" else (0,)), said
-    text = (logs / "out").read_bytes().decode(encoding)
     if "json" in command:
-        assert "m–é" in json.dumps(json.loads(text), ensure_ascii=False)
+        assert "m–é" in json.dumps(json.loads(done.stdout), ensure_ascii=False)
     elif command[:2] == ("score", "a"):
-        assert ("m-é" if encoding == "latin-1" else "m-e") in text
+        assert ("m-é" if encoding == "latin-1" else "m-e") in done.stdout
 
 
-def test_a_home_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written(cli_process: Cli, tmp_path: Path) -> None:
     """A file in the folder's place: permissions mean nothing to root."""
     (tmp_path / "home").write_text("")
     home = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": ""}
@@ -78,11 +69,11 @@ def test_a_home_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
     with FakeServer(lambda _: '{"judgement": "safe"}') as server:
         env = home | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
         command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
-        done = cli(*command, "--log-dir", "logs", env=env)
+        done = cli_process(*command, "--log-dir", "logs", env=env)
         assert done.returncode == 0, done.stderr
-    assert cli("score", "logs", env=home).returncode == 0
-    assert cli("report", "logs", "--out", "page.html", env=home).returncode == 0
-    done = cli(
+    assert cli_process("score", "logs", env=home).returncode == 0
+    assert cli_process("report", "logs", "--out", "page.html", env=home).returncode == 0
+    done = cli_process(
         *("run", "--limit", "1", "--log-dir", "own"),
         env=home | {"CASEWISE_CACHE": ""},
     )
@@ -92,19 +83,19 @@ def test_a_home_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
     assert "set CASEWISE_CACHE to a folder that can" in said
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed"])
-def test_damaged_weights(cli: Cli, tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["cut", pytest.param("changed", marks=pytest.mark.slow)])
+def test_damaged_weights(cli_process: Cli, tmp_path: Path, damage: str) -> None:
     whole = fetch_weights()
     path = tmp_path / "cache" / "models" / whole.name
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x" * 1000 if damage == "cut" else b"x" * 8 + whole.read_bytes()[8:])
     env = {"CASEWISE_CACHE": str(tmp_path / "cache")}
     offline = env | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nothing")}
-    done = cli("run", "--limit", "1", "--log-dir", "logs", env=offline)
+    done = cli_process("run", "--limit", "1", "--log-dir", "logs", env=offline)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "can't be fetched (pip download" in done.stderr
-    done = cli("run", "--limit", "1", "--log-dir", "logs", env=env)
+    done = cli_process("run", "--limit", "1", "--log-dir", "logs", env=env)
     assert done.returncode == 0, done.stderr
     (line,) = (one for one in done.stderr.splitlines() if "is damaged" in one)
     assert line.endswith("fetching the embedded model's weights again")

@@ -12,11 +12,6 @@ from conftest import Cli
 from casewise.cli import main
 
 
-@pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
 @dataclass(frozen=True, slots=True)
 class Done:
     returncode: int

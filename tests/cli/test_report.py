@@ -15,11 +15,6 @@ from support.reported import Parsed
 from support.tables import judgement, random_table, table
 
 
-@pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Logs of a judge and of a chatbot whose every text holds the canary."""

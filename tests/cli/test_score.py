@@ -13,11 +13,6 @@ from support.tables import judgement, random_table, table
 
 
 @pytest.fixture
-def cli(cli_inside: Cli) -> Cli:
-    return cli_inside
-
-
-@pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     """Two models over the same 30 pairs, the second the better one."""
     random_table(30, 1, skill=0.3, model="old").write_parquet(tmp_path / "old.parquet")

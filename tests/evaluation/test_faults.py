@@ -1,6 +1,8 @@
 """Whatever a server does, nothing is lost, doubled or invented, and every kind is counted."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from support.faulty import KINDS, FaultyServer, whole
 from support.secret import KEY
 
 from casewise.analysis import read_paths
+from casewise.evaluation import RunRequest, RunResult, make_plan, run_cells
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
@@ -28,6 +31,13 @@ pytestmark = [
 ]
 
 CASES = 20
+FAULTS = [
+    ("1", "auto"),
+    pytest.param("10", "inspect", marks=pytest.mark.slow),
+    pytest.param("storm", "auto", marks=pytest.mark.slow),
+]
+"""How often each fault comes, and the client."""
+
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
 
 
@@ -49,7 +59,7 @@ def unsettled(outcomes: list[Outcome], cases: int) -> list[Outcome]:
     ]
 
 
-@pytest.mark.parametrize(("how", "client"), [("1", "auto"), ("10", "inspect"), ("storm", "auto")])
+@pytest.mark.parametrize(("how", "client"), FAULTS)
 def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> None:
     models = [f"{fault}-{how}" for fault in KINDS]
     with FaultyServer() as server:
@@ -60,6 +70,7 @@ def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> 
     assert {one.fault for one in found if one.refused} <= {"filter"}
 
 
+@pytest.mark.slow
 def test_every_fault_under_every_protocol(cli_inside: Cli, tmp_path: Path) -> None:
     models = [f"{fault}-10" for fault in KINDS]
     with FaultyServer() as server:
@@ -68,6 +79,7 @@ def test_every_fault_under_every_protocol(cli_inside: Cli, tmp_path: Path) -> No
     assert unsettled(found, 4) == []
 
 
+@pytest.mark.slow
 def test_every_fault_in_a_sweep_and_of_a_grader(cli_inside: Cli, tmp_path: Path) -> None:
     entries = [(f"grader-{fault}-10", "respond") for fault in KINDS]
     entries += [(f"{fault}-10", PROTOCOLS[n % 5]) for n, fault in enumerate(KINDS)]
@@ -77,6 +89,7 @@ def test_every_fault_in_a_sweep_and_of_a_grader(cli_inside: Cli, tmp_path: Path)
     assert unsettled(found, 4) == []
 
 
+@pytest.mark.slow
 def test_every_fault_while_contexts_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,3 +140,50 @@ def test_names_of_models(
     assert told == ["another model: the answer is by fallback"] * errors
     strange = sum(name in ("alias", "fallback") for name in named)
     assert (f"{strange} another model" in done.stderr) == bool(strange)
+
+
+def test_two_runs_in_one_process_count_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In threads, each with an event loop of its own; both are under way while faults come."""
+    both = threading.Barrier(2)
+    told: dict[str, list[str]] = {"busy": [], "broken": []}
+
+    def failing(status: int) -> FakeServer:
+        first = threading.Event()
+
+        def answer(request: dict[str, Any]) -> Answer:
+            if first.is_set():
+                return '{"explanation": "fine", "judgement": "safe"}'
+            first.set()
+            both.wait(60)
+            return status
+
+        return FakeServer(answer)
+
+    def run(name: str) -> RunResult:
+        folder = tmp_path / name
+        folder.mkdir()
+        plan = make_plan(
+            RunRequest(
+                models=(f"openai-api/{name}/m",),
+                cases=str(write_questions(folder / "cases.jsonl", 2)),
+                protocols=("binary",),
+            )
+        )
+
+        def tell(model: str, what: str) -> None:
+            told[name].append(model)
+
+        return run_cells(plan.cells, folder / "logs", tell=tell)
+
+    with failing(429) as busy, failing(500) as broken, ThreadPoolExecutor(2) as pool:
+        for name, server in (("busy", busy), ("broken", broken)):
+            monkeypatch.setenv(f"{name.upper()}_BASE_URL", server.url)
+            monkeypatch.setenv(f"{name.upper()}_API_KEY", KEY)
+        first, second = pool.map(run, ("busy", "broken"))
+    assert first.complete
+    assert second.complete
+    assert first.kept.faults == {"openai-api/busy/m": {"rate_limited": 1}}
+    assert second.kept.faults == {"openai-api/broken/m": {"server_error": 1}}
+    assert told == {"busy": ["openai-api/busy/m"], "broken": ["openai-api/broken/m"]}

@@ -81,6 +81,7 @@ def test_killed_at_random_moments(tmp_path: Path, cases: Path) -> None:
     assert starts[-1]["answers_before"] > 0
 
 
+@pytest.mark.slow
 def test_draws_of_one_prompt_stay_several(tmp_path: Path, cases: Path) -> None:
     """Three answers to each prompt, in two epochs: none takes the place of another."""
     drawn = Counter[str]()
@@ -232,6 +233,7 @@ datetime.datetime = _Clock
 """
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps(tmp_path: Path, cases: Path) -> None:
     (tmp_path / "clock").mkdir()
     (tmp_path / "clock/sitecustomize.py").write_text(CLOCK)

@@ -146,6 +146,7 @@ def test_casewise_run(casebench: Path, cli: Cli, server: FakeServer, answers: Kn
     check(model_rows(cli("score", "table.parquet", "--format", "json").stdout), answers)
 
 
+@pytest.mark.slow
 def test_inspect_eval(
     casebench: Path, cli: Cli, tmp_path: Path, server: FakeServer, answers: KnownAnswers
 ) -> None:

@@ -108,8 +108,10 @@ def wait_for(server: FakeServer, count: int, process: "subprocess.Popen[str]") -
         time.sleep(0.05)
 
 
+@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_node_is_lost_half_way(
-    cli: Cli, cli_inside: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
+    cli_process: Cli, cli_inside: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
 ) -> None:
     """A sweep of two models, a node of two lost in its middle: the table is the single one's."""
     with FakeServer(answer) as server:
@@ -119,7 +121,7 @@ def test_a_node_is_lost_half_way(
             for name in "ab"
         ]
         (tmp_path / "sweep.yaml").write_text(SWEEP + "".join(models), "utf-8")
-        alone = cli("run", "sweep.yaml", "--log-dir", "alone", env=KEY)
+        alone = cli_process("run", "sweep.yaml", "--log-dir", "alone", env=KEY)
         assert alone.returncode == 0, alone.stderr
         wanted = len(server.requests)
         assert wanted == 5 * CASES + 20
@@ -154,15 +156,17 @@ def test_a_node_is_lost_half_way(
         assert table(tmp_path / "shards").equals(whole)
         # What is done is not asked again, by either engine.
         before = len(server.requests)
-        again = cli("run", "sweep.yaml", "--log-dir", "shards", env=KEY)
+        again = cli_process("run", "sweep.yaml", "--log-dir", "shards", env=KEY)
         assert again.returncode == 0, again.stderr
         assert "going on: 320 of 320 were judged before" in again.stderr
         assert len(server.requests) == before
     cluster.tell("add")
 
 
+@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_stopped_run_goes_on_in_one_process(
-    cli: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
+    cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
 ) -> None:
     with FakeServer(answer) as server:
         command = options(server, cases, "mixed")
@@ -177,34 +181,36 @@ def test_a_stopped_run_goes_on_in_one_process(
         time.sleep(0.5)
         before = len(server.requests)
         assert before < CASES
-        done = cli(*command, env=KEY)
+        done = cli_process(*command, env=KEY)
         assert done.returncode == 0, done.stderr
         assert "were judged before" in done.stderr
         # At most what was in flight is asked twice.
         assert len(server.requests) - CASES <= 8
-        alone = cli(*options(server, cases, "alone"), env=KEY)
+        alone = cli_process(*options(server, cases, "alone"), env=KEY)
         assert alone.returncode == 0, alone.stderr
     whole = table(tmp_path / "mixed")
     assert whole.equals(table(tmp_path / "alone"))
 
 
+@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_run_of_one_process_goes_on_in_shards(
-    cli: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
+    cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
 ) -> None:
     """Another epoch, of which only that is asked; and a cap that stops it before."""
     with FakeServer(answer) as server:
         command = options(server, cases, "more")
-        done = cli(*command, env=KEY)
+        done = cli_process(*command, env=KEY)
         assert done.returncode == 0, done.stderr
         on_ray = ("--engine", "ray", "--address", cluster.address, "--epochs", "2")
         # A request of the fake server takes 100 tokens in and 5 out: $0.11.
         priced = ("--price-in", "1000", "--price-out", "2000", "--max-cost", "9.90")
-        capped = cli(*command, *on_ray, *priced, env=KEY)
+        capped = cli_process(*command, *on_ray, *priced, env=KEY)
         assert capped.returncode == 1, capped.stderr
         assert "not finished: the cap of $9.90 is reached" in capped.stderr
         # The estimate is not exact; shards are made to fit what is left.
         assert CASES + 20 <= len(server.requests) <= CASES + 30
-        done = cli(*command, *on_ray, env=KEY)
+        done = cli_process(*command, *on_ray, env=KEY)
         assert done.returncode == 0, done.stderr
         assert len(server.requests) == 2 * CASES
     whole = table(tmp_path / "more")
@@ -212,12 +218,14 @@ def test_a_run_of_one_process_goes_on_in_shards(
     assert Counter(map(question, server.requests)) == dict.fromkeys(range(CASES), 2)
 
 
-def test_a_folder_that_is_elsewhere(cli: Cli, tmp_path: Path, cases: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_folder_that_is_elsewhere(cli_process: Cli, tmp_path: Path, cases: Path) -> None:
     """Shards of a cluster of this machine's own, on S3's protocol; gone on by one process."""
     with FakeServer(answer) as server, s3_server() as s3:
         env = KEY | s3.env
         few = [*options(server, cases, "s3://bucket/run"), "--limit", "20"]
-        done = cli(*few, "--engine", "ray", env=env)
+        done = cli_process(*few, "--engine", "ray", env=env)
         assert done.returncode == 0, done.stderr
         assert "casewise score s3://bucket/run" in done.stderr
         logs = [name for name in s3.objects if name.endswith(".eval")]
@@ -225,27 +233,29 @@ def test_a_folder_that_is_elsewhere(cli: Cli, tmp_path: Path, cases: Path) -> No
         assert all(name.startswith("bucket/run/shards/000-1-") for name in logs)
         del s3.objects[logs[0]]
         left = len(server.requests)
-        again = cli(*few, env=env)
+        again = cli_process(*few, env=env)
         assert again.returncode == 0, again.stderr
         assert left < len(server.requests) <= 2 * left
-        far = cli("score", "s3://bucket/run", "--format", "json", env=env)
-        alone = cli(*options(server, cases, "alone"), "--limit", "20", env=KEY)
+        far = cli_process("score", "s3://bucket/run", "--format", "json", env=env)
+        alone = cli_process(*options(server, cases, "alone"), "--limit", "20", env=KEY)
         assert alone.returncode == 0, alone.stderr
-        near = cli("score", "alone", "--format", "json")
+        near = cli_process("score", "alone", "--format", "json")
     scores = [json.loads(one.stdout) for one in (far, near)]
     for record in scores[0] + scores[1]:
         record.pop("run_id", None)
     assert scores[0] == scores[1]
 
 
-def test_a_loaded_model(cli: Cli, tmp_path: Path, cases: Path, cluster: RayCluster) -> None:
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_a_loaded_model(cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster) -> None:
     """Whoever works on a shard loads the model; a shard begins with an empty cache."""
     pytest.importorskip("torch", reason="torch is not installed (make hf)")
     tiny = make_tiny(tmp_path / "tiny", ["question 1 in its context: safe"])
     command = ["run", "-m", f"casewise-hf/{tiny}", "--cases", str(cases), "--limit", "12"]
     shards = ("--engine", "ray", "--address", cluster.address, "--shard-size", "4")
     for folder, more in (("far", shards), ("near", ())):
-        done = cli(*command, *more, "--log-dir", folder)
+        done = cli_process(*command, *more, "--log-dir", folder)
         assert done.returncode == 0, done.stderr
     far, near = (table(tmp_path / folder) for folder in ("far", "near"))
     assert len(far) == 12
@@ -253,13 +263,15 @@ def test_a_loaded_model(cli: Cli, tmp_path: Path, cases: Path, cluster: RayClust
     assert_frame_equal(far, near, abs_tol=1e-4)
 
 
+@pytest.mark.slow
+@pytest.mark.cluster
 def test_a_model_that_can_not_be_used(
-    cli: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
+    cli_process: Cli, tmp_path: Path, cases: Path, cluster: RayCluster
 ) -> None:
     with FakeServer(lambda request: 401) as server:
         command = options(server, cases, "refused")
         on_ray = ("--engine", "ray", "--address", cluster.address)
-        done = cli(*command, *on_ray, env=KEY)
+        done = cli_process(*command, *on_ray, env=KEY)
         assert len(server.requests) < 40
     assert done.returncode == 2
     assert "error: openai-api/fake/m: " in done.stderr
@@ -290,9 +302,13 @@ def test_something_else_answers(cli_inside: Cli, cases: Path) -> None:
     assert "something else answers there" in done.stderr
 
 
-def test_more_than_any_node_has(cli: Cli, cases: Path, cluster: RayCluster) -> None:
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_more_than_any_node_has(cli_process: Cli, cases: Path, cluster: RayCluster) -> None:
     given = ("--engine", "ray", "--address", cluster.address, "--shard-gpus", "8")
-    done = cli("run", "-m", "mockllm/model", "--cases", str(cases), "--protocol", "binary", *given)
+    done = cli_process(
+        "run", "-m", "mockllm/model", "--cases", str(cases), "--protocol", "binary", *given
+    )
     assert done.returncode == 2
     assert "no node of the cluster has the 1 CPUs and 8 GPUs" in done.stderr
 

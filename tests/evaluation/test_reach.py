@@ -3,6 +3,8 @@
 import gc
 import json
 import os
+import pty
+import re
 import socket
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import clean_env
+from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
@@ -69,6 +71,7 @@ def start(
     met: Met | None = None,
     questions: int = 3,
     grader: str | None = None,
+    outages: Met | None = None,
 ) -> RunResult:
     """Run models, each a service at an address."""
     for name, url in models.items():
@@ -84,7 +87,9 @@ def start(
             grader=grader,
         )
     )
-    return run_cells(plan.cells, folder / "logs", tell=met, unreachable_s=patience)
+    return run_cells(
+        plan.cells, folder / "logs", tell=met, unreachable_s=patience, tell_outage=outages
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -303,3 +308,202 @@ def test_the_command_ends_in_half_a_minute(tmp_path: Path) -> None:
     (last,) = (at for at, line in lines if "given up after 30 s" in line)
     assert 25 < last - first < 90
     assert json.loads((tmp_path / "logs" / "faults.json").read_text())["starts"][0]["faults"]
+
+
+class Leaving:
+    """A server that answers a few requests, is gone for a while, and comes back."""
+
+    def __init__(self, answers: int) -> None:
+        self.left = answers
+        self.gone, self.back = threading.Event(), threading.Event()
+        self.server = FakeServer(self.answer)
+        self.lock = threading.Lock()
+
+    def answer(self, request: object) -> Answer:
+        with self.lock:
+            self.left -= 1
+            if self.left >= 0 or self.back.is_set():
+                return SAFE
+        self.gone.set()
+        return Raw(None)
+
+    def leave_until(self, told: threading.Event) -> None:
+        """Close the port, and open it again once something was told."""
+        assert self.gone.wait(60)
+        self.server.__exit__()
+        assert told.wait(60)
+        self.back.set()
+        self.server.__enter__()
+
+
+class Outages(Met):
+    """What was said of outages, and that something was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = threading.Event()
+
+    def __call__(self, model: str, what: str) -> None:
+        super().__call__(model, what)
+        self.told.set()
+
+
+@pytest.mark.parametrize("client", ["auto", "inspect"])
+def test_an_outage_is_told_once_and_its_end(
+    tmp_path: Path, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("casewise.evaluation._reach.OUTAGE_S", 1.0)
+    leaving, outages, met, service = Leaving(3), Outages(), Met(), f"leaves{client}"
+    with leaving.server as server:
+        away = threading.Thread(target=leaving.leave_until, args=[outages.told])
+        away.start()
+        result = start(
+            tmp_path, {service: server.url}, client=client, met=met, outages=outages, questions=12
+        )
+        away.join()
+    assert result.complete
+    clock = r"\d\d:\d\d:\d\d"
+    reason = f"connection (refused at|closed by) 127.0.0.1:{server.port}( before an answer)?"
+    begun, ended = outages.lines
+    assert re.fullmatch(
+        rf"openai-api/{service}/m: no connection to {server.url} since {clock} \({reason}\); "
+        "its requests wait, and are sent again until it answers",
+        begun,
+    )
+    assert re.fullmatch(
+        rf"openai-api/{service}/m: answers again, after \d+ s without a connection "
+        rf"\(since {clock}\)",
+        ended,
+    )
+    assert re.findall(clock, begun) == re.findall(clock, ended)
+    assert len(met.lines) == 1
+
+
+def test_cut_connections_are_no_outage(tmp_path: Path) -> None:
+    """The next attempt is answered within seconds."""
+    cut: set[str] = set()
+
+    def answer(request: dict[str, object]) -> Answer:
+        question = str(request["messages"])
+        if "question 1" not in question or question in cut:
+            return SAFE
+        cut.add(question)
+        return Raw(None)
+
+    outages = Outages()
+    with FakeServer(answer) as server:
+        assert start(tmp_path, {"cutting": server.url}, outages=outages, questions=12).complete
+    assert cut
+    assert outages.lines == []
+
+
+@pytest.mark.parametrize("where", ["pipe", "terminal"])
+def test_the_command_tells_of_an_outage(tmp_path: Path, where: str) -> None:
+    """A real process, and the real limit of seconds."""
+    leaving, told, shown = Leaving(3), threading.Event(), bytearray()
+    cases = write_questions(tmp_path / "cases.jsonl", 6)
+    mine, theirs = pty.openpty() if where == "terminal" else os.pipe()
+
+    def read() -> None:
+        while True:
+            try:
+                data = os.read(mine, 65536)
+            except OSError:  # a terminal whose process has ended
+                return
+            if not data:
+                return
+            shown.extend(data)
+            if b"no connection to" in shown:
+                told.set()
+
+    with leaving.server as server:
+        local = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": KEY, "COLUMNS": "300"}
+        command = [sys.executable, "-m", "casewise", "run", "-m", "openai-api/local/m"]
+        command += ["--cases", str(cases), "--protocol", "binary", "--log-dir", "logs"]
+        threads = [
+            threading.Thread(target=leaving.leave_until, args=[told], daemon=True),
+            threading.Thread(target=read, daemon=True),
+        ]
+        for thread in threads:
+            thread.start()
+        with subprocess.Popen(
+            command,
+            cwd=tmp_path,
+            env=clean_env() | local,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+        ) as process:
+            os.close(theirs)
+            try:
+                assert process.wait(120) == 0
+            finally:
+                process.kill()
+        for thread in threads:
+            thread.join(60)
+    os.close(mine)
+    text = shown.decode()
+    assert text.count(f"openai-api/local/m: no connection to {server.url} since ") == 1
+    assert text.count("openai-api/local/m: answers again, after ") == 1
+    assert text.index("no connection to") < text.index("answers again")
+
+
+def dry(cli_inside: Cli, *options: str, env: dict[str, str] | None = None) -> str:
+    """What a dry run says of models that can't be asked."""
+    done = cli_inside("run", *options, "--protocol", "binary", "--dry-run", env=env)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_a_dry_run_tells_of_names_and_addresses(cli_inside: Cli, tmp_path: Path) -> None:
+    key = {"LOCAL_API_KEY": KEY}
+    local = ("-m", "openai-api/local/m")
+    assert "in the format of <api_name>/<model_name>" in dry(cli_inside, "-m", "gpt-4o")
+    said = dry(cli_inside, "-m", "nowhere/m", "-m", "m", *local)
+    assert "nowhere/m: Model API nowhere" in said
+    assert "m: Model name 'm'" in said, "only the first is told"
+    said = dry(cli_inside, *local, "--model-base-url", "127.0.0.1:9/v1")
+    assert "no request can be sent to the address '127.0.0.1:9/v1'" in said
+    assert "--model-base-url" in dry(
+        cli_inside, "-m", "vllm/Qwen/Qwen3-8B", "--model-base-url", "htp://127.0.0.1:9/v1"
+    )
+    said = dry(cli_inside, *local, env=key | {"LOCAL_BASE_URL": f"htp://me:{KEY}@h"})
+    assert "check LOCAL_BASE_URL" in said
+    (tmp_path / "sweep.yaml").write_text(
+        "name: s\nmodels: [nowhere/m, nowhere/n]\ngrid: [{protocols: [binary]}]\n", "utf-8"
+    )
+    done = cli_inside("run", "sweep.yaml", "--dry-run")
+    assert done.returncode == 2
+    assert "nowhere/m: Model API" in done.stderr
+    assert "nowhere/n: Model API" in done.stderr
+    (tmp_path / "q.txt").write_text("Who waters the garden?\n", "utf-8")
+    given = ("q.txt", "--out", "c.jsonl", "-m", "nowhere/m", "--dry-run")
+    done = cli_inside("contexts", "generate", *given)
+    assert (done.returncode, "nowhere/m: Model API" in done.stderr) == (2, True)
+
+
+def test_a_dry_run_needs_no_key(cli_inside: Cli) -> None:
+    done = cli_inside("run", "-m", "openai-api/local/m", "--protocol", "binary", "--dry-run")
+    assert done.returncode == 0
+    assert "a run would end here: openai-api/local/m: " in done.stderr
+    assert "LOCAL_API_KEY" in done.stderr
+    assert "nothing was sent" in done.stdout
+
+
+def test_a_dry_run_connects_to_the_proxy_and_to_nothing_else(cli_inside: Cli) -> None:
+    given = {"LOCAL_API_KEY": KEY, "LOCAL_BASE_URL": "http://models.example.invalid/v1"}
+    options = ("run", "-m", "openai-api/local/m", "--protocol", "binary", "--dry-run")
+    with FakeServer(lambda _: SAFE) as proxy:
+        alive = {"http_proxy": f"http://someone:{KEY}@127.0.0.1:{proxy.port}"}
+        assert cli_inside(*options, env=given | alive).returncode == 0
+        there = {"LOCAL_BASE_URL": proxy.url}
+        assert cli_inside(*options, env=given | there).returncode == 0
+        assert proxy.requests == []
+    said = dry(cli_inside, *options[1:3], env=given | alive)
+    assert f"connection refused by the proxy 127.0.0.1:{proxy.port} (http_proxy)" in said
+    assert "Check http_proxy" in said
+    # The server itself may start later: what is on the way to it is not asked.
+    assert cli_inside(*options, env=given | there).returncode == 0
+    said = dry(cli_inside, *options[1:3], env=given | {"http_proxy": "http://no-such.invalid:1"})
+    assert "no such host: no-such.invalid, the proxy that http_proxy names" in said

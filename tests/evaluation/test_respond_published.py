@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
@@ -28,6 +29,7 @@ def key(request: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(one["content"]) for one in request["messages"])
 
 
+@pytest.mark.slow
 def test_three_deliveries_in_one_command(casebench: Path, cli: Cli, tmp_path: Path) -> None:
     command = ["run", "--model", "openai-api/fake/actor", "--log-dir", "logs"]
     command += ["--cases", str(casebench / "CASEBench_data.json"), "--protocol", "respond"]

@@ -3,11 +3,14 @@
 import asyncio
 import inspect
 import os
+from pathlib import Path
 
 import pytest
-from inspect_ai.model import GenerateConfig, Model, get_model
+from inspect_ai.event import ModelEvent
+from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
 from casewise.evaluation import seam
+from casewise.evaluation._batches import PROVIDERS
 
 
 @pytest.fixture
@@ -50,12 +53,6 @@ def test_the_hooks_that_follow_attempts(model: Model) -> None:
         assert hasattr(hooks, name), f"the provider's {seam.HOOKS} has no {name} any more"
 
 
-def test_retries_are_reported() -> None:
-    names = list(inspect.signature(seam.report_http_retry).parameters)
-    assert "model" in names, f"report_http_retry takes {names} now, no model"
-    seam.report_http_retry(model="m")
-
-
 def test_limits_of_connections_begin_anew(model: Model) -> None:
     """Without it a run would keep the limit of the run before in this process."""
 
@@ -86,3 +83,56 @@ def test_answers_outside_of_a_task(model: Model) -> None:
     names = list(inspect.signature(model.generate).parameters)
     assert names[0] == "input", f"Model.generate takes {names} now"
     assert "config" in names, f"Model.generate takes {names} now, no config"
+
+
+@pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_events_go_to_a_sink() -> None:
+    """Without it Inspect's transcript walks through every event three times."""
+    pending: list[ModelEvent] = []
+    complete: list[ModelEvent] = []
+
+    class Sink:
+        def on_pending(self, event: ModelEvent) -> None:
+            pending.append(event)
+
+        def on_complete(self, event: ModelEvent) -> None:
+            complete.append(event)
+
+    answer = ModelOutput.from_content("m", "Until six.")
+    answer.usage = ModelUsage()  # else it fetches a tokenizer to count
+    model = get_model("mockllm/model", memoize=False, custom_outputs=[answer])
+    with seam.use_model_event_sink(Sink()):
+        output = asyncio.run(model.generate("Is the shop open?"))
+    assert pending == complete, "a sink is no longer told of an event before and after its request"
+    assert [one.output.completion for one in pending] == [output.completion]
+
+
+def test_batches_are_followed() -> None:
+    """What replaces these in a run; without it Inspect prints, and one failed batch ends all."""
+    for name in ("emit_batch_status", "log_batch", "run_in_background"):
+        assert callable(getattr(seam.batcher, name, None)), f"batch.{name} is gone"
+    worker = inspect.getsource(seam.batcher.Batcher)
+    assert "run_in_background(self._batch_worker)" in worker, "workers are started otherwise"
+    assert "emit_batch_status(status)" in worker, "batches are told of otherwise"
+    fields = inspect.getfullargspec(vars(seam.batcher)["BatchStatus"]).args
+    for name in ("pending_requests", "completed_requests", "failed_requests"):
+        assert name in fields, f"a batch's status has no {name} any more"
+
+
+def test_a_batch_bears_the_numbers_of_its_requests(model: Model) -> None:
+    """By them, a later start knows whose answers they are."""
+    hooks = getattr(model.api, seam.HOOKS)
+    request = seam.batcher.BatchRequest[None](
+        request={"extra_headers": {hooks.REQUEST_ID_HEADER: "n"}},
+        result_stream=None,  # type: ignore[arg-type]
+    )
+    assert seam.batcher.pop_batch_headers([request]) == {}
+    assert request.custom_id == "n", "the request's header is not its number in a batch any more"
+
+
+def test_providers_with_a_batch_interface() -> None:
+    """A provider that is not listed would be asked live; one too many too."""
+    folder = Path(inspect.getfile(seam.batcher)).parent.parent
+    found = {path.stem.split("_")[1] for path in folder.glob("_*_batch.py")}
+    assert found == PROVIDERS, f"Inspect knows the batch interfaces of {sorted(found)} now"

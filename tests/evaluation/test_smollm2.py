@@ -28,9 +28,9 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, cores)
 
 
-def test_the_first_run(cli: Cli) -> None:
+def test_the_first_run(cli: Cli, cli_process: Cli) -> None:
     """What a newcomer types: one command, no key, no network but the package index."""
-    done = cli("run", "--log-dir", "logs")
+    done = cli_process("run", "--log-dir", "logs")
     assert done.returncode == 0, done.stderr
     assert "first judgement after" in done.stderr
     assert "judges at chance" in done.stdout

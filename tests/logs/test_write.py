@@ -130,7 +130,9 @@ def test_no_moment_leaves_a_broken_log(
         writer = LogWriter(str(path), SPEC, EvalPlan(), worker)
         written = 0
         for size in pieces:
-            writer._write([sample_of(written + n) for n in range(size)])
+            for number in range(written, written + size):
+                writer.add(sample_of(number))
+            writer._submit().result()
             written += size
             seen.append(path.read_bytes())
         writer.finish("success", None, EvalStats())

@@ -27,7 +27,8 @@ from casewise.analysis import Scoring, make_overview, read_paths
 from casewise.cases import Turn
 from casewise.reporting.page import _page
 from casewise.reporting.page._page import lay_out, report_page
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 
 def page(reveal: bool = False) -> str:
@@ -84,7 +85,7 @@ def test_no_text_breaks_out_of_its_place() -> None:
             "hostile",
             HOSTILE,
             HOSTILE,
-            [Column("name", HOSTILE, "text"), Column("n", HOSTILE, "count")],
+            [Column(HOSTILE, Kind.TEXT, key="name"), Column(HOSTILE, Kind.COUNT, key="n")],
             [{"name": HOSTILE, "n": 1}],
             {"data": {"name": "rows"}, "mark": "bar", "title": HOSTILE},
             HOSTILE,

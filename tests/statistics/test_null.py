@@ -87,12 +87,14 @@ def alarms(seed: int, model: Model, simulations: int, draws: int = 0) -> dict[st
 CLUSTERED = ("accuracy", "safe_recall", "pcc", "brier")
 
 
+@pytest.mark.slow
 def test_two_runs_of_one_model() -> None:
     found = alarms(11, two_runs_of_one_model, SIMULATIONS)
     assert max(found.values()) <= 0.06, found
     assert min(found[name] for name in CLUSTERED) >= 0.04, found
 
 
+@pytest.mark.slow
 def test_two_models_of_equal_skill() -> None:
     found = alarms(12, two_models_of_equal_skill, SIMULATIONS)
     textbook = found.pop("mcnemar")
@@ -103,6 +105,7 @@ def test_two_models_of_equal_skill() -> None:
     assert textbook > 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [two_runs_of_one_model, two_models_of_equal_skill])
 def test_the_bootstrap(model: Model) -> None:
     found = alarms(13, model, 2000, draws=800)

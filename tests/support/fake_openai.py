@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,16 @@ class FakeServer:
         """The last message of each request."""
         return [str(request["messages"][-1]["content"]) for request in self.requests]
 
-    def __enter__(self) -> "FakeServer":
-        self._http = _QuietServer(("127.0.0.1", self.port), _handler(self))
+    def handler(self) -> type[BaseHTTPRequestHandler]:
+        """What answers each connection."""
+        return _handler(self)
+
+    def completion(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Status and body of the answer to a request."""
+        return _response(self.answer(request), request)
+
+    def __enter__(self) -> Self:
+        self._http = _QuietServer(("127.0.0.1", self.port), self.handler())
         self.port = self._http.server_address[1]
         self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
         self._thread.start()
@@ -62,6 +70,22 @@ class _QuietServer(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that was stopped leaves broken connections: nothing to say about them."""
+
+
+def _response(answer: Answer, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    if isinstance(answer, Raw):
+        return answer.status or 500, json.loads(answer.body)
+    if isinstance(answer, int):
+        return answer, {"error": {"message": f"status {answer}", "type": "fake"}}
+    choice = _choice(answer, request)
+    return 200, {
+        "id": "fake",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request["model"],
+        "usage": choice.pop("usage", _USAGE),
+        "choices": [choice],
+    }
 
 
 def _choice(answer: Answer, request: dict[str, Any]) -> dict[str, Any]:
@@ -100,21 +124,7 @@ def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
             if isinstance(answer, Raw):
                 self._send_raw(answer)
                 return
-            if isinstance(answer, int):
-                self._send(answer, {"error": {"message": f"status {answer}", "type": "fake"}})
-                return
-            choice = _choice(answer, request)
-            self._send(
-                200,
-                {
-                    "id": "fake",
-                    "object": "chat.completion",
-                    "created": 0,
-                    "model": request["model"],
-                    "usage": choice.pop("usage", _USAGE),
-                    "choices": [choice],
-                },
-            )
+            self._send(*_response(answer, request))
 
         def _send_raw(self, raw: Raw) -> None:
             self.close_connection = True

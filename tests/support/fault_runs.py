@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -14,10 +15,10 @@ from support.secret import KEY
 from support.written import Writer, write_queries
 
 from casewise.analysis import read_paths
-from casewise.analysis.logs import choose_logs, read_header
 from casewise.errors import ModelError
 from casewise.evaluation import GenerateRequest, generate_contexts, plan_generation
 from casewise.evaluation._faults import by_model, counted
+from casewise.logs import read_header, runs_of
 
 Command = Callable[..., CompletedProcess[str]]
 """``casewise`` with arguments and ``env``."""
@@ -176,8 +177,8 @@ def _finish(
         for kind, number in kinds.items():
             assert f"{number:,} {kind.replace('_', ' ')}" in shown.split(model, 1)[1]
     graders = {
-        header.run_id: (header.log.eval.metadata or {}).get("grader")
-        for header in choose_logs(map(read_header, sorted(logs.glob("*.eval"))))[0]
+        run.run_id: run.first.metadata.get("grader")
+        for run in runs_of(map(read_header, sorted(logs.glob("*.eval"))))
     }
     rows = read_paths([logs]).table.to_dicts()
     rows = [row | {"grader": graders[row["run_id"]] or "rules"} for row in rows]
@@ -272,7 +273,10 @@ def generate_faults(
             assert not server.healed
 
     with ThreadPoolExecutor(len(models)) as pool, counted() as counts:
-        list(pool.map(generate, models))
+        # A thread counts where it was started from only in a copy of its context.
+        started = [pool.submit(copy_context().run, generate, model) for model in models]
+        for one in started:
+            one.result()
     faults = by_model(counts)
     server.healed = True
     found = []

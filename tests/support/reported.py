@@ -12,7 +12,8 @@ from support.tables import judgement, random_table
 
 from casewise.analysis import Judgements, Overview, Scoring, make_overview, make_table
 from casewise.cases import Case, Context
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 HOSTILE = (
     '</script><script>window.harmed = 1</script>"\'`<img src=x onerror="window.harmed=1">'
@@ -148,10 +149,10 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 COLUMNS = [
-    Column("run", "run", "text"),
-    Column("accuracy", "accuracy"),
-    Column("share", "share of it", "share"),
-    Column("n", "judgements", "count"),
+    Column("run", Kind.TEXT, key="run"),
+    Column("accuracy", Kind.NUMBER, key="accuracy"),
+    Column("share of it", Kind.PERCENT, key="share"),
+    Column("judgements", Kind.COUNT, key="n"),
 ]
 
 SECTIONS = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from casewise.analysis._score import Score
+from casewise.sheets import number
 
 RULES: Final = "rules"
 """How a table names the grader that needs no model."""
@@ -70,13 +71,9 @@ def rules_note(names: Sequence[str] = ()) -> str:
     rules, plain = found.rules, found.string_match
     return (
         f"Replies{of} were graded by rules, which (edition {found.edition}) on {found.replies} "
-        f"real replies (XSTest) agree with people in {_share(rules.accuracy)} (refusal or not: "
-        f"{_share(rules.refusal_or_not)}; precision {_share(rules.precision)}, recall "
-        f"{_share(rules.recall)}); string match: {_share(plain.accuracy)} (refusal or not: "
-        f"{_share(plain.refusal_or_not)}; precision {_share(plain.precision)}, recall "
-        f"{_share(plain.recall)})."
+        f"real replies (XSTest) agree with people in {number(rules.accuracy)} (refusal or not: "
+        f"{number(rules.refusal_or_not)}; precision {number(rules.precision)}, recall "
+        f"{number(rules.recall)}); string match: {number(plain.accuracy)} (refusal or not: "
+        f"{number(plain.refusal_or_not)}; precision {number(plain.precision)}, recall "
+        f"{number(plain.recall)})."
     )
-
-
-def _share(value: float) -> str:
-    return f"{value:.3f}".removeprefix("0")

@@ -15,6 +15,7 @@ from casewise.analysis._measures import METRICS, QUADRANTS, UnreadPolicy, measur
 from casewise.analysis._table import CONDITION, all_distinct
 from casewise.cases import LabelRule, Ties, default_rule
 from casewise.protocols import LOW_MASS, Protocol
+from casewise.sheets import number
 from casewise.statistics import Bin, Estimate, Resampling, credits, ratio
 
 
@@ -106,10 +107,9 @@ def mass_warning(name: str, mass: float) -> str | None:
     """
     if not mass < LOW_MASS:
         return None
-    share = f"{mass:.3f}".removeprefix("0")
     return (
-        f"{name}: the first token puts only {share} of its probability on 'safe' or 'unsafe': "
-        "these numbers mean little."
+        f"{name}: the first token puts only {number(mass)} of its probability on 'safe' or "
+        "'unsafe': these numbers mean little."
     )
 
 

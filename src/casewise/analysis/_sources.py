@@ -15,7 +15,7 @@ from casewise.cases import Case, address_of, is_elsewhere, is_output, place_of
 from casewise.errors import InputError
 
 if TYPE_CHECKING:
-    from casewise.analysis.logs import LogHeader
+    from casewise.logs import LoggedRun
 
 _HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md", "faults.json"}
 """Files that Inspect keeps beside its logs, and what explains a folder to people."""
@@ -88,7 +88,7 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     return Judgements(_each_once(table), (*notes, *log_notes), cases, unjudged)
 
 
-def nothing_judged(logs: Sequence["LogHeader"], paths: Iterable[Path]) -> InputError:
+def nothing_judged(logs: Sequence["LoggedRun"], paths: Iterable[Path]) -> InputError:
     """The refusal of paths that hold no judgement; where there are logs, with how to go on."""
     if not logs:
         return InputError("no judgement is in it", file=_places(paths), expected="some rows")
@@ -113,7 +113,7 @@ def _each_once(table: pl.DataFrame) -> pl.DataFrame:
 
 def _read_logs(
     paths: Sequence[Path], named: set[Path], gatherer: CaseGatherer | None, *, alone: bool
-) -> tuple[list[tuple["LogHeader", pl.DataFrame]], list[str]]:
+) -> tuple[list[tuple["LoggedRun", pl.DataFrame]], list[str]]:
     """Logs with their tables; those in a folder that can't be used are passed over with a note.
 
     Where there is nothing else, or where a person named the file, that is an error.
@@ -130,7 +130,7 @@ def _read_logs(
     return [(log, read_judgements(log, texts=texts, keep=keep)) for log in logs], notes
 
 
-def find_logs(paths: Sequence[Path]) -> tuple[list["LogHeader"], list[str]]:
+def find_logs(paths: Sequence[Path]) -> tuple[list["LoggedRun"], list[str]]:
     """The logs among paths, one a task and model, and notes on what is passed over.
 
     Raises:
@@ -150,8 +150,9 @@ def find_logs(paths: Sequence[Path]) -> tuple[list["LogHeader"], list[str]]:
 
 def _choose_logs(
     paths: Sequence[Path], named: set[Path], *, alone: bool
-) -> tuple[list["LogHeader"], list[str]]:
-    from casewise.analysis.logs import choose_logs, read_header
+) -> tuple[list["LoggedRun"], list[str]]:
+    from casewise.analysis.logs import choose_logs
+    from casewise.logs import read_header
 
     headers, passed_over = [], []
     for path in paths:
@@ -200,9 +201,12 @@ def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]
 def _logs_elsewhere(path: Path) -> list[Path]:
     if path.suffix == ".eval":
         return [path]
-    from casewise.analysis.logs import list_logs
+    from casewise.logs import list_logs
 
-    return list_logs(path)
+    found = list_logs(path)
+    if not found:
+        raise InputError("no Inspect log here", file=address_of(path), expected="a log folder")
+    return found
 
 
 def _files(folder: Path) -> list[Path]:

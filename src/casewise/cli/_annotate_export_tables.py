@@ -2,28 +2,36 @@
 
 import math
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from casewise.annotation.study import Arm
 from casewise.annotation.votes import Results
-from casewise.reporting import PlainTable, plain_table
-from casewise.statistics import Estimate, TwoWay
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    estimate,
+    figures,
+    p_value,
+    terminal,
+)
 
-_UNDEFINED = "–"
 _SMALL = 0.01
 """Below such a p, panels are said to judge otherwise."""
 
 
 def results_renderable(results: Results) -> RenderableType:
     """The summary of a study."""
-    return Group(
-        *(Text(line) for line in _opening(results)),
+    contrasts = _contrasts(results)
+    return terminal(
+        *_opening(results),
         _arms(results),
-        _contrasts(results),
+        contrasts if contrasts.rows else "No query was judged under two arms.",
         _sensitivity(results),
-        Text("flips: queries whose majorities differ; cells whose majority turns"),
-        *(Text(line) for line in _remarks(results)),
+        "flips: queries whose majorities differ; cells whose majority turns",
+        *_remarks(results),
     )
 
 
@@ -42,61 +50,84 @@ def _opening(results: Results) -> list[str]:
     ]
 
 
-def _arms(results: Results) -> PlainTable:
-    table = plain_table(
+def _arms(results: Results) -> Table:
+    return Table(
+        [
+            Column(""),
+            *figures(Kind.COUNT, "cells", "safe", "unsafe", "ties"),
+            Column("mean share safe", Kind.ESTIMATE),
+            *figures(Kind.NUMBER, "alpha", "AC1"),
+        ],
+        [
+            Row(
+                [
+                    _name(one.arm),
+                    one.cells,
+                    one.majority_safe,
+                    one.majority_unsafe,
+                    one.ties,
+                    one.share_safe,
+                    one.agreement.krippendorff_alpha.value,
+                    one.agreement.gwet_ac1.value,
+                ]
+            )
+            for one in results.arms
+        ],
         "What people said (95 %)",
-        ["", "cells", "safe", "unsafe", "ties", "mean share safe", "alpha", "AC1"],
     )
-    for one in results.arms:
-        table.add_row(
-            _name(one.arm),
-            str(one.cells),
-            str(one.majority_safe),
-            str(one.majority_unsafe),
-            str(one.ties),
-            _with_interval(one.share_safe),
-            _number(one.agreement.krippendorff_alpha.value),
-            _number(one.agreement.gwet_ac1.value),
-        )
-    return table
 
 
-def _contrasts(results: Results) -> RenderableType:
-    if not results.contrasts:
-        return Text("No query was judged under two arms.")
-    table = plain_table(
+def _contrasts(results: Results) -> Table:
+    return Table(
+        [
+            Column(""),
+            Column("queries", Kind.COUNT),
+            Column("difference", Kind.ESTIMATE),
+            Column("p", Kind.P_VALUE),
+            *figures(Kind.NUMBER, "h", "odds\nratio", digits=2),
+            Column("flips", Kind.COUNT),
+        ],
+        [
+            Row(
+                [
+                    f"{_name(one.first)} less {_name(one.second)}",
+                    one.queries,
+                    one.difference,
+                    one.difference.p,
+                    one.cohen_h,
+                    one.mantel_haenszel_or,
+                    one.majority_flips,
+                ]
+            )
+            for one in results.contrasts
+        ],
         "What the context does to votes (95 %)",
-        ["", "queries", "difference", "p", "h", "odds\nratio", "flips"],
     )
-    for one in results.contrasts:
-        table.add_row(
-            f"{_name(one.first)} less {_name(one.second)}",
-            str(one.queries),
-            _with_interval(one.difference),
-            _p(one.difference.p),
-            _number(one.cohen_h, 2),
-            _number(one.mantel_haenszel_or, 2),
-            str(one.majority_flips),
-        )
-    return table
 
 
-def _sensitivity(results: Results) -> PlainTable:
+def _sensitivity(results: Results) -> Table:
     arms = [one.arm for one in results.arms]
-    first = results.contrasts[0] if results.contrasts else None
-    heads = ["", "people", *(_name(arm) for arm in arms)]
-    if first is not None:
-        heads.append(f"{_name(first.first)} less\n{_name(first.second)}")
-    title = "Mean share safe without those whom screening flags"
-    table = plain_table(title, [*heads, "alpha", "flips"])
+    pairs = [(one.first, one.second) for one in results.contrasts[:1]]
+    differences = [f"{_name(one)} less\n{_name(other)}" for one, other in pairs]
+    rows = []
     for row in results.sensitivity:
-        cells = [row.name, str(row.people)]
-        cells += [_number(row.share_safe[arm].value) for arm in arms]
-        if first is not None:
-            found = row.differences.get((first.first, first.second))
-            cells.append(_UNDEFINED if found is None else _number(found.value))
-        table.add_row(*cells, _number(row.alpha), str(row.flipped))
-    return table
+        shares: list[Cell] = [row.share_safe[arm].value for arm in arms]
+        for pair in pairs:
+            found = row.differences.get(pair)
+            shares.append(None if found is None else found.value)
+        rows.append(Row([row.name, row.people, *shares, row.alpha, row.flipped]))
+    return Table(
+        [
+            Column(""),
+            Column("people", Kind.COUNT),
+            *figures(Kind.SHARE, *map(_name, arms)),
+            *figures(Kind.CHANGE, *differences),
+            Column("alpha", Kind.NUMBER),
+            Column("flips", Kind.COUNT),
+        ],
+        rows,
+        "Mean share safe without those whom screening flags",
+    )
 
 
 def _remarks(results: Results) -> list[str]:
@@ -104,10 +135,12 @@ def _remarks(results: Results) -> list[str]:
     lines = []
     slope = drift.safe_by_page
     if math.isfinite(slope.value):
-        lines.append(f"over ten pages of a person: share safe {_signed(slope)}")
+        lines.append(f"over ten pages of a person: share safe {estimate(slope, with_signs=True)}")
     if math.isfinite(panels.p):
         unlike = "judge the same cases otherwise" if panels.p < _SMALL else "don't clearly differ"
-        lines.append(f"panels {unlike} (p {_p(panels.p)}, over {panels.shared_cells} shared cells)")
+        lines.append(
+            f"panels {unlike} (p {p_value(panels.p)}, over {panels.shared_cells} shared cells)"
+        )
     elif len(panels.panels) > 1:
         lines.append("panels can't be compared: too few people on the same cells")
     short = sum(not cell.quota_met for cell in results.cells)
@@ -120,25 +153,3 @@ def _remarks(results: Results) -> list[str]:
 
 def _name(arm: Arm) -> str:
     return "none" if arm is Arm.NONE else arm.value
-
-
-def _number(value: float, digits: int = 3) -> str:
-    return f"{value:z.{digits}f}" if math.isfinite(value) else _UNDEFINED
-
-
-def _p(value: float) -> str:
-    if not math.isfinite(value):
-        return _UNDEFINED
-    return "< .0005" if value < 0.0005 else f"{value:.3f}"
-
-
-def _with_interval(one: TwoWay) -> str:
-    low, high = (_number(end, 2) for end in one.interval)
-    return f"{_number(one.value)} ({low}, {high})"
-
-
-def _signed(one: Estimate) -> str:
-    low, high = one.interval
-    if not math.isfinite(low):
-        return f"{one.value:+z.3f}"
-    return f"{one.value:+z.3f} ({low:+z.3f}, {high:+z.3f})"

@@ -1,23 +1,16 @@
 """What ``casewise annotate plan`` prints: tables, Markdown, JSON."""
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from rich import box
-from rich.console import JustifyMethod
-from rich.table import Table
-from rich.text import Text
-
 from casewise.annotation.study import (
     PACES,
     Arm,
     Balance,
     Forecast,
-    Pay,
     Platform,
     Range,
     Study,
@@ -30,6 +23,23 @@ from casewise.annotation.study import (
 )
 from casewise.cases import Case, CaseSet
 from casewise.cli._console import out, write_out
+from casewise.sheets import (
+    UNDEFINED,
+    Column,
+    Kind,
+    Row,
+    Table,
+    count,
+    escape,
+    interval,
+    markdown,
+    money,
+    number,
+    percent,
+    setting,
+    terminal,
+    to_json,
+)
 
 
 class Format(StrEnum):
@@ -46,9 +56,16 @@ _SOURCES = (
     "to choose and to go on takes 5.3 s by the keystroke-level model (Card, Moran and Newell 1980, "
     "doi:10.1145/358886.358895), taken half and twice as long for the range",
 )
-_Row = tuple[str, ...]
-_HEAD = ("", "", "decided by")
-_TASKS_HEAD = ("cases a person", "people", "minutes each", "cost", "efficiency up to")
+_COLUMNS = (Column(""), Column("", Kind.NUMBER), Column("decided by"))
+_TASK_COLUMNS = (
+    Column("cases a person", Kind.COUNT),
+    Column("people", Kind.COUNT),
+    Column("minutes each", Kind.NUMBER, 1),
+    Column("cost", Kind.MONEY),
+    Column("efficiency up to", Kind.SHARE),
+)
+_Line = tuple[str, str, str]
+"""What it is, how much, and what decides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +88,17 @@ def print_plan(planned: Planned, format: Format) -> None:
     """Print a plan to standard output."""
     notes = _notes(planned)
     if format is Format.JSON:
-        write_out(json.dumps(_plain(_record(planned, notes)), indent=2) + "\n")
+        write_out(to_json(_record(planned, notes)))
         return
-    tables = {
-        "What it takes": (_HEAD, _effort(planned)),
-        "How even it is": (_HEAD, _evenness(planned.measured)),
-        "With other --tasks": (_TASKS_HEAD, _tasks(planned)),
-    }
+    tables = [
+        Table(_COLUMNS, list(map(Row, _effort(planned))), "What it takes"),
+        Table(_COLUMNS, list(map(Row, _evenness(planned.measured))), "How even it is"),
+        Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
+    ]
     if format is Format.MARKDOWN:
-        parts = [_markdown(title, *table) for title, table in tables.items()]
-        write_out("\n".join([*parts, *(f"- {one}" for one in notes)]).rstrip() + "\n")
+        write_out(markdown(*tables, "\n".join(f"- {escape(one)}" for one in notes)))
         return
-    for title, table in tables.items():
-        out().print(_table(title, *table))
-    for line in notes:
-        out().print(line, markup=False)
+    out().print(terminal(*tables, *notes))
 
 
 def _forecast(planned: Planned, tasks: int | None = None) -> Forecast:
@@ -116,25 +129,25 @@ def _record(planned: Planned, notes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _effort(planned: Planned) -> list[_Row]:
+def _effort(planned: Planned) -> list[_Line]:
     study, dropout = planned.study, planned.dropout
     expected, pay = _forecast(planned), study.pay
     cells = len(study.design.cells)
     rows = [
         ("votes a case", str(study.votes), planned.votes_from),
         ("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
-        ("people", f"{expected.people:,}", "--tasks"),
-        ("to recruit", f"{expected.recruit:,}", f"--dropout {dropout:g}"),
+        ("people", count(expected.people), "--tasks"),
+        ("to recruit", count(expected.recruit), f"--dropout {dropout:g}"),
         *_time_rows(planned, expected.minutes),
-        ("hours of all", f"{expected.hours:,.1f}", ""),
+        ("hours of all", number(expected.hours, 1), ""),
     ]
     if pay.per_hour:
         rows += [
-            ("pay a person", _money(expected.pay_each, pay), f"--pay {pay.per_hour:g}"),
-            ("pay", _money(expected.pay, pay), ""),
-            ("platform's fee", _money(expected.fee, pay), f"--fee {pay.fee:g}"),
+            ("pay a person", money(expected.pay_each, pay.currency), f"--pay {pay.per_hour:g}"),
+            ("pay", money(expected.pay, pay.currency), ""),
+            ("platform's fee", money(expected.fee, pay.currency), f"--fee {pay.fee:g}"),
         ]
-    cost = _money(expected.cost, pay) if pay.per_hour else "–"
+    cost = money(expected.cost, pay.currency) if pay.per_hour else UNDEFINED
     return [*rows, ("cost", cost, "" if pay.per_hour else "nobody is paid: --pay")]
 
 
@@ -160,30 +173,31 @@ def _time_record(planned: Planned) -> dict[str, Any]:
     }
 
 
-def _time_rows(planned: Planned, minutes: float) -> list[_Row]:
+def _time_rows(planned: Planned, minutes: float) -> list[_Line]:
     read, pay = reading(planned.study, planned.cases), planned.study.pay
     fast, usual, slow = PACES.values()
     seconds = (
-        f"{read.case_seconds(usual):.0f} ({read.case_seconds(fast):.0f} to "
-        f"{read.case_seconds(slow):.0f})",
+        f"{number(read.case_seconds(usual), 0)} "
+        f"({interval((read.case_seconds(fast), read.case_seconds(slow)), 0)})",
         f"{usual.words:g} words a minute ({fast.words:g} to {slow.words:g}), {usual.answer:g} s "
         "to answer",
     )
-    besides = (f"{read.besides_minutes(usual):.1f}", f"{read.besides:,} words")
+    besides = (number(read.besides_minutes(usual), 1), f"{count(read.besides)} words")
     if pay.seconds_per_task is not None:
         seconds = (f"{pay.seconds_per_task:g}", "--seconds")
     if pay.minutes_besides is not None:
         besides = (f"{pay.minutes_besides:g}", "--minutes-besides")
-    by_words = f"{read.session_minutes(fast):.1f} to {read.session_minutes(slow):.1f} by the words"
+    sessions = (read.session_minutes(fast), read.session_minutes(slow))
+    by_words = f"{interval(sessions, 1)} by the words"
     return [
-        ("words a case", f"{read.case_words:.0f}", "query, context, earlier turns, question"),
+        ("words a case", number(read.case_words, 0), "query, context, earlier turns, question"),
         ("seconds a case", *seconds),
         ("minutes besides", *besides),
-        ("minutes a person", f"{minutes:.1f}", by_words),
+        ("minutes a person", number(minutes, 1), by_words),
     ]
 
 
-def _evenness(measured: Balance) -> list[_Row]:
+def _evenness(measured: Balance) -> list[_Line]:
     arms = [
         (f"cases of arm {arm} a person", _range(found), "--arms, --tasks")
         for arm, found in measured.arms.items()
@@ -199,31 +213,29 @@ def _evenness(measured: Balance) -> list[_Row]:
             _range(Range(round(share.least, 2), share.mean, round(share.most, 2))),
             f"{measured.categories} categories, --tasks",
         ),
-        ("a category off its share by", f"{measured.category_off:.2f} cases at most", ""),
+        ("a category off its share by", f"{number(measured.category_off, 2)} cases at most", ""),
         (
             "people on both of two queries",
-            f"{_range(measured.met)}, mean {_number(measured.met.mean)}",
+            f"{_range(measured.met)}, mean {number(measured.met.mean, 1)}",
             "--votes, --tasks",
         ),
-        ("pairs of queries never met", _percent(measured.never_met), "--votes, --tasks"),
+        ("pairs of queries never met", percent(measured.never_met), "--votes, --tasks"),
         (
             "efficiency of the blocks",
-            f"{_number(measured.efficiency, 3)} of {_number(measured.efficiency_bound, 3)}",
+            f"{number(measured.efficiency)} of {number(measured.efficiency_bound)}",
             "--tasks",
         ),
     ]
 
 
-def _tasks(planned: Planned) -> list[_Row]:
+def _tasks(planned: Planned) -> list[Row]:
     study, measured = planned.study, planned.measured
-    rows: list[_Row] = []
+    rows = []
     for tasks in other_tasks(study, measured.queries):
         found = _forecast(planned, tasks)
         bound = efficiency_bound(tasks, measured.cells)
-        cost = _money(found.cost, study.pay) if study.pay.per_hour else "–"
-        rows.append(
-            (str(tasks), f"{found.people:,}", f"{found.minutes:.1f}", cost, _number(bound, 3))
-        )
+        cost = money(found.cost, study.pay.currency) if study.pay.per_hour else None
+        rows.append(Row([tasks, found.people, found.minutes, cost, bound]))
     return rows
 
 
@@ -256,46 +268,8 @@ def _notes(planned: Planned) -> list[str]:
     return notes
 
 
-def _money(value: float, pay: Pay) -> str:
-    return f"{value:,.2f} {pay.currency}"
-
-
-def _number(value: float, digits: int = 1) -> str:
-    return "–" if math.isnan(value) else f"{value:z.{digits}f}"
-
-
-def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else f"{100 * value:z.1f} %"
-
-
 def _range(found: Range) -> str:
     if math.isnan(found.least):
-        return "–"
-    low, high = f"{found.least:zg}", f"{found.most:zg}"
+        return UNDEFINED
+    low, high = setting(found.least), setting(found.most)
     return low if low == high else f"{low} to {high}"
-
-
-def _plain(value: Any) -> Any:
-    """NaN as null."""
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _table(title: str, heads: _Row, rows: Sequence[_Row]) -> Table:
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
-    )
-    for place, head in enumerate(heads):
-        words = head == _HEAD[2]
-        justify: JustifyMethod = "right" if place and not words else "left"
-        table.add_column(head, justify=justify, no_wrap=len(heads) == len(_HEAD) and not words)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
-
-
-def _markdown(title: str, heads: _Row, rows: Sequence[_Row]) -> str:
-    lines = [" | ".join(row) for row in ((heads[0] or title, *heads[1:]), *rows)]
-    rule = "---|" + "".join("---|" if head == _HEAD[2] else "---:|" for head in heads[1:])
-    return "\n".join([f"| {lines[0]} |", f"|{rule}", *(f"| {one} |" for one in lines[1:]), ""])

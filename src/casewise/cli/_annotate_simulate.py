@@ -1,7 +1,6 @@
 """``casewise annotate simulate``: rehearse a study with simulated people."""
 
 import asyncio
-import json
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,7 @@ from casewise.cli._annotate_simulate_tables import rehearsal_record, rehearsal_r
 from casewise.cli._annotate_store import DatabaseOption, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
+from casewise.sheets import to_json
 
 if TYPE_CHECKING:
     from casewise.annotation.rehearsal import Mixture, Rehearsal, VisitLog
@@ -80,7 +80,7 @@ def simulate(
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
     found = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
     if format is Format.JSON:
-        write_out(json.dumps(rehearsal_record(found, study), indent=2) + "\n")
+        write_out(to_json(rehearsal_record(found, study)))
     else:
         out().print(rehearsal_renderable(found, study))
     for oddity in found.integrity.oddities[:5]:

@@ -27,7 +27,8 @@ from casewise.cases import (
 from casewise.cli._cases import File
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
-from casewise.reporting import diff_json, diff_markdown, diff_renderable, parts_renderable
+from casewise.reporting import diff_json, diff_markdown, diff_renderable, parts_table
+from casewise.sheets import terminal
 
 DIFFERENT = 1
 """The exit status of ``diff`` where the versions differ, as of the program of that name."""
@@ -82,7 +83,7 @@ def split(
     parts = split_cases(loaded.cases, shares, by=by, seed=seed)
     for part in parts:
         _write(part.cases, targets[part.name], part.n_queries)
-    out().print(parts_renderable(parts, by))
+    out().print(terminal(parts_table(parts, by)))
 
 
 def sample(

@@ -10,7 +10,7 @@ import typer
 
 from casewise.cli._console import err, note
 from casewise.cli._console import out as results
-from casewise.cli._estimates import print_estimates
+from casewise.cli._estimates import note_lacking, print_estimates
 from casewise.cli._model_args import parse_model_args
 from casewise.cli._progress import RoundProgress
 
@@ -118,6 +118,7 @@ def generate(
         from casewise.evaluation import (
             GenerateRequest,
             Prices,
+            check_generation,
             check_out,
             plan_generation,
             refuse_password,
@@ -147,6 +148,7 @@ def generate(
     )
     check_out(plan)
     if dry_run:
+        note_lacking(check_generation(plan))
         print_estimates(plan.estimates, at_most=plan.at_most, condition="what")
         return
     result = _generate(plan)
@@ -166,7 +168,7 @@ def _generate(plan: "GeneratePlan") -> "Generated":
         note("the embedded model is real but tiny: it shows that all works; expect faults")
     try:
         with RoundProgress(err()) as progress, told_of_weights(note):
-            return generate_contexts(plan, progress, progress.met)
+            return generate_contexts(plan, progress, progress.met, tell_outage=progress.say_outage)
     except KeyboardInterrupt:
         err().print("stopped; every answer so far is kept. To go on:", markup=False)
         err().print(f"  {_command()}", markup=False)

@@ -1,10 +1,10 @@
 """A sweep as a matrix: conditions against models, and how far each is."""
 
-import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
+
+from casewise.sheets import Cell, Column, Row, Table, markdown, terminal, to_json
 
 if TYPE_CHECKING:
     from casewise.evaluation import CellState, Done, Sweep, SweepCell
@@ -12,26 +12,12 @@ if TYPE_CHECKING:
 
 def matrix_renderable(sweep: "Sweep", done: "Done") -> RenderableType:
     """The matrix for a terminal."""
-    # Imported late: a run needn't load the statistics before its first request.
-    from casewise.reporting import PlainTable
-
-    heads, rows = _matrix(sweep, done)
-    table = PlainTable("")
-    table.add_column("condition")
-    for head in heads:
-        table.add_column(head, right=True)
-    for name, texts in rows:
-        table.add_row(name, *texts)
-    return Group(table, total_line(sweep, done))
+    return terminal(_matrix(sweep, done), total_line(sweep, done))
 
 
 def matrix_markdown(sweep: "Sweep", done: "Done") -> str:
     """The matrix as Markdown."""
-    heads, rows = _matrix(sweep, done)
-    lines = ["| condition | " + " | ".join(map(_escaped, heads)) + " |"]
-    lines.append("|---|" + "---:|" * len(heads))
-    lines += [f"| {_escaped(name)} | " + " | ".join(texts) + " |" for name, texts in rows]
-    return "\n".join([*lines, "", total_line(sweep, done)]) + "\n"
+    return markdown(_matrix(sweep, done), total_line(sweep, done))
 
 
 def matrix_json(sweep: "Sweep", done: "Done") -> str:
@@ -44,7 +30,7 @@ def matrix_json(sweep: "Sweep", done: "Done") -> str:
         "cells": records,
         "not_in_the_file": list(done.others),
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return to_json(whole)
 
 
 def total_line(sweep: "Sweep", done: "Done") -> str:
@@ -55,14 +41,17 @@ def total_line(sweep: "Sweep", done: "Done") -> str:
     return f"{whole} of {cells} done; {done.judged:,} of {total:,} judgements."
 
 
-def _matrix(sweep: "Sweep", done: "Done") -> tuple[list[str], list[tuple[str, list[str]]]]:
-    heads = list(dict.fromkeys(one.model for one in sweep.entries))
+def _matrix(sweep: "Sweep", done: "Done") -> Table:
+    models = list(dict.fromkeys(one.model for one in sweep.entries))
     names = list(dict.fromkeys(one.condition for one in sweep.entries))
-    found = {
+    found: dict[tuple[str, str], Cell] = {
         (one.condition, one.model): _text(state)
         for one, state in zip(sweep.entries, done.states, strict=True)
     }
-    return heads, [(name, [found.get((name, head), "") for head in heads]) for name in names]
+    return Table(
+        [Column("condition"), *(Column(model) for model in models)],
+        [Row([name, *(found.get((name, model), "") for model in models)]) for name in names],
+    )
 
 
 def _text(state: "CellState") -> str:
@@ -101,33 +90,3 @@ def _record(one: "SweepCell", state: "CellState") -> dict[str, Any]:
         "cost_usd": estimate.cost_usd,
         "log": None if state.log is None else state.log.name,
     }
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-def estimates_markdown(sweep: "Sweep") -> str:
-    """Requests, tokens and cost of every model under every condition, as Markdown."""
-    lines = ["| model | condition | requests | input tokens | output tokens | cost $ |"]
-    lines.append("|---|---|---:|---:|---:|---:|")
-    found = [one.cell.estimate for one in sweep.entries]
-    for one, asked in zip(sweep.entries, found, strict=True):
-        numbers = _numbers(asked.requests, asked.input_tokens, asked.output_tokens)
-        names = f"| {_escaped(one.model)} | {_escaped(one.title)} | "
-        lines.append(f"{names}{numbers} | {_dollars([asked.cost_usd])} |")
-    whole = [
-        sum(getattr(one, name) for one in found)
-        for name in ("requests", "input_tokens", "output_tokens")
-    ]
-    lines.append(f"| total | | {_numbers(*whole)} | {_dollars([one.cost_usd for one in found])} |")
-    return "\n".join(lines) + "\n"
-
-
-def _numbers(*numbers: int) -> str:
-    return " | ".join(f"{one:,}" for one in numbers)
-
-
-def _dollars(costs: Sequence[float | None]) -> str:
-    known = [one for one in costs if one is not None]
-    return f"{sum(known):.2f}" if len(known) == len(costs) else "unknown"

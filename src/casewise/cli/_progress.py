@@ -45,6 +45,22 @@ class Money(Protocol):
         """Dollars."""
 
 
+class Batched(Protocol):
+    """How far the batches of a run are, in requests."""
+
+    @property
+    def submitted(self) -> int:
+        """Sent in a batch."""
+
+    @property
+    def done(self) -> int:
+        """Answered."""
+
+    @property
+    def failed(self) -> int:
+        """Ended in an error."""
+
+
 class RunProgress:
     """Counts judged cases; called by the run for each one."""
 
@@ -57,6 +73,7 @@ class RunProgress:
         self._before = before
         self._started = time.monotonic()
         self._counts: Counter[Status] = Counter()
+        self._batched = ""
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("judging"),
@@ -65,10 +82,13 @@ class RunProgress:
             _Rate(),
             TimeRemainingColumn(),
             TextColumn("{task.fields[unread]}"),
+            TextColumn("{task.fields[batched]}"),
             console=console,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("judging", total=total, completed=before, unread="")
+        self._task = self._bar.add_task(
+            "judging", total=total, completed=before, unread="", batched=""
+        )
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -112,13 +132,32 @@ class RunProgress:
                 + (f", {unread}" if unread else "")
             )
 
+    def batches(self, counts: Batched) -> None:
+        """Show how far batches are; without a terminal, when that has changed."""
+        words = (
+            f"batches: {counts.submitted:,} submitted, {counts.done:,} done, "
+            f"{counts.failed:,} failed"
+        )
+        self._bar.update(self._task, batched=words)
+        if not self._console.is_terminal and words != self._batched:
+            self._console.print(words, style="dim", highlight=False)
+        self._batched = words
+
     def met(self, model: str, what: str) -> None:
         """Say that a kind of fault was met, so that nobody waits without knowing why."""
         _print_fault(self._console, model, what)
 
+    def say_outage(self, model: str, what: str) -> None:
+        """Say that a server has gone away, or answers again."""
+        _print_outage(self._console, model, what)
+
 
 def _print_fault(console: Console, model: str, what: str) -> None:
     console.print(f"{model}: {what} (further ones are only counted)", style="dim", markup=False)
+
+
+def _print_outage(console: Console, model: str, what: str) -> None:
+    console.print(f"{model}: {what}", style="yellow", markup=False)
 
 
 class Round(Protocol):
@@ -168,6 +207,10 @@ class RoundProgress:
     def met(self, model: str, what: str) -> None:
         """Say that a kind of fault was met."""
         _print_fault(self._console, model, what)
+
+    def say_outage(self, model: str, what: str) -> None:
+        """Say that a server has gone away, or answers again."""
+        _print_outage(self._console, model, what)
 
     def __call__(self, step: Round) -> None:
         """Show a step; without a terminal, the end of each round and every tenth of a long one."""

@@ -8,7 +8,8 @@ import typer
 
 from casewise.cases import CaseSet, add_release, load_cases, load_releases, releases_path
 from casewise.cli._console import note, out
-from casewise.reporting import releases_renderable
+from casewise.reporting import releases_table
+from casewise.sheets import terminal
 
 
 def release(
@@ -58,5 +59,5 @@ def _list(file: Path, loaded: CaseSet) -> None:
     if not releases:
         note(f"{file} was never released: --version 1.0.0 gives it a version")
     else:
-        out().print(releases_renderable(releases))
+        out().print(terminal(releases_table(releases)))
     out().print(f"now: {len(loaded.cases)} cases, {loaded.identity}", highlight=False)

@@ -1,7 +1,6 @@
 """``casewise contexts revise``: read, edit, accept or reject pairs on a local page."""
 
 import getpass
-import json
 import subprocess
 import threading
 import webbrowser
@@ -12,8 +11,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from casewise.annotation import (
     Desk,
@@ -26,6 +23,7 @@ from casewise.annotation import (
 from casewise.cases import dataset_hash, write_cases
 from casewise.cli._console import note, out, write_out
 from casewise.errors import UsageError
+from casewise.sheets import Column, Kind, Row, Table, terminal, to_json
 
 
 class HistoryFormat(StrEnum):
@@ -159,28 +157,22 @@ def _export(file: Path, target: Path) -> None:
 
 def _print_history(revisions: Sequence[Revision], format: HistoryFormat) -> None:
     if format is HistoryFormat.JSON:
-        write_out(json.dumps([asdict(one) for one in revisions], indent=2, ensure_ascii=False))
-        write_out("\n")
+        write_out(to_json([asdict(one) for one in revisions]))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("", justify="right", no_wrap=True)
-    for name in ("when (UTC)", "who", "what", "query id", "changed", "why"):
-        table.add_column(name, overflow="fold")
-    for one in revisions:
-        cells = (
-            str(one.number),
-            one.time[:16].replace("T", " "),
-            one.author,
-            one.action,
-            one.query_id or "all",
-            ", ".join(name for name in one.changed if name not in ("id", "query_id")),
-            one.reason,
+    names = ("when (UTC)", "who", "what", "query id", "changed", "why")
+    columns = [Column("", Kind.COUNT), *(Column(name) for name in names)]
+    rows = [
+        Row(
+            [
+                one.number,
+                one.time[:16].replace("T", " "),
+                one.author,
+                one.action,
+                one.query_id or "all",
+                ", ".join(name for name in one.changed if name not in ("id", "query_id")),
+                one.reason,
+            ]
         )
-        table.add_row(*map(_plain, cells))
-    out().print(table)
-
-
-def _plain(text: str) -> str:
-    """Text of others, without what would steer a terminal or read as markup."""
-    printable = "".join(one if one.isprintable() else " " for one in text)
-    return printable.replace("[", "\\[")
+        for one in revisions
+    ]
+    out().print(terminal(Table(columns, rows)))

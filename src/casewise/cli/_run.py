@@ -17,7 +17,7 @@ from casewise.cli._engine import (
     SizeOption,
     chosen_cluster,
 )
-from casewise.cli._estimates import print_estimates
+from casewise.cli._estimates import note_lacking, print_estimates
 from casewise.cli._model_args import parse_model_args, parse_settings
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import MatrixFormat, check_alone, run_sweep
@@ -163,6 +163,14 @@ def run(
             "options allow it) or inspect (Inspect's own; docs/speed.md)."
         ),
     ] = "auto",
+    batch: Annotated[
+        bool,
+        typer.Option(
+            "--batch",
+            help="Send through the provider's batch interface: half the price, answers within a "
+            "day (docs/batches.md). For openai, anthropic, google, grok and together.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
     ] = False,
@@ -213,6 +221,8 @@ def run(
 
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
 
+    casewise run -m openai/gpt-4o --cases casebench --protocol binary --batch --log-dir logs/a
+
     casewise run sweep.yaml --max-cost 20
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
@@ -235,7 +245,13 @@ def run(
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
+        from casewise.evaluation import (
+            Prices,
+            RunRequest,
+            check_models,
+            make_plan,
+            refuse_password,
+        )
 
     refuse_password("--model-base-url", model_base_url)
 
@@ -259,6 +275,7 @@ def run(
         epochs=epochs,
         max_connections=max_connections,
         attempt_timeout=attempt_timeout,
+        batch=batch,
         model_base_url=model_base_url,
         model_args=parse_model_args(model_arg),
         generate=parse_settings(generate),
@@ -266,9 +283,10 @@ def run(
         client=client,
     )
     plan = make_plan(request)
-    for line in dict.fromkeys(line for one in plan.conditions for line in one.condition.notes):
+    for line in dict.fromkeys(line for one in plan.cells for line in one.notes):
         note(f"note: {line}")
     if dry_run:
+        note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
     cluster = chosen_cluster(engine, address, shard_size, shard_cpus, shard_gpus)

@@ -14,13 +14,14 @@ from casewise.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from casewise.evaluation import Cell, Cluster, Done, Kept, RunResult
+    from casewise.logs import LogFolder
 
 NOT_ALL_DONE = 1
 
 
 def run_with_progress(
     cells: Sequence["Cell"],
-    log_dir: Path,
+    log_dir: "Path | LogFolder",
     max_cost: float | None,
     cluster: "Cluster | None" = None,
 ) -> "RunResult":
@@ -28,7 +29,7 @@ def run_with_progress(
 
     Args:
         cells: All that the folder is to hold.
-        log_dir: The folder of logs.
+        log_dir: The folder of logs; what was read of it before is not read again.
         max_cost: Dollars, if there is a limit.
         cluster: Where it is run; None is this process.
 
@@ -36,25 +37,33 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs.
         KeyboardInterrupt: The run was stopped; how to go on was said.
     """
-    from casewise.evaluation import make_budget, read_done, run_cells, told_of_weights
+    from casewise.evaluation import make_budget, out_before, read_done, run_cells, told_of_weights
+    from casewise.logs import LogFolder
 
-    done = read_done(cells, log_dir)
+    folder = LogFolder.at(log_dir)
+    done = read_done(cells, folder)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:
         total = sum(one.judgements for one in cells)
         note(f"going on: {done.judged:,} of {total:,} were judged before")
+    for line in out_before(folder.path):
+        note(line)
     if budget is not None:
         _say_the_cap(cells, done, budget.cap, budget.spent)
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_weights(note):
-            return run_cells(cells, log_dir, progress, budget, cluster, progress.met)
+            return run_cells(
+                *(cells, folder, progress, budget, cluster, progress.met),
+                tell_outage=progress.say_outage,
+                tell_batches=progress.batches,
+            )
     except KeyboardInterrupt:
-        say_how_to_resume("stopped", log_dir)
+        say_how_to_resume("stopped", folder.path)
         raise
     except ModelError:
-        if not is_elsewhere(log_dir) and any(log_dir.glob("*.eval")):
-            note(_words_of_errors(log_dir))
+        if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
+            note(_words_of_errors(folder.path))
         raise
 
 
@@ -105,6 +114,8 @@ def fault_lines(kept: "Kept") -> list[str]:
     lines = list(kept.notes)
     if kept.answers_before:
         lines.append(f"{kept.answers_before:,} answers were there from the start before")
+    if kept.collected:
+        lines.append(f"{kept.collected:,} answers were collected from batches sent before")
     for what, by_model in (("met on the way", kept.faults), ("cases in error", kept.errors)):
         for model, kinds in by_model.items():
             shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())

@@ -10,15 +10,15 @@ import typer
 from casewise.cases import address_of
 from casewise.cli._console import err, note, out, working, write_out
 from casewise.cli._engine import ENGINE_OPTIONS, EngineChoice, chosen_cluster
-from casewise.cli._estimates import print_estimates
+from casewise.cli._estimates import estimates_table, note_lacking, print_estimates
 from casewise.cli._matrix import (
-    estimates_markdown,
     matrix_json,
     matrix_markdown,
     matrix_renderable,
 )
 from casewise.cli._running import end, print_judged, run_with_progress
 from casewise.errors import UsageError
+from casewise.sheets import markdown
 
 if TYPE_CHECKING:
     from casewise.evaluation import Done, Sweep
@@ -69,26 +69,29 @@ def run_sweep(
         Exit: Not all was judged.
     """
     with err().status("loading"):
-        from casewise.evaluation import plan_sweep, read_done
+        from casewise.evaluation import check_models, plan_sweep, read_done
+        from casewise.logs import LogFolder
     if dry_run and status:
         raise UsageError("--dry-run says what is asked, --status what is done: give one of them")
     with working("planning"):
         sweep = plan_sweep(path)
         folder = log_dir or Path("logs") / sweep.name
-        done = read_done(sweep.cells, folder)
+        logs = LogFolder(folder)
+        done = read_done(sweep.cells, logs)
     for line in sweep.notes:
         note(f"note: {line}")
     _say_what(sweep, done, folder)
     if status:
         _print_matrix(sweep, done, format)
     elif dry_run:
+        note_lacking(check_models(sweep.cells))
         _print_plan(sweep, done, format)
     else:
         cells = [one.patient(attempt_timeout) for one in sweep.cells]
-        result = run_with_progress(cells, folder, max_cost, chosen_cluster(*engine))
+        result = run_with_progress(cells, logs, max_cost, chosen_cluster(*engine))
         if format is MatrixFormat.TABLE:
             print_judged(result, folder)
-        _print_matrix(sweep, read_done(sweep.cells, folder), format)
+        _print_matrix(sweep, read_done(sweep.cells, logs), format)
         end(result, folder)
 
 
@@ -113,16 +116,14 @@ def _print_matrix(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
 
 
 def _print_plan(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
+    estimates = [
+        replace(one.cell.estimate, model=one.model, condition=one.title) for one in sweep.entries
+    ]
     if format is MatrixFormat.JSON:
         write_out(matrix_json(sweep, done))
     elif format is MatrixFormat.MARKDOWN:
-        write_out(estimates_markdown(sweep))
+        write_out(markdown(estimates_table(estimates, with_total=True)))
     else:
-        print_estimates(
-            [
-                replace(one.cell.estimate, model=one.model, condition=one.title)
-                for one in sweep.entries
-            ]
-        )
+        print_estimates(estimates)
         if done.judged:
             note(f"{done.judged:,} of these judgements are in the folder, and not asked again")

@@ -8,10 +8,10 @@ from casewise.evaluation._assets import (
 )
 from casewise.evaluation._cells import Cell, Plan, RunRequest, make_plan
 from casewise.evaluation._done import CellState, Done, State, make_budget, read_done
-from casewise.evaluation._engine import RunResult, run, run_cells
+from casewise.evaluation._engine import RunResult, check_models, run, run_cells
 from casewise.evaluation._grading import grade_replies, grade_with
 from casewise.evaluation._judge import judge
-from casewise.evaluation._kept import Kept
+from casewise.evaluation._kept import Kept, out_before
 from casewise.evaluation._plan import Estimate, Prices
 from casewise.evaluation._respond import respond
 from casewise.evaluation._sampling import SAMPLES, Sampling
@@ -28,6 +28,7 @@ from casewise.evaluation.generate import (
     GenerateRequest,
     Step,
     Structured,
+    check_generation,
     check_out,
     generate_contexts,
     plan_generation,
@@ -58,6 +59,8 @@ __all__ = [
     "Structured",
     "Sweep",
     "SweepCell",
+    "check_generation",
+    "check_models",
     "check_out",
     "check_settings",
     "fetch_weights",
@@ -67,6 +70,7 @@ __all__ = [
     "judge",
     "make_budget",
     "make_plan",
+    "out_before",
     "plan_generation",
     "plan_sweep",
     "read_done",

@@ -11,7 +11,7 @@ stopped, is shared by all folders, and is made of pickles, which nobody should l
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from inspect_ai.model import ChatMessage, ModelOutput
 
-from casewise.evaluation._secrets import redacted
+from casewise.evaluation._secrets import make_redactor
 from casewise.evaluation._underway import underway
 from casewise.files import Journal, journal_lines
 
@@ -42,6 +42,7 @@ class AnswerJournal:
     _times: Counter[bytes] = field(default_factory=Counter)
     _file: Journal = field(init=False)
     _forgotten: bool = False
+    _redact: Callable[[str], str] = field(default_factory=make_redactor)
 
     def open(self) -> None:
         """Find what earlier starts left, and make ready to add."""
@@ -84,7 +85,7 @@ class AnswerJournal:
 
     def keep(self, key: str, answer: ModelOutput) -> None:
         """Add an answer; the system has it when this returns, whatever becomes of the process."""
-        text = redacted(answer.model_dump_json(exclude_none=True))
+        text = self._redact(answer.model_dump_json(exclude_none=True))
         try:
             self._file.append(f"{key} {text}".encode(errors="replace"))
         except OSError as error:
@@ -101,20 +102,21 @@ class Place:
     request: bytes
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """Of the place: the same in every start."""
         number = self.journal.number(self.request)
         return blake2b(self.request + number.to_bytes(8, "big"), digest_size=_KEY // 2).hexdigest()
 
     def take(self) -> ModelOutput | None:
         """The answer, if an earlier start had it."""
-        found = self.journal.take(self._name)
+        found = self.journal.take(self.name)
         if found is not None:
             self.journal.count(self.request)
         return found
 
     def keep(self, answer: ModelOutput) -> None:
         """Keep the answer."""
-        self.journal.keep(self._name, answer)
+        self.journal.keep(self.name, answer)
         self.journal.count(self.request)
 
 

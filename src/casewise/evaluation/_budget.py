@@ -29,9 +29,11 @@ class Budget:
         cap: Dollars, over all starts.
         before: Dollars that earlier starts spent.
         price_of: What a model's tokens cost; every model that answers has known prices.
+        expected: Dollars that a judgement will probably cost, until answers tell; 0 lets as many be
+            asked as there are workers.
     """
 
-    def __init__(self, cap: float, before: float, price_of: PriceOf) -> None:
+    def __init__(self, cap: float, before: float, price_of: PriceOf, expected: float = 0.0) -> None:
         self.cap = cap
         self.stopped = False
         """Whether judgements were left unasked."""
@@ -39,6 +41,7 @@ class Budget:
         self._settled = 0.0
         self._count = 0
         self._price_of = price_of
+        self._expected = expected
         self._live: dict[int, Underway] = {}
         self._room = asyncio.Event()
 
@@ -55,8 +58,10 @@ class Budget:
     @property
     def _promised(self) -> float:
         """Dollars when what is in flight will be answered, by what answers cost so far."""
-        usual = self._settled / self._count if self._count else 0.0
-        in_flight = sum(max(usual, self._cost(one)) for one in self._live.values())
+        usual = self._settled / self._count if self._count else self._expected
+        # Thousands may wait for a batch; only few of them have had an answer.
+        above = (self._cost(one) - usual for one in self._live.values() if one.answers)
+        in_flight = len(self._live) * usual + sum(max(0.0, one) for one in above)
         return self._before + self._settled + in_flight
 
     async def admit(self, sample: Underway) -> None:

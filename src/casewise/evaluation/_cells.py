@@ -8,6 +8,7 @@ from typing import Any
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation._answers import WITHOUT_LOGPROBS
+from casewise.evaluation._batches import check_batches
 from casewise.evaluation._condition import (
     Condition,
     choose,
@@ -20,6 +21,7 @@ from casewise.evaluation._plan import (
     Estimate,
     Extent,
     Prices,
+    batch_notes,
     check_window,
     estimate,
     known_prices,
@@ -70,6 +72,8 @@ class RunRequest:
     max_connections: int | None = None
     attempt_timeout: int | None = None
     """Seconds after which a request is given up and sent again; None is the usual."""
+    batch: bool = False
+    """Whether requests go through the providers' batch interfaces."""
     model_base_url: str | None = None
     client: str = Client.AUTO
     """What sends the requests: ``auto`` or ``inspect``."""
@@ -161,11 +165,16 @@ class Cell:
     @property
     def prices(self) -> dict[str, Prices]:
         """What is known of the prices of the models that are asked: this one, and its grader."""
-        found = {self.model: known_prices(self.model, self.request.prices)}
-        grader = self.request.grader if self.acts else None
-        if grader is not None and grader not in found:
-            found[grader] = known_prices(grader, self.request.grader_prices)
-        return found
+        request, given = self.request, {self.model: self.request.prices}
+        if self.acts and request.grader is not None:
+            given.setdefault(request.grader, request.grader_prices)
+        return {name: known_prices(name, one, batch=request.batch) for name, one in given.items()}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know beforehand."""
+        found = self.planned.condition
+        return (*found.notes, *(batch_notes(found, self.draw) if self.request.batch else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +275,13 @@ def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
     """A model under a condition, and what it will be asked.
 
     Raises:
-        UsageError: A setting of the model's generation that can't be given; a conversation
-            doesn't fit into the model's window.
+        UsageError: A setting that can't be given, a conversation larger than the model's window, or
+            no batch interface.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     protocol = planned.condition.protocol
+    if request.batch:
+        check_batches(model, request.grader if protocol is Protocol.RESPOND else None)
     if protocol is Protocol.PROBABILITY and model.split("/")[0] in NO_LOGPROBS:
         raise ModelError(f"{model}: {WITHOUT_LOGPROBS}")
     draw = make_draw(
@@ -286,8 +297,8 @@ def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
         draw = draw.with_settings(settings)
     if protocol is Protocol.RESPOND:
         check_window(planned.condition, draw, model)
-    extent = planned.extent
-    found = estimate(planned.condition, extent, draw, model, request.prices, request.epochs)
+    known = known_prices(model, request.prices, batch=request.batch)
+    found = estimate(planned.condition, planned.extent, draw, model, known, request.epochs)
     return Cell(model, planned, request, draw, found)
 
 

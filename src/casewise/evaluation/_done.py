@@ -1,26 +1,29 @@
 """What of a plan a folder of logs holds: read from headers and summaries, without a model."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from inspect_ai.log import EvalLog
+from inspect_ai.model import ModelUsage
 
-from casewise.errors import UsageError
-from casewise.evaluation._budget import Budget, cost_of
+from casewise.errors import InputError, UsageError
+from casewise.evaluation._budget import Budget, cost_of, input_tokens
 from casewise.evaluation._cells import Cell
-from casewise.evaluation._counted import (
-    Counted,
-    Judged,
-    Tokens,
-    add_tokens,
-    count,
-    headers_in,
-)
 from casewise.evaluation._plan import Prices
-from casewise.evaluation._shards import part_of
-from casewise.logs import RunKey
+from casewise.logs import (
+    Asked,
+    Attempts,
+    LogFolder,
+    LoggedRun,
+    LogHeader,
+    counting,
+    read_records,
+    runs_of,
+)
+
+Tokens = dict[str, tuple[int, int]]
+"""In and out, by the model that used them."""
 
 
 class State(StrEnum):
@@ -46,8 +49,8 @@ class CellState:
     tokens: Mapping[str, tuple[int, int]]
     """In and out, by the model that used them; a grader's stand apart."""
     log: Path | None
-    """The log that holds the judgements; of shards, the latest."""
-    settled: Judged = field(default_factory=set)
+    """Of those that hold the judgements, the latest."""
+    settled: Set[Asked] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
     """The run that further shards would be parts of; None where nothing is begun."""
@@ -78,23 +81,29 @@ class Done:
         )
 
 
-def read_done(cells: Sequence[Cell], log_dir: Path) -> Done:
-    """Tell what of a plan is done; no log is changed, and none is waited for."""
-    logs: dict[str, list[EvalLog]] = {}
-    for log in headers_in(log_dir):
-        logs.setdefault(RunKey.of_log(log).identity, []).append(log)
+def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
+    """Tell what of a plan is done; no log is changed, and none is waited for.
+
+    Args:
+        cells: The plan.
+        log_dir: The folder; one that was read before is read again only where it has changed.
+    """
+    headers: dict[str, list[LogHeader]] = {}
+    for header in LogFolder.at(log_dir).headers():
+        headers.setdefault(header.key.identity, []).append(header)
     keys = [cell.identity for cell in cells]
-    states = tuple(_state(cell, logs.get(key, [])) for cell, key in zip(cells, keys, strict=True))
-    others = [_title(found[0]) for key, found in logs.items() if key not in set(keys)]
+    states = tuple(
+        _state(cell, runs_of(headers.get(key, []))) for cell, key in zip(cells, keys, strict=True)
+    )
+    others = [_title(found[0]) for key, found in headers.items() if key not in set(keys)]
     return Done(states, tuple(dict.fromkeys(others)))
 
 
-def logs_of(cells: Sequence[Cell], log_dir: Path) -> tuple[Path, ...]:
+def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:
     """Every log of a folder that belongs to the cells, in their order."""
     places = {cell.identity: place for place, cell in enumerate(cells)}
-    found = [(places.get(RunKey.of_log(log).identity), log) for log in headers_in(log_dir)]
-    own = sorted((place, log.location) for place, log in found if place is not None)
-    return tuple(Path(location) for _, location in own)
+    found = [(places.get(one.key.identity), one.path) for one in folder.headers()]
+    return tuple(path for _, path in sorted(one for one in found if one[0] is not None))
 
 
 def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
@@ -113,74 +122,101 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
             "known: give --price-in and --price-out (dollars a million tokens), or in a sweep's "
             "file price_in and price_out of the model"
         )
-    return Budget(cap, done.spent(cells), lambda name: prices.get(name, Prices()))
+    # A whole batch is under way before the first answer says what it took.
+    usual = [
+        cell.estimate.cost_usd / cell.judgements
+        for cell in cells
+        if cell.request.batch and cell.estimate.cost_usd is not None and cell.judgements
+    ]
+    spent = done.spent(cells)
+    return Budget(cap, spent, lambda name: prices.get(name, Prices()), max(usual, default=0.0))
 
 
-def _title(log: EvalLog) -> str:
-    said = log.eval.metadata or {}
+def _title(header: LogHeader) -> str:
+    said = header.metadata
     parts = [str(said.get("protocol")), str(said.get("delivery"))]
     parts += [f"without {said['ablation']}"] if said.get("ablation") else []
     parts += [str(said.get("variant")), str(said.get("dataset"))]
-    return f"{log.eval.model}: {', '.join(parts)}"
+    return f"{header.model}: {', '.join(parts)}"
 
 
-def _state(cell: Cell, attempts: Sequence[EvalLog]) -> CellState:
-    if not attempts:
+def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
+    if not runs:
         return CellState(State.NOT_BEGUN, 0, cell.judgements, 0, {}, None)
-    counted = [(log, count(log, cell)) for log in attempts]
-    if any(part_of(log) for log in attempts):
-        return _state_of_parts(cell, counted)
-    found = [_state_of(log, one, cell) for log, one in counted]
-    # Each attempt's log begins with what the one before held.
-    best = max(found, key=lambda one: (one.judged, one.state is State.DONE))
-    latest = max(attempts, key=lambda log: log.eval.created)
-    if best.state is not State.DONE and latest.status == "error":
-        return replace(best, state=State.FAILED)
-    return best
+    found = (_state_of(run, cell) for run in runs)
+    return max(found, key=lambda one: (one.judged, one.state is State.DONE))
 
 
-def _state_of(log: EvalLog, found: Counted, cell: Cell) -> CellState:
-    """What one log holds."""
-    judged, failed = len(found.judged), len(found.failed)
-    whole = log.status == "success" and judged + failed >= cell.judgements
-    state = State.DONE if whole else State.PARTLY if judged else State.NOT_BEGUN
-    errors = failed if whole or log.status == "error" else 0
+def _state_of(run: LoggedRun, cell: Cell) -> CellState:
+    held = [hold(header, cell) for header in run.logs]
+    counted = counting([one.attempts for one in held])
+    judged = set[Asked]().union(*(one.judged for one in counted))
+    stayed = set[Asked]().union(*(one.stayed for one in counted))
+    latest = run.logs[-1]
+    done = len(judged) + len(stayed) >= cell.judgements
+    failed = not done and latest.log.status == "error"
+    errors = len(stayed) + sum(len(one.open) for one in counted if failed)
     return CellState(
-        state,
-        judged,
+        State.DONE
+        if done
+        else State.FAILED
+        if failed
+        else State.PARTLY
+        if judged
+        else State.NOT_BEGUN,
+        len(judged),
         cell.judgements,
         errors,
-        found.tokens,
-        Path(log.location),
-        set() if whole else found.judged,
-        log.eval.task_id,
+        _tokens_of(run, held),
+        latest.path,
+        # Over millions it would take gigabytes, for nothing.
+        set() if done else judged | stayed,
+        run.first.run,
+        any(header.part is not None for header in run.logs),
     )
 
 
-def _state_of_parts(cell: Cell, counted: Sequence[tuple[EvalLog, Counted]]) -> CellState:
-    """What shards hold together, and a log that was begun whole, if they go on from one."""
-    judged: Judged = set[tuple[str | int, int]]().union(*(one.judged for _, one in counted))
-    stayed = [one.failed for log, one in counted if log.status == "success"]
-    failed: Judged = set[tuple[str | int, int]]().union(*stayed) - judged
-    settled = judged | failed
-    latest = max((log for log, _ in counted), key=lambda log: log.eval.created)
-    state = State.PARTLY if judged else State.NOT_BEGUN
-    if len(settled) >= cell.judgements:
-        state = State.DONE
-    elif latest.status == "error":
-        state = State.FAILED
-    runs = sorted({part.run for log, _ in counted if (part := part_of(log)) is not None})
-    # Over millions it would take gigabytes, for nothing.
-    left = set() if state is State.DONE else settled
-    tokens = add_tokens(_apart(counted))
-    log = Path(latest.location)
-    return CellState(
-        state, len(judged), cell.judgements, len(failed), tokens, log, left, runs[0], True
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one log holds of a cell."""
+
+    attempts: Attempts
+    tokens: Tokens
+
+
+def hold(header: LogHeader, cell: Cell) -> Held:
+    """What a log holds of a cell; epochs that the cell doesn't ask for are left out."""
+    epochs = range(1, cell.request.epochs + 1)
+    if header.part is not None and header.all_judged:
+        attempts = Attempts.of_header(header) if header.part.epoch in epochs else Attempts()
+        return Held(attempts, _tokens([header.log.stats.model_usage]))
+    try:
+        records = [one for one in read_records(header) if one.epoch in epochs]
+    except InputError:  # cut short: a start sets it aside
+        records = []
+    return Held(Attempts.of_records(header, records), _tokens(one.usage for one in records))
+
+
+def _tokens(usages: Iterable[Mapping[str, ModelUsage]]) -> Tokens:
+    return _sum_of(
+        {model: (input_tokens(one), one.output_tokens) for model, one in usage.items()}
+        for usage in usages
     )
 
 
-def _apart(counted: Sequence[tuple[EvalLog, Counted]]) -> list[Tokens]:
-    """Tokens of every log, but of whole logs those of one: each holds what those before held."""
-    whole = [one for log, one in counted if part_of(log) is None]
-    parts = [one.tokens for log, one in counted if part_of(log) is not None]
-    return [*parts, *([max(whole, key=lambda one: len(one.judged)).tokens] if whole else [])]
+def _tokens_of(run: LoggedRun, held: Sequence[Held]) -> Tokens:
+    """Of every log; but of those that are whole, of one: each holds what those before held."""
+    logs = list(zip(run.logs, held, strict=True))
+    whole = [one for header, one in logs if header.part is None]
+    parts = [one.tokens for header, one in logs if header.part is not None]
+    most = max(whole, key=lambda one: len(one.attempts.judged), default=None)
+    return _sum_of([*parts, *([most.tokens] if most is not None else [])])
+
+
+def _sum_of(parts: Iterable[Tokens]) -> Tokens:
+    total: Tokens = {}
+    for part in parts:
+        for model, (asked, answered) in part.items():
+            before = total.get(model, (0, 0))
+            total[model] = (before[0] + asked, before[1] + answered)
+    return total

@@ -1,16 +1,19 @@
 """Run models under conditions: in this process, or on a cluster, on the same folder of logs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from casewise.cases import address_of
-from casewise.errors import ModelError
+from casewise.errors import ModelError, UsageError
+from casewise.evaluation._batches import BatchObserver
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell, Plan
 from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._faults import FaultObserver, printable
 from casewise.evaluation._kept import Kept, keeping
+from casewise.evaluation._models import check_all
 from casewise.evaluation._reach import UNREACHABLE_S
 from casewise.evaluation._shards import LARGEST, cell_of_shard, cut, new_run
 from casewise.evaluation._side_by_side import check_same_numbers
@@ -25,6 +28,7 @@ from casewise.evaluation.executor import (
     make_work,
     open_clients,
 )
+from casewise.logs import LogFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,26 @@ class RunResult:
     """Whether it stopped because the money was spent."""
     kept: Kept = field(default_factory=Kept)
     """What went wrong on the way, and what of earlier starts was found."""
+
+
+def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Check, without a request, what can be known of the models of cells, graders among them.
+
+    Returns:
+        What their providers still lack (a key, a package): a plan does without, a run does not.
+
+    Raises:
+        ModelError: No such provider, no address of a web server, or a proxy that can't be connected
+            to; a line for each model.
+    """
+    return check_all(model for cell in cells for model in _models_of(cell))
+
+
+def _models_of(cell: Cell) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
+    request = cell.request
+    yield cell.model, request.model_base_url, request.model_args
+    if cell.acts and request.grader is not None:
+        yield request.grader, None, {}
 
 
 def run(
@@ -65,41 +89,52 @@ def run(
 
 def run_cells(
     cells: Sequence[Cell],
-    log_dir: Path,
+    log_dir: Path | LogFolder,
     observer: Observer | None = None,
     budget: Budget | None = None,
     cluster: Cluster | None = None,
     tell: FaultObserver | None = None,
     unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
+    tell_batches: BatchObserver | None = None,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
     Args:
         cells: What to run.
-        log_dir: Where the logs are.
+        log_dir: Where the logs are; what was read of the folder before is not read again.
         observer: Told of every judgement.
         budget: What it may cost.
         cluster: Where it runs; None is this process.
         tell: Told when a model meets a kind of fault for the first time.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up; on a cluster always the usual.
+        tell_outage: Told when a server that had answered goes away, and when it answers again; not
+            on a cluster.
+        tell_batches: Told how far batches are.
     """
     if cluster is not None:
+        if any(cell.request.batch for cell in cells):
+            raise UsageError(
+                "--batch: the provider does the work, and a cluster has none to share: leave out "
+                "--engine ray, or --batch"
+            )
         # Only here: nothing else needs Ray.
         from casewise.evaluation.cluster._ray import run_on_ray
 
         return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
+    folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
-    check_same_numbers([one.model for one in clients], log_dir)
-    with keeping(log_dir, tell, unreachable_s) as keeper:
+    check_same_numbers([one.model for one in clients], folder)
+    with keeping(folder.path, tell, unreachable_s, tell_outage, tell_batches) as keeper:
         context = RunContext(budget=budget, journal=keeper.journal)
         if observer is not None:
             context.observe = observer
-        states = read_done(cells, log_dir).states
+        states = read_done(cells, folder).states
         shards = [
             shard
             for number, (cell, state) in enumerate(zip(cells, states, strict=True))
-            for shard in _open_shards(cell, number, state, clients[number], log_dir, context)
+            for shard in _open_shards(cell, number, state, clients[number], folder.path, context)
         ]
         ask_all(shards)
         outcomes = [one.outcome for one in shards if one.outcome is not None]
@@ -108,7 +143,9 @@ def run_cells(
         given_up = [one.given_up for one in outcomes if one.given_up is not None]
         if given_up and not done and not any(one.log.status == "success" for one in outcomes):
             raise ModelError("\n".join(dict.fromkeys(given_up)))
-        logs = logs_of(cells, log_dir)
+        for one in outcomes:
+            folder.add(one.log)
+        logs = logs_of(cells, folder)
         asked = [Path(one.log.location) for one in outcomes]
         kept = keeper.end([*asked, *done], not failures)
     capped = budget is not None and budget.stopped

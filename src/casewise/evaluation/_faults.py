@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import TypeVar
 
@@ -112,7 +113,10 @@ FaultCounts = Counter[tuple[str, FaultKind]]
 FaultObserver = Callable[[str, str], None]
 """Called with the model and what happened, in words, when a kind is met for the first time."""
 
-_counts: list[tuple[FaultCounts, FaultObserver]] = []
+_counting: ContextVar[tuple[tuple[FaultCounts, FaultObserver], ...]] = ContextVar(
+    "casewise_counting", default=()
+)
+"""Who counts in this context: the run that asks, and whoever runs it."""
 
 
 def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> None:
@@ -124,7 +128,7 @@ def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> 
         times: How often.
         said: The same in more words, of ours alone: they are printed.
     """
-    for counter, tell in _counts:
+    for counter, tell in _counting.get():
         if not counter[model, kind]:
             tell(model, said or kind.words)
         counter[model, kind] += times
@@ -139,13 +143,17 @@ def count_faults(met: Faults) -> None:
 
 @contextmanager
 def counted(tell: FaultObserver | None = None) -> Iterator[FaultCounts]:
-    """Count the faults of all models while the block runs."""
-    entry: tuple[FaultCounts, FaultObserver] = (Counter(), tell or (lambda _model, _kind: None))
-    _counts.append(entry)
+    """Count the faults of all requests that the block, and what it starts in its context, sends.
+
+    Other threads, and other tasks of an event loop, don't count here.
+    """
+    counter: FaultCounts = Counter()
+    observer = tell or (lambda _model, _kind: None)
+    token = _counting.set((*_counting.get(), (counter, observer)))
     try:
-        yield entry[0]
+        yield counter
     finally:
-        _counts[:] = [one for one in _counts if one is not entry]
+        _counting.reset(token)
 
 
 def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:

@@ -1,7 +1,6 @@
 """What a run keeps in its log folder besides the logs, and what it finds there that is broken."""
 
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,11 +8,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-import inspect_ai.log  # noqa: F401  teaches zipfile the compression of logs
 from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
 from casewise.cases import address_of, is_elsewhere
 from casewise.evaluation._answer_journal import AnswerJournal, answers_kept
+from casewise.evaluation._batches import (
+    BatchLedger,
+    BatchObserver,
+    batches_kept,
+    words_of_batches,
+)
 from casewise.evaluation._faults import (
     FaultCounts,
     FaultKind,
@@ -25,7 +29,7 @@ from casewise.evaluation._faults import (
 from casewise.evaluation._lock import command_line, locked
 from casewise.evaluation._reach import UNREACHABLE_S, reached_anew
 from casewise.files import write_atomically
-from casewise.logs import SHARDS
+from casewise.logs import SHARDS, is_readable
 
 OURS = ".casewise"
 """Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
@@ -40,6 +44,11 @@ BROKEN = ".broken"
 """What is put behind the name of a log that can't be read."""
 
 
+def out_before(log_dir: Path) -> tuple[str, ...]:
+    """What earlier starts have out in batches, and what becomes of it, a line each."""
+    return () if is_elsewhere(log_dir) else words_of_batches(log_dir / OURS)
+
+
 def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
     """Rename logs that are cut short or altered, so that what they held is judged again.
 
@@ -47,24 +56,10 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
         Their names.
     """
     found = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
-    broken = [path for path in sorted(found) if not _is_whole(path)]
+    broken = [path for path in sorted(found) if not is_readable(path)]
     for path in broken:
         path.replace(path.with_name(path.name + BROKEN))
     return tuple(path.name for path in broken)
-
-
-def _is_whole(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            if archive.testzip() is not None:
-                return False
-        read_eval_log(str(path), header_only=True)
-        read_eval_log_sample_summaries(str(path))
-    except PermissionError:
-        raise
-    except Exception:  # Inspect and zlib raise whatever the broken part raises
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +74,8 @@ class Kept:
     """Answers that an earlier start had, and no log."""
     notes: tuple[str, ...] = ()
     """What else a person should know."""
+    collected: int = 0
+    """Answers from batches that an earlier start had sent."""
 
 
 class _Keeper:
@@ -86,11 +83,12 @@ class _Keeper:
         self,
         folder: Path | None,
         journal: AnswerJournal | None,
+        ledger: BatchLedger,
         counts: FaultCounts,
         notes: Sequence[str],
     ) -> None:
         self._folder, self._counts = folder, counts
-        self.journal = journal
+        self.journal, self._ledger = journal, ledger
         self._notes = tuple(notes)
         self.complete = False
         self.kept = Kept()
@@ -101,12 +99,14 @@ class _Keeper:
         self.sum_up(logs)
         if complete and self.journal is not None:
             self.journal.forget()
+            self._ledger.forget()
         return self.kept
 
     def sum_up(self, logs: Sequence[Path] = ()) -> None:
         faults = by_model(self._counts)
         served = 0 if self.journal is None else self.journal.served
-        self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes)
+        collected = self._ledger.collected
+        self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes, collected)
 
     def write(self) -> None:
         """Add this start to the file of faults."""
@@ -130,7 +130,11 @@ class _Keeper:
 
 @contextmanager
 def keeping(
-    log_dir: Path, tell: FaultObserver | None = None, unreachable_s: float = UNREACHABLE_S
+    log_dir: Path,
+    tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
+    tell_batches: BatchObserver | None = None,
 ) -> Iterator[_Keeper]:
     """Hold a log folder for a start of a run, and keep there what the logs don't.
 
@@ -138,6 +142,8 @@ def keeping(
         log_dir: The folder.
         tell: Told when a model meets a kind of fault for the first time.
         unreachable_s: Seconds after which a model is given up whose server can't be reached.
+        tell_outage: Told when a server that had answered goes away, and when it answers again.
+        tell_batches: Told how far batches are.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -145,8 +151,12 @@ def keeping(
     """
     if is_elsewhere(log_dir):
         notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
-        with counted(tell) as counts, reached_anew(unreachable_s):
-            yield _Keeper(None, None, counts, notes)
+        with (
+            batches_kept(None, None, tell_batches) as batches,
+            counted(tell) as counts,
+            reached_anew(unreachable_s, tell_outage),
+        ):
+            yield _Keeper(None, None, batches.ledger, counts, notes)
         return
     ours = log_dir / OURS
     with locked(ours, log_dir) as is_locked:
@@ -159,10 +169,11 @@ def keeping(
             notes.append(f"{log_dir} can't be locked: keep other runs out of it")
         with (
             answers_kept(ours) as journal,
+            batches_kept(ours, journal, tell_batches) as batches,
             counted(tell) as counts,
-            reached_anew(unreachable_s),
+            reached_anew(unreachable_s, tell_outage),
         ):
-            keeper = _Keeper(log_dir, journal, counts, notes)
+            keeper = _Keeper(log_dir, journal, batches.ledger, counts, notes)
             try:
                 yield keeper
             except BaseException:
@@ -176,7 +187,11 @@ def keeping(
 def _errors_by_kind(logs: Iterable[Path]) -> dict[str, dict[str, int]]:
     counts: FaultCounts = Counter()
     for path in map(address_of, logs):
-        model = read_eval_log(path, header_only=True).eval.model
+        log = read_eval_log(path, header_only=True)
+        results, model = log.results, log.eval.model
+        if results is not None and results.completed_samples == results.total_samples:
+            # No case ended in an error, says the header; summaries take much longer to read.
+            continue
         for sample in read_eval_log_sample_summaries(path):
             # What was in flight when a run stopped has not failed.
             if sample.error is not None and not sample.error.startswith(CANCELLED):

@@ -1,7 +1,7 @@
 """Clients of models, and how patient they are."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -10,17 +10,17 @@ from inspect_ai.model import (
     ModelCost,
     ModelInfo,
     get_model,
-    get_model_info,
     set_model_cost,
     set_model_info,
 )
 
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation._plan import Prices
-from casewise.evaluation._reach import check_address
+from casewise.evaluation._plan import Prices, model_info
+from casewise.evaluation._reach import check_address, check_proxy
 from casewise.evaluation._secrets import redacted
 from casewise.evaluation._smollm2 import SMOLLM2, prepare
 from casewise.evaluation._watch import watch
+from casewise.evaluation.local import is_in_process
 from casewise.evaluation.seam import PrerequisiteError
 
 ATTEMPT_TIMEOUT_S = 300
@@ -33,6 +33,12 @@ MAX_RETRIES = 8
 
 OPENAI_API = "openai-api/"
 """How models of any OpenAI-compatible server begin."""
+
+_LOADED = ("hf/", "transformer_lens/", "nnterp/")
+"""How models of others begin that are loaded by the process that asks them, as ours are."""
+
+_SERVED = ("vllm/", "sglang/")
+"""How models begin that are, too, unless a server's address is given."""
 
 
 class Client(StrEnum):
@@ -57,6 +63,60 @@ def attempt_timeout(given: int | None = None) -> int:
         name = ATTEMPT_TIMEOUT if given is None else "--attempt-timeout"
         raise UsageError(f"{name} {text}: give seconds, 1 or more")
     return int(text)
+
+
+class _MissingError(ModelError):
+    """A key, a setting or a package of the provider's is not there."""
+
+
+def loads_weights(model: str, base_url: str | None) -> bool:
+    """Whether whoever asks a model has to load it first."""
+    served = base_url is None and model.startswith(_SERVED)
+    return served or is_in_process(model) or model.startswith(_LOADED)
+
+
+def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str | None:
+    """Check what can be known of a model before a request; none is sent, no weights are loaded.
+
+    Returns:
+        What its provider still lacks (a key, a package), which the plan does not need.
+
+    Raises:
+        ModelError: No provider, no model of that form, no address of a web server, or a proxy that
+            can't be connected to.
+    """
+    if loads_weights(name, base_url):
+        return None
+    try:
+        (model,) = open_models([name], base_url=base_url, model_args=model_args, memoize=False)
+    except _MissingError as error:
+        return str(error)
+    check_proxy(model)
+    return None
+
+
+def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tuple[str, ...]:
+    """Check models by name, address and what their clients take besides; see ``check_model``.
+
+    Returns:
+        What their providers lack.
+
+    Raises:
+        ModelError: What is wrong with any of them, a line each.
+    """
+    wrong, lacking = [], []
+    seen: list[tuple[str, str | None, Mapping[str, Any]]] = []
+    for given in models:
+        if given in seen:
+            continue
+        seen.append(given)
+        try:
+            lacking.append(check_model(*given))
+        except ModelError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ModelError("\n".join(dict.fromkeys(wrong)))
+    return tuple(dict.fromkeys(line for line in lacking if line is not None))
 
 
 def open_models(
@@ -89,7 +149,7 @@ def open_models(
         try:
             models.append(_open(name, base_url, model_args or {}, memoize, client))
         except PrerequisiteError as error:
-            raise ModelError(f"{name}: {plain(str(error.message))}") from None
+            raise _MissingError(f"{name}: {plain(str(error.message))}") from None
         except (ValueError, ImportError, TypeError) as error:
             raise ModelError(redacted(f"{name}: {error}")) from None
         if prices is not None:
@@ -100,8 +160,12 @@ def open_models(
 def _open(
     name: str, base_url: str | None, model_args: Mapping[str, Any], memoize: bool, client: Client
 ) -> Model:
+    if base_url is not None and name.startswith((OPENAI_API, *_SERVED)):
+        # Their clients ask for a key first, or are made with the first request.
+        check_address(name, base_url)
     model = get_model(name, base_url=base_url, memoize=memoize, **model_args)
-    check_address(name, model)
+    if model.api.base_url and hasattr(getattr(model.api, "client", None), "base_url"):
+        check_address(name, str(model.api.base_url))
     if name.startswith(OPENAI_API):
         # Only here: it imports what no other provider needs.
         from casewise.evaluation._lean import send_as_provided, send_leanly
@@ -118,7 +182,7 @@ def _set_prices(model: str, prices: Prices) -> None:
             input_cache_write=prices.input,
             input_cache_read=prices.input,
         )
-        if get_model_info(model) is None:
+        if model_info(model) is None:
             set_model_info(model, ModelInfo(cost=cost))
         else:
             set_model_cost(model, cost)

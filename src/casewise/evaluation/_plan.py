@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from inspect_ai.model import ModelCost, get_model_info
+import yaml
+from inspect_ai.model import ModelCost, ModelInfo, get_model_info
 
 from casewise.errors import UsageError
+from casewise.evaluation._batches import PRICE
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._sampling import Draw
 from casewise.evaluation._settings import setting_parts
@@ -67,13 +69,15 @@ def measure(condition: Condition) -> Extent:
 
 
 def estimate(
-    condition: Condition, extent: Extent, draw: Draw, model: str, prices: Prices, epochs: int = 1
+    condition: Condition, extent: Extent, draw: Draw, model: str, known: Prices, epochs: int = 1
 ) -> Estimate:
-    """Count the requests and estimate tokens and cost of a condition for a model."""
+    """Count the requests and estimate tokens and cost of a condition for a model.
+
+    The prices are those that ``known_prices`` finds.
+    """
     times = draw.samples * epochs
     requests, asked = extent.requests * times, extent.input_tokens * times
     answered = requests * ANSWER_TOKENS[condition.protocol]
-    known = known_prices(model, prices)
     cost = None
     if known.input is not None and known.output is not None:
         cost = (asked * known.input + answered * known.output) / 1e6
@@ -87,7 +91,7 @@ def check_window(condition: Condition, draw: Draw, model: str) -> None:
     Raises:
         UsageError: The longest conversation is larger, by a cautious estimate.
     """
-    info = get_model_info(model)
+    info = model_info(model)
     window = CONTEXT_TOKENS if model == SMOLLM2 else info and (info.context_length or None)
     if not window:
         return
@@ -114,13 +118,40 @@ def _asked(opening: Opening, answer_tokens: int) -> int:
     return tokens
 
 
-def known_prices(model: str, given: Prices) -> Prices:
-    """Prices given by a person, else those that Inspect knows; models of this process are free."""
+def model_info(model: str) -> ModelInfo | None:
+    """What Inspect knows of a model: prices, window.
+
+    Inspect reads it from YAML, which takes .25 s in Python and a tenth of that in libyaml.
+    """
+    in_python = yaml.SafeLoader
+    yaml.SafeLoader = getattr(yaml, "CSafeLoader", in_python)  # type: ignore[misc]
+    try:
+        return get_model_info(model)
+    finally:
+        yaml.SafeLoader = in_python  # type: ignore[misc]
+
+
+def batch_notes(condition: Condition, draw: Draw) -> tuple[str, ...]:
+    """That a case takes several batches, where it does."""
+    rounds = draw.samples * max((len(one.turns) for one in condition.openings), default=1)
+    if rounds == 1:
+        return ()
+    case = f"{condition.protocol}: a case takes up to {rounds} batches"
+    return (f"{case}, each sent when the one before is back",)
+
+
+def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
+    """Prices given by a person, else those that Inspect knows; models of this process are free.
+
+    In a batch, both are halved.
+    """
     if is_in_process(model):
         return Prices(0.0, 0.0)
-    info = get_model_info(model)
+    info = model_info(model)
     cost: ModelCost | None = info.cost if info else None
+    part = PRICE if batch else 1.0
+    asked = given.input if given.input is not None else (cost.input if cost else None)
+    answered = given.output if given.output is not None else (cost.output if cost else None)
     return Prices(
-        given.input if given.input is not None else (cost.input if cost else None),
-        given.output if given.output is not None else (cost.output if cost else None),
+        None if asked is None else part * asked, None if answered is None else part * answered
     )

@@ -13,21 +13,31 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
+from weakref import WeakKeyDictionary
 
 import anyio
 from inspect_ai.model import Model
 
 from casewise.errors import ModelError
+from casewise.evaluation._faults import FaultObserver
 
 Answer = TypeVar("Answer")
 
 UNREACHABLE_S = 30.0
 """After so many seconds of nothing but failed connections, a model is given up."""
 
+OUTAGE_S = 5.0
+"""After so many seconds of nothing but failed connections, a model that had answered is out."""
+
+PROXY_S = 3.0
+"""How long a proxy may take to accept a connection, when nothing else is sent."""
+
 _PORTS = {"http": 80, "https": 443}
+_SOCKS = 1080
 
 
 class UnreachableError(ModelError):
@@ -64,10 +74,7 @@ def address_of_model(model: Model) -> Address:
     """Where a model's requests go, by its client, its name and the environment."""
     api = model.api
     found = str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
-    service, *rest = str(model).split("/")
-    if service == "openai-api" and rest:
-        service = rest[0]
-    variable = f"{service.upper().replace('-', '_')}_BASE_URL"
+    variable = _variable_of(str(model))
     try:
         parts = urlsplit(found)
         port = parts.port
@@ -78,6 +85,14 @@ def address_of_model(model: Model) -> Address:
     url = f"{parts.scheme}://{_host_and_port(host, port)}{parts.path.rstrip('/')}" if host else ""
     name, proxy = _proxy_of(parts.scheme, host)
     return Address(url, netloc if host else "", variable, proxy, name)
+
+
+def _variable_of(model: str) -> str:
+    """The environment variable that sets the address of a model's server."""
+    service, *rest = model.split("/")
+    if service == "openai-api" and rest:
+        service = rest[0]
+    return f"{service.upper().replace('-', '_')}_BASE_URL"
 
 
 def _host_and_port(host: str, port: int | None) -> str:
@@ -148,6 +163,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 @dataclass(slots=True)
+class _Outage:
+    """Connections fail to a server that had answered."""
+
+    began: float
+    clock: datetime
+    is_told: bool = False
+
+
+@dataclass(slots=True)
 class Reach:
     """What connecting to one model's server has come to, in one start."""
 
@@ -155,6 +179,8 @@ class Reach:
     address: Address
     patience: float
     """Seconds."""
+    tell: FaultObserver
+    """Told when an outage begins, and when it ends."""
     answered: bool = False
     """Whether any answer has come, an error's status among them."""
     failing_since: float | None = None
@@ -164,6 +190,11 @@ class Reach:
     reason: str = ""
     gave_up: UnreachableError | None = None
     _scopes: set[anyio.CancelScope] = field(default_factory=set)
+    _set: float = float("inf")
+    """The deadline that the scopes have."""
+    _connected: float = 0.0
+    """When the last connection was made."""
+    _outage: _Outage | None = None
 
     async def until_given_up(self, asking: Callable[[], Awaitable[Answer]]) -> Answer:
         """Wait for an answer, as long as there is hope of one.
@@ -172,7 +203,7 @@ class Reach:
             UnreachableError: There is none.
         """
         self.check()
-        with anyio.CancelScope(deadline=self._deadline) as scope:
+        with anyio.CancelScope(deadline=self._set) as scope:
             self._scopes.add(scope)
             try:
                 return await asking()
@@ -188,6 +219,7 @@ class Reach:
     def begins_to_wait(self) -> None:
         """A connection stands."""
         self.waiting += 1
+        self._connected = now()
         self._renew()
 
     def waits_no_more(self) -> None:
@@ -200,6 +232,8 @@ class Reach:
         if not self.answered:
             self.answered = True
             self._renew()
+        if self._outage is not None:
+            self._end_outage(self._outage)
 
     def has_failed(self, began: float, reason: str) -> None:
         """A connection failed that was begun at a time."""
@@ -207,6 +241,34 @@ class Reach:
         if self.failing_since is None:
             self.failing_since = began
         self._renew()
+        if self.answered:
+            self._note_outage()
+
+    def _note_outage(self) -> None:
+        """Say once that nothing but failed connections has come for a while."""
+        if self._outage is None:
+            self._outage = _Outage(now(), datetime.now())
+        outage = self._outage
+        may_answer = self.waiting > 0 and self._connected > outage.began
+        if outage.is_told or may_answer or now() - outage.began < OUTAGE_S:
+            return
+        outage.is_told = True
+        where = self.address.url or "the provider"
+        self.tell(
+            self.model,
+            f"no connection to {where} since {outage.clock:%H:%M:%S} ({self.reason}); "
+            "its requests wait, and are sent again until it answers",
+        )
+
+    def _end_outage(self, outage: _Outage) -> None:
+        self._outage = None
+        if outage.is_told:
+            seconds = now() - outage.began
+            self.tell(
+                self.model,
+                f"answers again, after {seconds:,.0f} s without a connection "
+                f"(since {outage.clock:%H:%M:%S})",
+            )
 
     @property
     def _deadline(self) -> float:
@@ -215,8 +277,11 @@ class Reach:
         return self.failing_since + self.patience
 
     def _renew(self) -> None:
-        for scope in self._scopes:
-            scope.deadline = self._deadline
+        deadline = self._deadline
+        if deadline != self._set:
+            self._set = deadline
+            for scope in self._scopes:
+                scope.deadline = deadline
 
     def _give_up(self) -> UnreachableError:
         if self.gave_up is None:
@@ -244,20 +309,27 @@ _Starts = dict[tuple[str, str], Reach]
 @dataclass(frozen=True, slots=True)
 class _Start:
     patience: float = UNREACHABLE_S
+    tell: FaultObserver = lambda _model, _what: None
     reaches: _Starts = field(default_factory=dict)
+    of_models: WeakKeyDictionary[Model, Reach] = field(default_factory=WeakKeyDictionary)
+    """Clients whose address was made out: that reads the environment, and every request asks."""
 
 
 _start: ContextVar[_Start] = ContextVar("casewise_start", default=_Start())  # noqa: B039
 
 
 @contextmanager
-def reached_anew(patience: float = UNREACHABLE_S) -> Iterator[None]:
+def reached_anew(
+    patience: float = UNREACHABLE_S, tell: FaultObserver | None = None
+) -> Iterator[None]:
     """Forget what was reached before the block: its first requests decide.
 
     Args:
         patience: Seconds of nothing but failed connections after which a model is given up.
+        tell: Told, once each, when a model that had answered can't be reached any more, and when
+            it answers again.
     """
-    token = _start.set(_Start(patience))
+    token = _start.set(_Start(patience) if tell is None else _Start(patience, tell))
     try:
         yield
     finally:
@@ -266,11 +338,15 @@ def reached_anew(patience: float = UNREACHABLE_S) -> Iterator[None]:
 
 def reach_of(model: Model) -> Reach:
     """What connecting to a model's server has come to so far."""
-    start, address = _start.get(), address_of_model(model)
-    key = str(model), address.url
-    if key not in start.reaches:
-        start.reaches[key] = Reach(str(model), address, start.patience)
-    return start.reaches[key]
+    start = _start.get()
+    known = start.of_models.get(model)
+    if known is None:
+        address = address_of_model(model)
+        known = start.reaches.setdefault(
+            (str(model), address.url), Reach(str(model), address, start.patience, start.tell)
+        )
+        start.of_models[model] = known
+    return known
 
 
 def with_address(model: Model, problem: object) -> str:
@@ -284,16 +360,12 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def check_address(name: str, model: Model) -> None:
+def check_address(model: str, given: str) -> None:
     """Refuse an address that no request can be sent to.
 
     Raises:
         ModelError: It is no address of a web server.
     """
-    client = getattr(model.api, "client", None)
-    given = str(model.api.base_url or "")
-    if not given or not hasattr(client, "base_url"):
-        return
     try:
         parts = urlsplit(given)
         fits = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
@@ -302,7 +374,33 @@ def check_address(name: str, model: Model) -> None:
     if not fits:
         # What stands before an @ may be a password.
         raise ModelError(
-            f"{name}: no request can be sent to the address {given.rsplit('@', 1)[-1]!r} (expected "
-            "http://HOST:PORT/PATH or https://HOST/PATH): check "
-            f"{address_of_model(model).variable} or --model-base-url"
+            f"{model}: no request can be sent to the address {given.rsplit('@', 1)[-1]!r} "
+            "(expected http://HOST:PORT/PATH or https://HOST/PATH): check "
+            f"{_variable_of(model)} or --model-base-url"
         )
+
+
+def check_proxy(model: Model) -> None:
+    """Connect to the proxy on the way to a model's server, if there is one; nothing is sent.
+
+    Raises:
+        ModelError: It can't be connected to.
+    """
+    address = address_of_model(model)
+    if not address.proxy:
+        return
+    value = os.environ.get(address.proxy_variable, "")
+    try:
+        parts = urlsplit(value if "://" in value else f"http://{value}")
+        port = parts.port or _PORTS.get(parts.scheme, _SOCKS)
+        socket.create_connection((parts.hostname or "", port), timeout=PROXY_S).close()
+    except ValueError:
+        reason = f"{address.proxy_variable} names no HOST:PORT of a proxy"
+    except OSError as error:
+        reason = why_unconnected(error, address)
+    else:
+        return
+    raise ModelError(
+        f"{model}: {reason}. Check {address.proxy_variable}: by it, requests to "
+        f"{address.host} are sent through a proxy"
+    )

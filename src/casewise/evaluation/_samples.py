@@ -38,13 +38,18 @@ LANGUAGE = "language"
 def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
     """A case as Inspect's sample; its metadata is what the judgement table is made from."""
     opening = condition.prompts.open(case)
-    messages = [_MESSAGES[one.role](content=one.content) for one in opening.messages]
-    if draw.system and not any(one.role == "system" for one in messages):
-        messages.insert(0, ChatMessageSystem(content=draw.system))
     first, *later = opening.turns
+    said = [(one.role, one.content) for one in opening.messages] + [("user", first)]
+    if draw.system and not any(role == "system" for role, _ in said):
+        said.insert(0, ("system", draw.system))
+    # With ids of ours: Inspect would ask the system for chance, for each message.
+    messages = [
+        _MESSAGES[role](id=f"{case.id}.{place}", content=content)
+        for place, (role, content) in enumerate(said)
+    ]
     return Sample(
         id=case.id,
-        input=[*messages, ChatMessageUser(content=first)],
+        input=messages,
         target=case.intended or "",
         metadata={
             "query_id": case.query_id,

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -100,10 +100,20 @@ def refuse_password(where: str, address: str | None) -> None:
 
 def redacted(text: str) -> str:
     """A text without the keys that are known: those of opened models, and of the environment."""
-    for secret in sorted(_opened | _of_environment(), key=len, reverse=True):
-        if secret in text:
-            text = text.replace(secret, HIDDEN)
-    return text
+    return make_redactor()(text)
+
+
+def make_redactor() -> Callable[[str], str]:
+    """``redacted`` for many texts: the environment is read now, and not again for each."""
+    of_environment = _of_environment()
+
+    def redact(text: str) -> str:
+        for secret in sorted(_opened | of_environment, key=len, reverse=True):
+            if secret in text:
+                text = text.replace(secret, HIDDEN)
+        return text
+
+    return redact
 
 
 def _of_environment() -> set[str]:

@@ -35,7 +35,7 @@ REFUSED: Mapping[str, str] = {
     "stream_idle_timeout": _RETRIES,
     "max_retries": _RETRIES,
     "cache": "a sweep's cache sets it",
-    "batch": "requests are sent one by one, so that each answer is kept as it comes",
+    "batch": "--batch sets it",
     "parallel_tool_calls": _TOOLS,
     "internal_tools": _TOOLS,
     "max_tool_output": _TOOLS,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from casewise.cases import address_of, is_elsewhere
 from casewise.evaluation._cells import Cell
-from casewise.evaluation._counted import Tokens, count, logs_of_shard
+from casewise.evaluation._done import Tokens, hold
 from casewise.evaluation._faults import Faults, printable
 from casewise.evaluation._samples import task_metadata
 from casewise.evaluation._shards import Piece, sample_ids, with_cases, without_cases
@@ -19,7 +19,7 @@ from casewise.evaluation.executor import (
     make_work,
     open_clients,
 )
-from casewise.logs import SHARDS
+from casewise.logs import SHARDS, LogFolder
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ def run_shard(
         ModelError: The model's client can't be made.
     """
     folder = f"{base.folder}/{SHARDS}/{piece.shard.key(base.identity)}"
-    before = [count(log, base.cell) for log in logs_of_shard(folder)]
+    before = [hold(header, base.cell) for header in LogFolder(Path(folder)).headers()]
     part = piece.shard.part
     ids = sample_ids(with_cases(base.cell, piece, part.places).planned.condition)
-    judged = set(ids) & {one for found in before for one, _ in found.judged}
+    judged = set(ids) & {case for found in before for case, _ in found.attempts.judged}
     places = [place for place, one in zip(part.places, ids, strict=True) if one not in judged]
     if not places:
         return ShardResult("done", "", len(judged), {})

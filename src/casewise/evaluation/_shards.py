@@ -5,17 +5,15 @@ So whoever reads a folder puts the parts together again, whatever wrote them, in
 and however often.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from uuid import uuid4
-
-from inspect_ai.log import EvalLog
 
 from casewise.cases import Case, digest
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._samples import script_id
-from casewise.logs import Part
+from casewise.logs import Asked, Part
 
 SMALLEST, LARGEST = 50, 1000
 """Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
@@ -43,11 +41,6 @@ class Shard:
         return f"{self.cell:03}-{self.part.epoch}-{self.part.places[0]:07}-{digest(*made_of)}"
 
 
-def part_of(log: EvalLog) -> Part | None:
-    """Which part of a run a log is; None of a log that is whole by itself."""
-    return Part.of_metadata(log.eval.metadata)
-
-
 def sample_ids(condition: Condition) -> list[str]:
     """The ids of a condition's samples, in their order."""
     ids = [case.id for case in condition.cases]
@@ -65,9 +58,7 @@ def shard_size(judgements: int, slots: int) -> int:
     return min(LARGEST, max(SMALLEST, wanted))
 
 
-def cut(
-    cell: Cell, number: int, run: str, settled: set[tuple[str | int, int]], size: int
-) -> Iterator[Shard]:
+def cut(cell: Cell, number: int, run: str, settled: Set[Asked], size: int) -> Iterator[Shard]:
     """The shards of what is open in a cell, neighbours together.
 
     Args:

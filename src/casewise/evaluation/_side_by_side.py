@@ -3,14 +3,15 @@
 Their prompts of one case share most of their beginnings, and so what has to be computed.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
-from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import Model
 
+from casewise.cases import address_of
 from casewise.errors import UsageError
 from casewise.evaluation.local import InProcess, is_in_process
+from casewise.logs import LogFolder
 
 SIDE_BY_SIDE = 32
 """Conditions of one model that run together."""
@@ -28,7 +29,7 @@ def shares_beginnings(model: str) -> bool:
     return is_in_process(model) or model.partition("/")[0] in SERVERS
 
 
-def check_same_numbers(models: Iterable[Model], log_dir: Path) -> None:
+def check_same_numbers(models: Iterable[Model], log_dir: Path | LogFolder) -> None:
     """Refuse to go on with what a model judged in numbers of another width.
 
     Where nobody says, the width follows the machine, and a folder may be taken from one to
@@ -44,20 +45,13 @@ def check_same_numbers(models: Iterable[Model], log_dir: Path) -> None:
         and "dtype" not in model.model_args
         and model.api.made_with
     }
-    for log in _headers(log_dir) if own else ():
-        made_with = (log.eval.metadata or {}).get(MADE_WITH) or {}
-        dtype, now = made_with.get("dtype"), own.get(log.eval.model)
-        if dtype and now and dtype != now and "dtype" not in log.eval.model_args:
+    folder = LogFolder.at(log_dir)
+    for header in folder.headers() if own else ():
+        made_with = header.metadata.get(MADE_WITH) or {}
+        dtype, now = made_with.get("dtype"), own.get(header.model)
+        if dtype and now and dtype != now and "dtype" not in header.log.eval.model_args:
             raise UsageError(
-                f"{log_dir}: {log.eval.model} judged here in {dtype} on "
+                f"{address_of(folder.path)}: {header.model} judged here in {dtype} on "
                 f"{made_with.get('device')}; on this machine it would go on in {now}. Go on "
                 "where it ran, or begin anew in another --log-dir"
             )
-
-
-def _headers(log_dir: Path) -> Iterator[EvalLog]:
-    for path in sorted(log_dir.glob("*.eval")):
-        try:
-            yield read_eval_log(str(path), header_only=True)
-        except Exception:  # cut short: whoever reads its judgements says so
-            continue

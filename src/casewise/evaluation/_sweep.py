@@ -117,6 +117,7 @@ def plan_sweep(path: Path) -> Sweep:
     entries.sort(key=lambda one: order[one.model])
     _check_told_apart(entries, path)
     about = dict.fromkeys(line for one in once for line in one.planned.condition.notes)
+    about |= dict.fromkeys(line for one in entries for line in one.cell.notes)
     return Sweep(file.name or path.stem, tuple(entries), (*notes, *about))
 
 
@@ -214,6 +215,7 @@ def _request(
         draw_seed=seed,
         epochs=line.epochs or 1,
         cache=file.cache,
+        batch=file.batch,
         grader=grader.model if grader else None,
         grader_prices=Prices(grader.price_in, grader.price_out) if grader else Prices(),
     )
@@ -247,6 +249,7 @@ def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
         model_args=entry.args,
         prices=Prices(entry.price_in, entry.price_out),
         max_connections=entry.max_connections,
+        batch=request.batch if entry.batch is None else entry.batch,
         max_tokens=entry.max_tokens or request.max_tokens,
         generate=request.generate | check_settings("generate:", entry.generate),
     )

@@ -59,6 +59,8 @@ class ModelEntry(_Part):
     max_tokens: Count | None = None
     generate: dict[str, Any] = Field(default_factory=dict)
     """Settings of its generation; before those of a line of the grid."""
+    batch: Annotated[bool, Field(strict=True)] | None = None
+    """Whether it is asked in batches; None as the file says of all."""
 
     @property
     def label(self) -> str:
@@ -132,6 +134,7 @@ class SweepFile(Axes):
     only: list[Rule] = Field(default_factory=list)
     exclude: list[Rule] = Field(default_factory=list)
     cache: Annotated[bool, Field(strict=True)] = False
+    batch: Annotated[bool, Field(strict=True)] = False
 
     @property
     def lines(self) -> list[GridLine]:

@@ -6,7 +6,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inspect_ai.event import ModelEvent
 from inspect_ai.model import ModelOutput, ModelUsage
+
+from casewise.evaluation.seam import use_model_event_sink
 
 if TYPE_CHECKING:
     from casewise.evaluation._answer_journal import AnswerJournal
@@ -27,9 +30,18 @@ class Underway:
     """Where answers are kept until a log holds them."""
     grading: bool = False
     """Whether what is asked now is asked of the grader."""
+    events: list[ModelEvent] = field(default_factory=list)
+    """Of all requests, earlier attempts' too, as Inspect tells of them."""
     answers: list[tuple[str, ModelOutput, bool]] = field(default_factory=list)
     """Each with the model that gave it, and whether that is the grader. Inspect sets an answer's
     time and cost after it has come, so sums are made when they are asked for."""
+
+    def on_pending(self, event: ModelEvent) -> None:
+        """Keep what Inspect tells of a request; it adds the answer to the same event."""
+        self.events.append(event)
+
+    def on_complete(self, event: ModelEvent) -> None:
+        """An event that is kept already is complete."""
 
     @property
     def usage(self) -> Usage:
@@ -69,6 +81,8 @@ def asking(sample: Underway) -> Iterator[None]:
     """Ask a sample in the block."""
     token = _underway.set(sample)
     try:
-        yield
+        # Inspect's transcript looks for what could be shortened in every event, three times each.
+        with use_model_event_sink(sample):
+            yield
     finally:
         _underway.reset(token)

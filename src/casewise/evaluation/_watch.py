@@ -14,6 +14,7 @@ import httpx2
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
 from casewise.evaluation._answer_journal import remembered
+from casewise.evaluation._batches import PRICE, as_batched, cause_of, count_answered
 from casewise.evaluation._faults import (
     FaultKind,
     UnreadAnswerError,
@@ -28,7 +29,7 @@ from casewise.evaluation._reach import Reach, now, reach_of, why_unconnected
 from casewise.evaluation._secrets import keep_secret, redacted, secrets_of_address
 from casewise.evaluation._underway import underway
 from casewise.evaluation.local import is_in_process
-from casewise.evaluation.seam import HOOKS, report_http_retry
+from casewise.evaluation.seam import HOOKS
 
 LONGEST = 2_000_000
 """Letters of the longest answer: above what any model writes, below what fills memory and logs."""
@@ -142,7 +143,12 @@ class _Watcher:
 
     async def ask(self, *given: Any, **named: Any) -> ModelOutput:
         """``Model.generate``, which gives a model up whose server can't be reached."""
-        return await reach_of(self._model).until_given_up(lambda: self._ask(*given, **named))
+        answer = await reach_of(self._model).until_given_up(lambda: self._ask(*given, **named))
+        config: GenerateConfig = self._model.config.merge(named.get("config") or GenerateConfig())
+        if config.batch and answer.usage is not None and answer.usage.total_cost is not None:
+            # Inspect counts at the price of live requests.
+            answer.usage.total_cost *= PRICE
+        return answer
 
     async def generate(
         self, input: list[ChatMessage], tools: Any, tool_choice: Any, config: GenerateConfig
@@ -154,15 +160,19 @@ class _Watcher:
             return known
         call = _Call(self._name, reach_of(self._model), now())
         token = _call.set(call)
-        if not self._follows_connections:
+        if not self._follows_connections or config.batch:
             call.begin_to_wait()
+        number = None if place is None else place.name
+        if config.batch:
+            config = as_batched(self._model, config, number)
         try:
             found = await self._generate(input, tools, tool_choice, config)
             answer = found[0] if isinstance(found, tuple) else found
             if isinstance(answer, ModelOutput):
                 self._check(answer)
         except Exception as error:
-            raise self._counted(error, call) from None
+            count_answered(config, number, error)
+            raise self._counted(cause_of(error), call) from None
         finally:
             _call.reset(token)
             call.wait_no_more()
@@ -176,6 +186,7 @@ class _Watcher:
             _note_answer(self._name, answer)
         elif not call.told:
             call.count(answer)
+        count_answered(config, number, answer if isinstance(answer, Exception) else None)
         return found
 
     def should_retry(self, error: BaseException) -> bool:
@@ -185,8 +196,6 @@ class _Watcher:
             said = f"no answer in time from {place} (timeout)"
             count_fault(self._name, FaultKind.TIMEOUT, said=said)
         if isinstance(error, UnreadAnswerError):
-            if error.again:
-                report_http_retry(model=self._name)
             return error.again
         return self._should_retry(error)
 
@@ -357,6 +366,11 @@ def _redact_errors(client: Any) -> None:
         return
 
     def clean(response: httpx2.Response) -> Exception:
+        try:
+            response.request  # noqa: B018
+        except RuntimeError:
+            # A line of a batch's results was sent by nobody.
+            response.request = httpx2.Request("POST", str(client.base_url))
         try:
             text = response.text
         except httpx2.StreamError:

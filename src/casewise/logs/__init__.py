@@ -1,20 +1,50 @@
-"""The contract between running and reading: what a log says, and how it is written.
+"""The contract between running and reading: what a log says, how it is written and read.
 
-Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them.
+Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them. Inspect takes
+seconds to import, so whoever can do without it imports this room late.
 """
 
+from casewise.logs._attempts import Asked, Attempts, LoggedRun, counting, runs_of
+from casewise.logs._header import LogFolder, LogHeader, list_logs, read_header
 from casewise.logs._key import GENERATE, RunKey, without_keys
 from casewise.logs._part import ORDER, SHARD, SHARDS, Part
+from casewise.logs._records import (
+    ANSWERED_BY,
+    CANCELLED,
+    GRADER,
+    SCORERS,
+    SampleRecord,
+    ScoreRecord,
+    is_readable,
+    read_records,
+)
 from casewise.logs._write import LogStatus, LogWriter
 
 __all__ = [
+    "ANSWERED_BY",
+    "Asked",
+    "Attempts",
+    "CANCELLED",
     "GENERATE",
+    "GRADER",
+    "LogFolder",
+    "LogHeader",
     "LogStatus",
     "LogWriter",
+    "LoggedRun",
     "ORDER",
     "Part",
     "RunKey",
+    "SCORERS",
     "SHARD",
     "SHARDS",
+    "SampleRecord",
+    "ScoreRecord",
+    "counting",
+    "is_readable",
+    "list_logs",
+    "read_header",
+    "read_records",
+    "runs_of",
     "without_keys",
 ]

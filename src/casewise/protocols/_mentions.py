@@ -62,7 +62,7 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
     parameters = leaf_parameters(context)
     spoken = _stems(explanation)
     text, said = f" {' '.join(spoken)} ", set(spoken)
-    names = {path: {one for key in path.split(".") for one in _stems(key)} for path in parameters}
+    names = {path: _stems_of_name(path) for path in parameters}
     values = {path: _content(value) for path, value in parameters.items()}
     counts = Counter(one for path in parameters for one in values[path] | names[path])
     asked = set(_stems(query))
@@ -77,20 +77,30 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
 
 def _is_named(path: str, text: str) -> bool:
     """Whether words name a parameter, or a mapping within its group that it is part of."""
+    return any(phrase in text for phrase in _phrases(path))
+
+
+@lru_cache(maxsize=1_000)
+def _phrases(path: str) -> tuple[str, ...]:
+    """What is said where a parameter is named, with a space at either end."""
     names = [" ".join(_stems(name)) for name in path.split(".")]
     spoken = _SPOKEN.get(path.split(".")[0], names[0])
+    phrases: list[str] = []
     for above, name in pairwise(names) if len(names) > 1 else [("", names[0])]:
         everyday = _GENERIC_STEMS.issuperset(name.split())
-        phrases = [f"{one} {name}" for one in (above, spoken) if one] if everyday else [name]
-        if name and any(f" {phrase} " in text for phrase in phrases):
-            return True
-    return False
+        if name:
+            phrases += [f"{one} {name}" for one in (above, spoken) if one] if everyday else [name]
+    return tuple(f" {phrase} " for phrase in phrases)
 
 
 def _content(value: JsonValue) -> set[str]:
     """The stems of a value's words that say something."""
-    stems = (one for text in _texts(value) for one in _stems(text))
-    return {one for one in stems if len(one) > (1 if one.isdigit() else 2)} - _STOP_STEMS
+    return set(filter(_says_something, set(_stems("\n".join(_texts(value))))))
+
+
+@lru_cache(maxsize=20_000)
+def _says_something(stem: str) -> bool:
+    return len(stem) > (1 if stem.isdigit() else 2) and stem not in _STOP_STEMS
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
@@ -102,7 +112,12 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 
 def _stems(text: str) -> list[str]:
-    return [_stem(found[0]) for found in _WORD.finditer(text.replace("_", " ").lower())]
+    return [*map(_stem, _WORD.findall(text.replace("_", " ").lower()))]
+
+
+@lru_cache(maxsize=1_000)
+def _stems_of_name(path: str) -> frozenset[str]:
+    return frozenset(one for key in path.split(".") for one in _stems(key))
 
 
 _ENDINGS: Final = (

@@ -2,7 +2,7 @@
 
 from casewise.reporting._audit import audit_json, audit_markdown, audit_renderable
 from casewise.reporting._case_diff import diff_json, diff_markdown, diff_renderable
-from casewise.reporting._case_parts import parts_renderable, releases_renderable
+from casewise.reporting._case_parts import parts_table, releases_table
 from casewise.reporting._compare import (
     comparison_json,
     comparison_markdown,
@@ -24,14 +24,12 @@ from casewise.reporting._power import (
     plan_lines,
     plan_markdown,
 )
-from casewise.reporting._scores import condition_text, number
-from casewise.reporting._tables import PlainTable, plain_table
-from casewise.reporting._terminal import score_renderable
+from casewise.reporting._score import score_renderable
+from casewise.reporting._scores import condition_text
 from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import report_page
 
 __all__ = [
-    "PlainTable",
     "audit_json",
     "audit_markdown",
     "audit_renderable",
@@ -53,16 +51,14 @@ __all__ = [
     "grader_json",
     "grader_markdown",
     "grader_renderable",
-    "number",
     "paper_json",
     "paper_markdown",
     "paper_renderable",
-    "parts_renderable",
-    "plain_table",
+    "parts_table",
     "plan_json",
     "plan_lines",
     "plan_markdown",
-    "releases_renderable",
+    "releases_table",
     "report_page",
     "score_renderable",
     "to_csv",

@@ -1,8 +1,6 @@
 """An audit for people, for a page of Markdown, and for programs."""
 
-import json
 import math
-from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -17,22 +15,25 @@ from casewise.analysis import (
     as_audit_record,
     plural,
 )
-from casewise.reporting._scores import number
-from casewise.reporting._tables import plain_table
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    figures,
+    interval,
+    markdown,
+    number,
+    terminal,
+    to_json,
+)
 
 SHOWN = 3
 """Case ids, and revealed pieces, of a finding on a terminal; JSON lists all."""
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    heading: str
-    heads: tuple[str, ...]
-    """Lines of a head are parted by line ends."""
-    rows: list[tuple[str, ...]]
-    note: str = ""
 
 
 def audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
@@ -43,47 +44,32 @@ def audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
         parts.append(Text.assemble(head, f" ({_size(found)}) {found.text}{_ids(found, audit)}"))
         if reveal:
             parts += [Text(f"  {piece}", style="dim") for piece in _pieces(found)[:SHOWN]]
-    parts.append(Text())
-    for table in _tables(audit):
-        drawn = plain_table(table.heading, table.heads)
-        for row in table.rows:
-            drawn.add_row(*map(Text, row))
-        parts.append(drawn)
-        if table.note:
-            parts += [Text(table.note, style="dim"), Text()]
-    return Group(*parts)
+    return Group(*parts, Text(), terminal(*_tables(audit)))
 
 
 def audit_markdown(audit: Audit, *, reveal: bool) -> str:
     """The same as Markdown, with every case id."""
-    lines = [f"# Audit of {_escaped(audit.name)}", "", _escaped(_opening(audit)), ""]
+    lines = [f"# Audit of {escape(audit.name)}", "", escape(_opening(audit)), ""]
     lines += [_counts(audit), ""]
     for severity in Severity:
         found = [one for one in audit.findings if one.severity is severity]
         if found:
             lines += [f"## {str(severity).capitalize()}s", ""]
         for one in found:
-            lines.append(f"- `{one.code}` ({_size(one)}) {_escaped(one.text)}")
+            lines.append(f"- `{one.code}` ({_size(one)}) {escape(one.text)}")
             if one.cases and len(one.cases) < audit.cases:
-                lines.append(f"    - cases: {', '.join(map(_escaped, one.cases))}")
+                lines.append(f"    - cases: {', '.join(map(escape, one.cases))}")
             if reveal:
-                lines += [f"    - {_escaped(piece)}" for piece in _pieces(one)]
+                lines += [f"    - {escape(piece)}" for piece in _pieces(one)]
         if found:
             lines.append("")
-    lines += ["## Figures", ""]
-    for table in _tables(audit):
-        heads = [head.replace("-\n", "").replace("\n", " ") for head in table.heads]
-        lines += [f"### {table.heading}", "", "| " + " | ".join(heads) + " |"]
-        lines.append("|---|" + "---:|" * (len(heads) - 1))
-        lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]
-        lines += ["", *([_escaped(table.note), ""] if table.note else [])]
+    lines += ["## Figures", "", markdown(*_tables(audit))]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def audit_json(audit: Audit, *, reveal: bool) -> str:
     """One object; what is undefined is null."""
-    record = as_audit_record(audit, reveal=reveal)
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return to_json(as_audit_record(audit, reveal=reveal))
 
 
 def _opening(audit: Audit) -> str:
@@ -111,9 +97,8 @@ def _size(found: AuditFinding) -> str:
     return f"{found.n}{f' of {found.of}' if found.of is not None else ''} {unit}"
 
 
-def _between(interval: tuple[float, float]) -> str:
-    low, high = interval
-    return "" if math.isnan(low) else f", {number(low)} to {number(high)}"
+def _between(ends: tuple[float, float]) -> str:
+    return "" if math.isnan(ends[0]) else f", {interval(ends)}"
 
 
 def _ids(found: AuditFinding, audit: Audit) -> str:
@@ -128,7 +113,7 @@ def _pieces(found: AuditFinding) -> list[str]:
     return [" ".join(piece.split()) for piece in found.shown]
 
 
-def _tables(audit: Audit) -> list[_Table]:
+def _tables(audit: Audit) -> list[Table]:
     return [
         table
         for table in (_guesses(audit), _words(audit), _twins(audit), _parameters(audit))
@@ -136,83 +121,93 @@ def _tables(audit: Audit) -> list[_Table]:
     ]
 
 
-def _guesses(audit: Audit) -> _Table:
+def _guesses(audit: Audit) -> Table:
     found = audit.leakage
     rows = [
-        ("words of the context", found.context),
-        ("words of the query", found.query),
-        ("lengths of the context", found.lengths),
-        *((f"  {one.parameter}", one.guess) for one in found.parameters),
+        _guess("words of the context", found.context),
+        _guess("words of the query", found.query),
+        _guess("lengths of the context", found.lengths),
     ]
-    cells: list[tuple[str, ...]] = [(name, *_guess(one)) for name, one in rows]
-    # What a parameter says alone stands below the whole context that it is part of.
-    if len(cells) > 3:
-        cells.insert(3, ("words of one parameter", "", "", ""))
-    return _Table(
+    if found.parameters:
+        # What a parameter says alone stands below the whole context that it is part of.
+        rows.append(Row(["words of one parameter", "", "", ""]))
+        rows += [_guess(f"  {one.parameter}", one.guess) for one in found.parameters]
+    return Table(
+        [
+            Column("from"),
+            Column("accuracy", Kind.SHARE),
+            Column("95 %", Kind.INTERVAL),
+            Column("chance", Kind.SHARE),
+        ],
+        rows if found.context.n else [],
         "How well is the intended side guessed from the surface?",
-        ("from", "accuracy", "95 %", "chance"),
-        cells if found.context.n else [],
         f"Logistic regression on words that are there or not, {found.groups} groups of queries "
         "that share no context, in ten folds; the interval is clustered by group.",
     )
 
 
-def _guess(one: Guess) -> tuple[str, str, str]:
-    low, high = one.accuracy.interval
-    between = "–" if math.isnan(low) else f"{number(low)} to {number(high)}"
-    return number(one.accuracy.value), between, number(one.chance)
+def _guess(name: str, one: Guess) -> Row:
+    return Row([name, one.accuracy.value, one.accuracy.interval, one.chance])
 
 
-def _words(audit: Audit) -> _Table:
-    return _Table(
-        "Words that carry the guess from the context",
-        ("word", "weight", "cases\nsafe", "cases\nunsafe"),
+def _words(audit: Audit) -> Table:
+    return Table(
         [
-            (one.word, f"{one.weight:+.2f}", str(one.safe), str(one.unsafe))
+            Column("word"),
+            Column("weight", Kind.CHANGE, 2),
+            *figures(Kind.COUNT, "cases\nsafe", "cases\nunsafe"),
+        ],
+        [
+            Row([one.word, one.weight, one.safe, one.unsafe])
             for one in (audit.leakage.words if audit.leakage.context.beyond_chance > 0 else ())
         ],
+        "Words that carry the guess from the context",
         "Weight: mean log-odds of safe over the folds, of words with one sign in all of them. "
         "Listed where the guess is beyond chance.",
     )
 
 
-def _twins(audit: Audit) -> _Table:
+def _twins(audit: Audit) -> Table:
     both = {"words": audit.twins.words, "LIX (readability)": audit.twins.lix}
-    return _Table(
-        "Do the twins differ? (means; d: Cohen's, of pairs)",
-        ("", "pairs", "safe", "unsafe", "difference", "95 %", "d"),
-        [(name, *_difference(one)) for name, one in both.items() if one.pairs],
-    )
-
-
-def _difference(one: TwinDifference) -> tuple[str, ...]:
-    low, high = one.difference.interval
-    return (
-        str(one.pairs),
-        number(one.safe, 1),
-        number(one.unsafe, 1),
-        number(one.difference.value, 1),
-        "–" if math.isnan(low) else f"{number(low, 1)} to {number(high, 1)}",
-        number(one.effect, 2),
-    )
-
-
-def _parameters(audit: Audit) -> _Table:
-    return _Table(
-        "Parameters",
-        ("", "con-\ntexts", "safe", "unsafe", "differ-\nent", "differs\nin pairs"),
+    return Table(
         [
-            (
-                # A long name breaks after its group, or a narrow terminal would cut it.
-                one.name.replace(".", ".\n  ", 1),
-                str(one.present),
-                str(one.safe),
-                str(one.unsafe),
-                str(one.distinct),
-                f"{one.differs} of {one.pairs}",
+            Column(""),
+            Column("pairs", Kind.COUNT),
+            *figures(Kind.NUMBER, "safe", "unsafe", "difference", digits=1),
+            Column("95 %", Kind.INTERVAL, 1),
+            Column("d", Kind.NUMBER, 2),
+        ],
+        [Row([name, *_difference(one)]) for name, one in both.items() if one.pairs],
+        "Do the twins differ? (means; d: Cohen's, of pairs)",
+    )
+
+
+def _difference(one: TwinDifference) -> list[Cell]:
+    ends = one.difference.interval
+    return [one.pairs, one.safe, one.unsafe, one.difference.value, ends, one.effect]
+
+
+def _parameters(audit: Audit) -> Table:
+    return Table(
+        [
+            Column(""),
+            *figures(Kind.COUNT, "con-\ntexts", "safe", "unsafe", "differ-\nent"),
+            Column("differs\nin pairs", Kind.COUNT),
+        ],
+        [
+            Row(
+                [
+                    one.name,
+                    one.present,
+                    one.safe,
+                    one.unsafe,
+                    one.distinct,
+                    f"{one.differs} of {one.pairs}",
+                ]
             )
             for one in audit.coverage.parameters
         ],
+        "Parameters",
         _spoken("Queries", audit.languages.queries)
         + " "
         + _spoken("Contexts", audit.languages.contexts),
@@ -222,13 +217,3 @@ def _parameters(audit: Audit) -> _Table:
 def _spoken(what: str, counts: dict[str, int]) -> str:
     named = ", ".join(f"{language} {count}" for language, count in counts.items())
     return f"{what} by language: {named or 'none'}."
-
-
-def _cell(text: str) -> str:
-    return _escaped(text.replace("\n  ", "").replace("\n", " ").strip())
-
-
-def _escaped(text: str) -> str:
-    for mark in "\\`*_[]<>|":
-        text = text.replace(mark, f"\\{mark}")
-    return text

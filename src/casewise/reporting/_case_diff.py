@@ -9,6 +9,7 @@ from rich.text import Text
 
 from casewise.cases import Case, CaseChange, CaseSet, FieldChange, SetDiff
 from casewise.errors import SHORT
+from casewise.sheets import escape, to_json
 
 SHOWN = 20
 """Cases of each kind that are listed for a person; JSON and Markdown have all."""
@@ -29,12 +30,12 @@ def diff_renderable(diff: SetDiff, *, reveal: bool) -> RenderableType:
 
 def diff_markdown(diff: SetDiff, *, reveal: bool) -> str:
     """The same as Markdown, with every case."""
-    lines = [f"- {_version('old', diff.old)}", f"- {_version('new', diff.new)}"]
+    lines = [f"- {escape(_version('old', diff.old))}", f"- {escape(_version('new', diff.new))}"]
     lines += ["", _counts(diff), ""]
     for heading, blocks in _sections(diff, reveal=reveal):
         lines += [f"### {heading}", ""]
         for head, inner in blocks:
-            lines += [f"- {_escaped(head)}", *(f"    - {_escaped(line)}" for line in inner)]
+            lines += [f"- {escape(head)}", *(f"    - {escape(line)}" for line in inner)]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
@@ -52,7 +53,7 @@ def diff_json(diff: SetDiff, *, reveal: bool) -> str:
         "changed": [_change_record(change, reveal=reveal) for change in diff.changed],
         "reworded": [_change_record(change, reveal=reveal) for change in diff.reworded],
     }
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return to_json(record)
 
 
 def _version(which: str, one: CaseSet) -> str:
@@ -125,12 +126,6 @@ def _short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = " ".join(text.split())
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
-
-
-def _escaped(text: str) -> str:
-    for mark in "\\`*_[]<>|":
-        text = text.replace(mark, f"\\{mark}")
-    return text
 
 
 def _set_record(one: CaseSet) -> dict[str, Any]:

@@ -2,36 +2,49 @@
 
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from casewise.cases import By, Part, Release
-from casewise.reporting._scores import number
-from casewise.reporting._tables import PlainTable, plain_table
+from casewise.sheets import Cell, Column, Kind, Row, Table, figures, number
 
 
-def parts_renderable(parts: Sequence[Part], by: By) -> PlainTable:
+def parts_table(parts: Sequence[Part], by: By) -> Table:
     """Queries by stratum and part, and the sums."""
-    heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
-    table = plain_table(heading, ["", *(part.name for part in parts), "all"])
+    rows = []
     for stratum in parts[0].queries if by is not By.NONE else ():
         counts = [part.queries[stratum] for part in parts]
-        table.add_row(stratum, *map(str, (*counts, sum(counts))))
-    table.add_section()
+        rows.append(Row([stratum, *counts, sum(counts)]))
     queries = [part.n_queries for part in parts]
-    table.add_row("queries", *map(str, (*queries, sum(queries))))
-    shares = [number(one / sum(queries)) for one in queries]
-    table.add_row("share", *shares, number(1.0))
+    shares: list[Cell] = [number(one / sum(queries)) for one in queries]
     cases = [len(part.cases) for part in parts]
-    table.add_row("cases", *map(str, (*cases, sum(cases))))
-    return table
+    rows.append(Row(["queries", *queries, sum(queries)], apart=True))
+    rows.append(Row(["share", *shares, number(1.0)]))
+    rows.append(Row(["cases", *cases, sum(cases)]))
+    heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
+    names = (part.name for part in parts)
+    return Table([Column(""), *figures(Kind.COUNT, *names, "all")], rows, heading)
 
 
-def releases_renderable(releases: Sequence[Release]) -> PlainTable:
+def releases_table(releases: Sequence[Release]) -> Table:
     """The versions of a data set, oldest first."""
-    table = plain_table("Releases", ["version"])
-    for head in ("date", "cases", "queries", "hash", "note"):
-        table.add_column(head, right=head in ("cases", "queries"))
-    for one in releases:
-        counts = [str(one.cases), str(one.queries)]
-        table.add_row(one.version, one.date.isoformat(), *counts, one.hash, Text(one.note or ""))
-    return table
+    return Table(
+        [
+            Column("version"),
+            Column("date"),
+            *figures(Kind.COUNT, "cases", "queries"),
+            Column("hash"),
+            Column("note"),
+        ],
+        [
+            Row(
+                [
+                    one.version,
+                    one.date.isoformat(),
+                    one.cases,
+                    one.queries,
+                    one.hash,
+                    one.note or "",
+                ]
+            )
+            for one in releases
+        ],
+        "Releases",
+    )

@@ -1,9 +1,6 @@
 """Comparisons of runs, for people and for programs."""
 
-import json
-import re
 from collections.abc import Sequence
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -19,14 +16,33 @@ from casewise.analysis import (
     same_data,
 )
 from casewise.reporting._remarks import rules_remark
-from casewise.reporting._scores import number, signed
-from casewise.reporting._tables import plain_table
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    interval,
+    p_value,
+    terminal,
+    to_json,
+    to_markdown,
+)
 
 SHOWN = 10
 """Changed cases that are listed for a person; JSON has all."""
 
-_HEADS = ["", "before", "after", "after -\nbefore", "95 %", "p", "Holm", "detect-\nable"]
-_HYPHEN = re.compile(r"(?<=\w)-\n")
+_COLUMNS = (
+    Column(""),
+    Column("before", Kind.NUMBER),
+    Column("after", Kind.NUMBER),
+    Column("after -\nbefore", Kind.CHANGE),
+    Column("95 %", Kind.INTERVAL),
+    Column("p", Kind.P_VALUE),
+    Column("Holm", Kind.P_VALUE),
+    Column("detect-\nable", Kind.NUMBER),
+)
 
 
 def comparison_renderable(comparisons: Sequence[Comparison]) -> RenderableType:
@@ -34,18 +50,21 @@ def comparison_renderable(comparisons: Sequence[Comparison]) -> RenderableType:
     parts: list[RenderableType] = []
     for one in comparisons:
         parts.append(Text(f"Before: {one.before}\nAfter: {one.after}", style="bold"))
-        heading = f"{one.n} judgements in common (labels: {one.labels})"
-        table = plain_table(heading, _HEADS)
-        for difference in one.differences:
-            if difference.difference.value == difference.difference.value:
-                table.add_row(*_cells(difference))
-        for name, change in one.quadrants.items():
-            if change.value == change.value:
-                before, after = (score.measures[name].value for score in one.scores)
-                cells = [number(before), number(after), *_change(change), "", ""]
-                table.add_row(name.replace("_", " "), *cells)
-        parts += [table, *(Text(line) for line in _lines(one)), Text()]
+        parts.append(terminal(_table(one), *_lines(one), ""))
     return Group(*parts)
+
+
+def _table(one: Comparison) -> Table:
+    rows = [
+        Row(_cells(difference))
+        for difference in one.differences
+        if difference.difference.value == difference.difference.value
+    ]
+    for name, change in one.quadrants.items():
+        if change.value == change.value:
+            before, after = (score.measures[name].value for score in one.scores)
+            rows.append(Row([name.replace("_", " "), before, after, *_change(change), "", ""]))
+    return Table(_COLUMNS, rows, f"{one.n} judgements in common (labels: {one.labels})")
 
 
 _NAMES = {
@@ -61,25 +80,14 @@ _NAMES = {
 }
 
 
-def _cells(one: Difference) -> list[str]:
+def _cells(one: Difference) -> list[Cell]:
     name = _NAMES.get(one.metric, one.metric.replace("_", " "))
-    ends = [number(one.before.value), number(one.after.value)]
-    return [name, *ends, *_change(one.difference), p_text(one.p_holm), number(one.detectable)]
+    ends = (one.before.value, one.after.value)
+    return [name, *ends, *_change(one.difference), one.p_holm, one.detectable]
 
 
-def _change(one: Estimate) -> list[str]:
-    return [signed(one.value), _range(one.interval), p_text(one.p)]
-
-
-def _range(ends: tuple[float, float]) -> str:
-    """From where to where, with signs; a dash where no spread is seen."""
-    low, high = map(signed, ends)
-    return f"{low} to {high}" if ends[0] == ends[0] else low
-
-
-def p_text(p: float) -> str:
-    """A p-value to three digits; the smallest as a bound."""
-    return "<.001" if p < 0.0005 else number(p)
+def _change(one: Estimate) -> list[Cell]:
+    return [one.value, interval(one.interval, with_signs=True), one.p]
 
 
 def _lines(one: Comparison) -> list[str]:
@@ -92,9 +100,9 @@ def _lines(one: Comparison) -> list[str]:
             "have, and whose texts or votes may differ."
         )
     lines += [
-        f"McNemar: only before right {test.b}, only after right {test.c}; p {p_text(test.p)} "
-        f"(Holm {p_text(one.mcnemar_holm)}), by whole queries {p_text(test.p_clustered)} "
-        f"({p_text(one.clustered_holm)})."
+        f"McNemar: only before right {test.b}, only after right {test.c}; p {p_value(test.p)} "
+        f"(Holm {p_value(one.mcnemar_holm)}), by whole queries {p_value(test.p_clustered)} "
+        f"({p_value(one.clustered_holm)})."
     ]
     rules = rules_remark(one.scores)
     lines += [rules] if rules else []
@@ -119,22 +127,14 @@ def _changed(change: Change) -> str:
 
 def comparison_json(comparisons: Sequence[Comparison]) -> str:
     """``pairs``: an object for each two runs and metric; ``comparisons``: the rest of each two."""
-    record: dict[str, Any] = comparison_records(comparisons)
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return to_json(comparison_records(comparisons))
 
 
 def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
     """A table for each two runs."""
     sections = []
     for one in comparisons:
-        heads = [_HYPHEN.sub("", head).replace("\n", " ") for head in _HEADS]
-        lines = [f"Before: {one.before}  ", f"After: {one.after}  "]
-        lines += [f"{one.n} judgements, labels: {one.labels}", ""]
-        lines += ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
-        lines += [
-            "| " + " | ".join(_cells(difference)) + " |"
-            for difference in one.differences
-            if difference.difference.value == difference.difference.value
-        ]
-        sections.append("\n".join([*lines, "", *_lines(one)]))
+        lines = [f"Before: {escape(one.before)}  ", f"After: {escape(one.after)}  "]
+        lines += [f"{one.n} judgements, labels: {one.labels}", "", to_markdown(_table(one)), ""]
+        sections.append("\n".join([*lines, *(f"{escape(line)}  " for line in _lines(one))]))
     return "\n\n".join(sections) + "\n"

@@ -1,20 +1,42 @@
 """A gate's verdicts: a table for people, Markdown for a build's summary, JUnit and JSON."""
 
-import json
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from itertools import groupby
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from casewise.analysis import Demand, GateReport, GateRow, GateVerdict, as_gate_record
-from casewise.reporting._scores import number, signed
-from casewise.reporting._tables import plain_table
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Table,
+    Tone,
+    Word,
+    escape,
+    interval,
+    number,
+    setting,
+    signed,
+    terminal,
+    to_json,
+    to_markdown,
+)
 
-_HEADS = ("", "wanted", "value", "change", "bounds", "verdict")
-_STYLES = {GateVerdict.PASS: "green", GateVerdict.FAIL: "bold red", GateVerdict.UNDECIDED: "yellow"}
+_COLUMNS = (
+    Column("measure"),
+    Column("wanted"),
+    Column("value", Kind.NUMBER),
+    Column("change", Kind.CHANGE),
+    Column("bounds", Kind.INTERVAL),
+    Column("verdict"),
+)
+_TONES = {
+    GateVerdict.PASS: Tone.GOOD,
+    GateVerdict.FAIL: Tone.BAD,
+    GateVerdict.UNDECIDED: Tone.DOUBT,
+}
 _WANTED = {
     Demand.AT_MOST: "at most",
     Demand.AT_LEAST: "at least",
@@ -24,34 +46,37 @@ _WANTED = {
 
 def gate_renderable(report: GateReport) -> RenderableType:
     """A table of verdicts under the condition that they are about, and what must be said."""
-    table = plain_table(_heading(report), _HEADS)
-    for title, rows in groupby(report.rows, key=_run):
-        table.add_row(Text(title, style="bold"))
-        for row in rows:
-            *cells, verdict = _cells(row)
-            style = _STYLES[row.verdict]
-            table.add_row(Text(f"  {_name(row)}"), *map(Text, cells), Text(verdict, style=style))
-    return Group(table, *(Text(line) for line in _lines(report)))
+    return terminal(_table(report), *_lines(report))
 
 
 def gate_markdown(report: GateReport) -> str:
     """A heading, a table for each condition, and what must be said."""
     lines = [f"## casewise gate: {report.verdict}", "", f"{_heading(report)}.", ""]
-    heads = ("measure", *_HEADS[1:])
-    for title, rows in groupby(report.rows, key=_run):
-        lines += [f"**{_escaped(title)}**", "", "| " + " | ".join(heads) + " |"]
-        lines.append("|---|" + "---:|" * (len(heads) - 2) + "---|")
-        lines += [
-            "| " + " | ".join(map(_escaped, (_name(row), *_marked(row)))) + " |" for row in rows
-        ]
-        lines.append("")
-    return "\n".join([*lines, *(f"- {_escaped(line)}" for line in _lines(report))]) + "\n"
+    lines += [to_markdown(_table(report)), ""] if report.rows else []
+    return "\n".join([*lines, *(f"- {escape(line)}" for line in _lines(report))]) + "\n"
 
 
 def gate_json(report: GateReport) -> str:
     """One object: verdict, exit status, rules, notes; what is undefined is null."""
-    record = as_gate_record(report)
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return to_json(as_gate_record(report))
+
+
+def _table(report: GateReport) -> Table:
+    rows = [
+        Row(
+            [
+                _name(row),
+                _wanted(row),
+                row.value,
+                row.change if row.rule.compares else "",
+                (row.low, row.high) if row.low == row.low else "",
+                Word(str(row.verdict), _TONES[row.verdict]),
+            ],
+            group=row.run,
+        )
+        for row in report.rows
+    ]
+    return Table(_COLUMNS, rows, _heading(report))
 
 
 def gate_junit(report: GateReport) -> str:
@@ -100,10 +125,6 @@ def _heading(report: GateReport) -> str:
     return f"Gate: {report.verdict} ({', '.join(words)}{of})"
 
 
-def _run(row: GateRow) -> str:
-    return row.run
-
-
 def _name(row: GateRow) -> str:
     chosen = [
         f"{column} {' or '.join(str(value) for value in values)}"
@@ -116,23 +137,7 @@ def _name(row: GateRow) -> str:
 
 def _wanted(row: GateRow) -> str:
     worse = " worse" if row.rule.compares else ""
-    return f"{_WANTED[row.rule.demand]} {_limit(row.rule.limit)}{worse}"
-
-
-def _limit(value: float) -> str:
-    """A limit as it is written in the file."""
-    return f"{value:zg}".replace("0.", ".", 1) if abs(value) < 1 and value else f"{value:zg}"
-
-
-def _cells(row: GateRow) -> list[str]:
-    bounds = f"{number(row.low)} to {number(row.high)}" if row.low == row.low else ""
-    change = signed(row.change) if row.rule.compares else ""
-    return [_wanted(row), number(row.value), change, bounds, str(row.verdict)]
-
-
-def _marked(row: GateRow) -> list[str]:
-    *cells, verdict = _cells(row)
-    return [*cells, verdict if row.verdict is GateVerdict.PASS else f"**{verdict}**"]
+    return f"{_WANTED[row.rule.demand]} {setting(row.rule.limit)}{worse}"
 
 
 def _lines(report: GateReport) -> list[str]:
@@ -166,14 +171,14 @@ def _bounds_line(rows: Sequence[GateRow]) -> str:
 
 def _sentence(row: GateRow) -> str:
     """A row in words."""
-    wanted, value, change, bounds, verdict = _cells(row)
-    figures = [f"value {value}"]
+    figures = [f"value {number(row.value)}"]
     if row.rule.compares:
-        figures.append(f"baseline {number(row.baseline)}, change {change}")
-    if bounds:
+        figures.append(f"baseline {number(row.baseline)}, change {signed(row.change)}")
+    if row.low == row.low:
         level = f"{100 * (row.rule.confidence or 0):g} %"
-        figures.append(f"one-sided {level} bounds {bounds}")
-    return f"{_name(row)}, {wanted}: {verdict}; {', '.join(figures)}; {row.n} judgements."
+        figures.append(f"one-sided {level} bounds {interval((row.low, row.high))}")
+    said = f"{_name(row)}, {_wanted(row)}: {row.verdict}"
+    return f"{said}; {', '.join(figures)}; {row.n} judgements."
 
 
 def _doubt(row: GateRow) -> str:
@@ -190,10 +195,6 @@ def _doubt(row: GateRow) -> str:
         return f"An equal model passes {tries} with {size}; {here}."
     outcome = "pass" if needed.passes else "fail"
     return f"If what was seen is true, {size} would {outcome} it {tries}; {here}."
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

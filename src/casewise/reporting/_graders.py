@@ -1,11 +1,6 @@
 """How a grader agrees with hand labels, for people and for programs."""
 
-import json
-import math
-from dataclasses import dataclass
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from rich.console import RenderableType
 
 from casewise.analysis import (
     CLASSES,
@@ -18,8 +13,18 @@ from casewise.analysis import (
     grader_record,
     kappa_interval,
 )
-from casewise.reporting._scores import number
-from casewise.reporting._tables import plain_table
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    figures,
+    markdown,
+    terminal,
+    to_json,
+)
 
 SHOWN = 10
 """Mistakes that are listed for a person; JSON has all."""
@@ -30,44 +35,23 @@ PEOPLE = "two people"
 """The second of them, against the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Section:
-    heading: str
-    heads: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-
-
 def grader_renderable(report: GraderReport) -> RenderableType:
     """Four tables, with string match and the people beside the grader; then the first mistakes."""
-    parts: list[RenderableType] = []
-    for section in _sections(report):
-        table = plain_table(section.heading, section.heads)
-        for row in section.rows:
-            table.add_row(*map(Text, row))
-        parts.append(table)
-    return Group(*parts, *(Text(line) for line in _mistakes(report)))
+    return terminal(*_tables(report), *_mistakes(report))
 
 
 def grader_markdown(report: GraderReport) -> str:
     """The same as Markdown."""
-    lines = []
-    for section in _sections(report):
-        heads = [head.replace("-\n", "") for head in section.heads]
-        lines += [f"### {section.heading}", "", f"| {' | '.join(heads)} |"]
-        lines.append("|---|" + "---:|" * (len(section.heads) - 1))
-        for row in section.rows:
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
-        lines.append("")
-    return "\n".join([*lines, *(f"{line.strip()}  " for line in _mistakes(report))]) + "\n"
+    mistakes = "\n".join(f"{escape(line)}  " for line in _mistakes(report))
+    return markdown(*_tables(report), mistakes)
 
 
 def grader_json(report: GraderReport) -> str:
     """One object; what is undefined is null."""
-    record = grader_record(report)
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return to_json(grader_record(report))
 
 
-def _sections(report: GraderReport) -> list[_Section]:
+def _tables(report: GraderReport) -> list[Table]:
     found = report.agreement
     which = "all" if report.half == "all" else f"half {report.half}"
     named = "" if report.label == LABEL else f", field {report.label}"
@@ -75,33 +59,53 @@ def _sections(report: GraderReport) -> list[_Section]:
     if report.people is not None:
         rows.append((PEOPLE, report.people))
     return [
-        _Section(
-            f"Against the hand labels of {report.file}{named}, {which} ({report.grader_version})",
-            ("grader", "n", "graded", "accuracy", "95 %", "kappa", "95 %"),
-            [(name, *_whole_cells(one)) for name, one in rows],
-        ),
-        _Section(
-            "Refusal or not (a partial refusal is one)",
-            ("grader", "accu-\nracy", "95 %", "preci-\nsion", "95 %", "recall", "95 %"),
-            [(name, *_refusal_cells(one)) for name, one in rows],
-        ),
-        _Section(
-            "By class, of what was graded",
-            ("class", "labels", "precision", "95 %", "recall", "95 %"),
+        Table(
             [
-                (name, str(labels), *_cells(precision), *_cells(recall))
+                Column("grader"),
+                Column("n", Kind.COUNT),
+                Column("graded", Kind.SHARE),
+                *_measured("accuracy"),
+                *_measured("kappa"),
+            ],
+            [Row([name, *_whole_cells(one)]) for name, one in rows],
+            f"Against the hand labels of {report.file}{named}, {which} ({report.grader_version})",
+        ),
+        Table(
+            [
+                Column("grader"),
+                *_measured("accu-\nracy"),
+                *_measured("preci-\nsion"),
+                *_measured("recall"),
+            ],
+            [Row([name, *_refusal_cells(one)]) for name, one in rows],
+            "Refusal or not (a partial refusal is one)",
+        ),
+        Table(
+            [
+                Column("class"),
+                Column("labels", Kind.COUNT),
+                *_measured("precision"),
+                *_measured("recall"),
+            ],
+            [
+                Row([name, labels, *_cells(precision), *_cells(recall)])
                 for name, labels, precision, recall in _by_class(report)
             ],
+            "By class, of what was graded",
         ),
-        _Section(
-            "What was said (columns) of each hand label (rows)",
-            ("label", *map(str, CLASSES), NOT_GRADED),
+        Table(
+            [Column("label"), *figures(Kind.COUNT, *map(str, CLASSES), NOT_GRADED)],
             [
-                (str(name), *map(str, row))
-                for name, row in zip(CLASSES, found.confusion, strict=True)
+                Row([str(name), *row])
+                for name, row in zip(CLASSES, found.confusion.tolist(), strict=True)
             ],
+            "What was said (columns) of each hand label (rows)",
         ),
     ]
+
+
+def _measured(heading: str) -> list[Column]:
+    return [Column(heading, Kind.NUMBER), Column("95 %", Kind.INTERVAL)]
 
 
 def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]:
@@ -119,29 +123,20 @@ def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]
     ]
 
 
-def _whole_cells(one: Against) -> tuple[str, ...]:
+def _whole_cells(one: Against) -> list[Cell]:
     found = one.agreement
-    return (
-        str(found.n),
-        number(found.coverage.value),
-        *_cells(found.accuracy),
-        number(found.kappa.value),
-        _range(kappa_interval(found)),
-    )
+    kappa = (found.kappa.value, kappa_interval(found))
+    return [found.n, found.coverage.value, *_cells(found.accuracy), *kappa]
 
 
-def _refusal_cells(one: Against) -> tuple[str, ...]:
+def _refusal_cells(one: Against) -> list[Cell]:
     found = one.refusals
     shares = (found.accuracy, found.precision[1], found.recall[1])
-    return tuple(cell for share in shares for cell in _cells(share))
+    return [cell for share in shares for cell in _cells(share)]
 
 
-def _cells(share: Estimate) -> tuple[str, str]:
-    return number(share.value), _range(share.interval)
-
-
-def _range(ends: tuple[float, float]) -> str:
-    return "–" if math.isnan(ends[0]) else f"{number(ends[0])} to {number(ends[1])}"
+def _cells(share: Estimate) -> list[Cell]:
+    return [share.value, share.interval]
 
 
 def _mistakes(report: GraderReport) -> list[str]:

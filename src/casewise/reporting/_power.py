@@ -1,12 +1,6 @@
 """Answers to questions of power: sentences and tables for people, JSON for programs."""
 
-import json
-from collections.abc import Sequence
-
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.console import RenderableType
 
 from casewise.analysis import (
     PAPER_VOTES,
@@ -20,7 +14,18 @@ from casewise.analysis import (
     as_paper_record,
     as_plan_record,
 )
-from casewise.reporting._scores import number
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    markdown,
+    number,
+    terminal,
+    to_json,
+)
 
 _TESTS = {
     PowerTest.T: "t-test of the grades on two cases",
@@ -40,7 +45,13 @@ _TOTALS = {
     Quantity.QUERIES: "cases",
 }
 
-_HEADS = ("test", "method", "difference", "alpha", "sides", "power", "votes a case")
+_COLUMNS = (
+    *(Column(name) for name in ("test", "method", "difference")),
+    Column("alpha", Kind.NUMBER, 2),
+    Column("sides"),
+    Column("power", Kind.SHARE, 2),
+    Column("votes a case", Kind.NUMBER, 2),
+)
 
 
 def answer_text(answer: Answer, inputs: PowerInputs) -> str:
@@ -71,7 +82,9 @@ def _count_text(answer: Answer) -> str:
         name = name.removesuffix("s")
     rounded = answer.value != answer.needed
     text = (
-        f"{answer.value:.2f} {name}, so {answer.needed}" if rounded else f"{answer.needed} {name}"
+        f"{number(answer.value, 2)} {name}, so {answer.needed}"
+        if rounded
+        else f"{answer.needed} {name}"
     )
     if answer.quantity in _TOTALS:
         text += f" ({answer.total} {_TOTALS[answer.quantity]})"
@@ -126,66 +139,47 @@ def plan_lines(plan: Plan) -> list[str]:
 
 def plan_markdown(plan: Plan) -> str:
     """A Markdown table of the answers, and what went in."""
-    texts = [answer_text(one, plan.inputs) for one in plan.answers]
-    answers = [f"| {text.replace('|', chr(92) + '|')} |" for text in texts]
-    heading = plan_heading(plan.inputs)
-    lines = [f"| {heading} |", "|---|", *answers, "", f"Given: {given_text(plan.inputs)}."]
-    return "\n".join([*lines, *plan.notes]) + "\n"
+    answers = [Row([answer_text(one, plan.inputs)]) for one in plan.answers]
+    table = Table([Column(plan_heading(plan.inputs))], answers)
+    given = "\n".join([f"Given: {given_text(plan.inputs)}.", *plan.notes])
+    return markdown(table, given)
 
 
 def plan_json(plan: Plan) -> str:
     """One object: inputs, answers, notes."""
-    return _json(as_plan_record(plan))
+    return to_json(as_plan_record(plan))
 
 
 def paper_renderable(search: PaperSearch) -> RenderableType:
     """The inputs that ask for 21, as tables for a terminal."""
-    parts: list[RenderableType] = []
-    for heading, rows in _sections(search):
-        table = Table(title=heading, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-        for head in _HEADS:
-            table.add_column(head, justify="right" if head == _HEADS[-1] else "left", no_wrap=True)
-        for row in rows:
-            table.add_row(*map(Text, _cells(row)))
-        parts.append(table)
-    return Group(*parts, Text(_said(search)))
+    return terminal(*_tables(search), _said(search))
 
 
 def paper_markdown(search: PaperSearch) -> str:
     """The same as Markdown tables."""
-    lines = []
-    for heading, rows in _sections(search):
-        lines += [heading, "", "| " + " | ".join(_HEADS) + " |"]
-        lines.append("|" + "---|" * (len(_HEADS) - 1) + "---:|")
-        lines += ["| " + " | ".join(_cells(row)) + " |" for row in rows]
-        lines.append("")
-    return "\n".join([*lines, _said(search)]) + "\n"
+    return markdown(*_tables(search), escape(_said(search)))
 
 
 def paper_json(search: PaperSearch) -> str:
     """One object: the grid, how many inputs were tried, and those found."""
-    return _json(as_paper_record(search))
+    return to_json(as_paper_record(search))
 
 
-def _sections(search: PaperSearch) -> list[tuple[str, Sequence[PaperInput]]]:
+def _tables(search: PaperSearch) -> list[Table]:
+    found = {
+        f"Inputs that ask for {PAPER_VOTES} votes a case": search.each,
+        f"Inputs that ask for {PAPER_VOTES} votes on both cases together": search.in_all,
+    }
     return [
-        (f"Inputs that ask for {PAPER_VOTES} votes a case", search.each),
-        (f"Inputs that ask for {PAPER_VOTES} votes on both cases together", search.in_all),
+        Table(_COLUMNS, [Row(_cells(row)) for row in rows], heading)
+        for heading, rows in found.items()
     ]
 
 
-def _cells(row: PaperInput) -> list[str]:
+def _cells(row: PaperInput) -> list[Cell]:
     sides = "two" if row.two_sided else "one"
     test = f"{row.test}-test" if row.test is PowerTest.T else row.test.value
-    return [
-        test,
-        row.method,
-        row.effect,
-        f"{row.alpha:g}",
-        sides,
-        f"{row.power:.2f}",
-        f"{row.votes:.2f}",
-    ]
+    return [test, row.method, row.effect, row.alpha, sides, row.power, row.votes]
 
 
 def _said(search: PaperSearch) -> str:
@@ -195,7 +189,3 @@ def _said(search: PaperSearch) -> str:
         "The paper doesn't say which it used, so the number alone tells neither the test nor the "
         "difference that it was meant to find."
     )
-
-
-def _json(record: object) -> str:
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from casewise.analysis import Score, by_rules, data_text, mass_warning, rules_note
-from casewise.reporting._scores import condition_text, number
+from casewise.reporting._scores import condition_text
+from casewise.sheets import number
 
 
 def _bound_text(name: str, ends: tuple[float, float]) -> str:

@@ -1,15 +1,15 @@
 """The words and cells that every table of scores shares."""
 
-import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from casewise.analysis import Estimate, Score
+from casewise.analysis import Score
 from casewise.cases import GROUPS
 from casewise.reporting._wording import wording
+from casewise.sheets import Cell, Column, Kind
 
-Column = tuple[str, Callable[[Score], str]]
-"""A head (its lines parted by line ends) and what makes a cell."""
+ScoreColumn = tuple[Column, Callable[[Score], Cell]]
+"""A column, and what makes its cells."""
 
 _HEADS = {
     "accuracy": "accu-\nracy",
@@ -28,7 +28,7 @@ _CONTEXT_HEADS = {
     "ece": "ECE",
     "both_right": "both\nright",
     "rank_accuracy": "ranked\nright",
-    "adapts": "\nadapts",
+    "adapts": "adapts",
     "always_safe": "always\nsafe",
     "always_unsafe": "always\nunsafe",
     "inverted": "in-\nverted",
@@ -36,28 +36,9 @@ _CONTEXT_HEADS = {
 """What the two contexts of a query do, and how answers follow labels within one context type."""
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number as the field prints it: without a leading zero; a dash where undefined."""
-    if value != value:
-        return "–"
-    if value in (math.inf, -math.inf):
-        return "∞" if value > 0 else "-∞"
-    text = f"{value:z.{digits}f}"
-    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
-
-
-def signed(change: float, digits: int = 3) -> str:
-    """A change with its sign, unless it rounds to 0."""
-    shown = number(change, digits)
-    return f"+{shown}" if change > 0 and shown.strip(".0") else shown
-
-
-def with_margin(one: Estimate | None) -> str:
-    """A figure with half its 95 % interval; a dash where there is none."""
-    if one is None:
-        return "–"
-    shown = number(one.value)
-    return shown if one.margin != one.margin else f"{shown} ±{number(one.margin)}"
+def named(condition: Mapping[str, Any]) -> str:
+    """A model and its condition: ``openai/gpt-4o (binary, none)``."""
+    return f"{condition['model']} ({describe_condition(dict(condition))})"
 
 
 def condition_text(score: Score) -> str:
@@ -101,29 +82,35 @@ def title(scores: Sequence[Score]) -> str:
     return f"Against {against} (labels: {rules}; unread answers: {policies})"
 
 
-def number_columns(*, wide: bool) -> list[Column]:
+def number_columns(*, wide: bool) -> list[ScoreColumn]:
     """The columns of numbers; narrow tables leave F1 out."""
     metrics = [name for name in _HEADS if wide or not name.startswith("f1")]
     return [
-        ("n", lambda score: str(score.n)),
-        ("read", lambda score: number(score.coverage)),
-        (_HEADS["accuracy"], partial(_metric_cell, "accuracy")),
-        ("±\n95 %", lambda score: number(score.measures["accuracy"].margin)),
-        *((_HEADS[name], partial(_metric_cell, name)) for name in metrics if name != "accuracy"),
+        (Column("n", Kind.COUNT), lambda score: score.n),
+        (Column("read", Kind.SHARE), lambda score: score.coverage),
+        measure_column("accuracy", _HEADS["accuracy"]),
+        margin_column("accuracy"),
+        *(measure_column(name, _HEADS[name]) for name in metrics if name != "accuracy"),
     ]
 
 
-def context_columns(*, wide: bool) -> list[Column]:
+def context_columns(*, wide: bool) -> list[ScoreColumn]:
     """The columns of what the contexts do; narrow tables leave out what the others tell."""
     metrics = [name for name in _CONTEXT_HEADS if wide or name not in ("ece", "inverted")]
     return [
-        ("\npairs", lambda score: str(score.pairs)),
-        *((_CONTEXT_HEADS[name], partial(_metric_cell, name)) for name in metrics),
+        (Column("pairs", Kind.COUNT), lambda score: score.pairs),
+        *(measure_column(name, _CONTEXT_HEADS[name]) for name in metrics),
     ]
 
 
-def _metric_cell(name: str, score: Score) -> str:
-    return number(score.measures[name].value)
+def measure_column(name: str, heading: str) -> ScoreColumn:
+    """A column of a measure."""
+    return Column(heading, Kind.NUMBER), lambda score: score.measures[name].value
+
+
+def margin_column(name: str) -> ScoreColumn:
+    """A column of half the width of a measure's interval."""
+    return Column("±\n95 %", Kind.NUMBER), lambda score: score.measures[name].margin
 
 
 def group_text(score: Score) -> str:

@@ -19,6 +19,7 @@ from casewise.analysis.audit._finding import AuditFinding
 from casewise.analysis.audit._material import Material
 from casewise.cases import whole_queries
 from casewise.contexts import words_of
+from casewise.sheets import number
 
 BEYOND = 0.1
 """Accuracy above chance that the whole interval must exceed for a finding."""
@@ -182,7 +183,7 @@ def _finding(code: str, one: Guess, text: str) -> AuditFinding:
 
 
 def _share(one: Guess) -> str:
-    return f"{one.accuracy.value:.3f}".lstrip("0")
+    return number(one.accuracy.value)
 
 
 def _telling(words: Sequence[TellingWord], most: int = 4) -> str:

@@ -27,6 +27,7 @@ from casewise.analysis.describe._vote_checks import (
     tie_counts,
 )
 from casewise.cases import Case
+from casewise.sheets import p_value
 
 COLUMNS_DIFFER = 0.0005
 """p below which columns of votes count as differing."""
@@ -179,9 +180,9 @@ def _column_findings(columns: ColumnEffects) -> Iterator[Finding]:
             "columns",
             "Votes of one column come from one panel: within category and arm, columns differ far "
             f"beyond chance (Cochran's Q {columns.within_q:.0f} on {columns.within_df} degrees of "
-            f"freedom, p {_p(columns.within_p)}), and otherwise in one category than in another. "
-            "So differences between categories are also differences between the people who judged "
-            f"them: {rank}",
+            f"freedom, p {p_value(columns.within_p)}), and otherwise in one category than in "
+            "another. So differences between categories are also differences between the people "
+            f"who judged them: {rank}",
         )
     elif min(columns.within_p, columns.overall_p) < COLUMNS_DIFFER:
         yield Finding(
@@ -259,10 +260,6 @@ def _query_findings(queries: SimilarQueries) -> Iterator[Finding]:
             "Keep one of each, or count them as one query in errors and splits.",
             queries.cases,
         )
-
-
-def _p(p: float) -> str:
-    return "< .0001" if p < 0.0001 else f"= {p:.4f}"
 
 
 def _some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:

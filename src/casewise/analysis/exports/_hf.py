@@ -24,6 +24,7 @@ from casewise.analysis.exports._form import (
 )
 from casewise.analysis.exports._withhold import withhold
 from casewise.cases import Case, dataset_hash, default_rule, to_fields
+from casewise.sheets import Column, Kind, Row, Table, figures, to_markdown
 
 _DTYPES: dict[type[pl.DataType], str] = {
     pl.String: "string",
@@ -158,7 +159,7 @@ def _card(
         reveal=request.reveal,
         warning=CONTENT_WARNING,
         version=casewise.__version__,
-        runs=_runs(table, shown),
+        runs=to_markdown(_runs(table, shown)),
         prompts=sorted({str(one) for one in shown["prompt_version"] if one}),
         hashes=sorted({str(one) for one in shown["dataset_hash"] if one}),
         cases=len(cases),
@@ -169,17 +170,17 @@ def _card(
     )
 
 
-def _runs(table: pl.DataFrame, shown: pl.DataFrame) -> list[dict[str, Any]]:
-    """A line a run, as the table that is written names it; the label rule as ``score`` takes it."""
-    lines = []
+def _runs(table: pl.DataFrame, shown: pl.DataFrame) -> Table:
+    """A row a run, as the table that is written names it; the label rule as ``score`` takes it."""
+    names = ("model", "protocol", "delivery", "ablation", "variant")
     rules = [default_rule(label_fields(part)) for _, part in conditions(table)]
+    rows = []
     for rule, (condition, part) in zip(rules, conditions(shown), strict=True):
-        names = ("model", "protocol", "delivery", "ablation", "variant")
-        lines.append(
-            {name: (condition[name] or "–").replace("|", r"\|") for name in names}
-            | {"n": len(part), "ok": (part["status"] == "ok").sum(), "labels": str(rule)}
-        )
-    return lines
+        named = [condition[name] or None for name in names]
+        read = int((part["status"] == "ok").sum())
+        rows.append(Row([*named, len(part), read, str(rule)]))
+    counts = figures(Kind.COUNT, "judgements", "read")
+    return Table([*map(Column, names), *counts, Column("label rule")], rows)
 
 
 def _info(name: str, table: pl.DataFrame, size: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from casewise.cases import (
 )
 from casewise.errors import UsageError
 from casewise.protocols import Delivery, Prompts, Protocol, load_prompts
+from casewise.sheets import Code, Column, Row, Table, to_markdown
 
 PROTOCOLS = (Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY)
 """What lm-eval can ask: words, a number, and the likelihood of two words."""
@@ -36,6 +37,17 @@ _METRICS: dict[Protocol, tuple[str, ...]] = {
     Protocol.SCORE: (*_SHARES, "brier", "coverage"),
     Protocol.PROBABILITY: (*_SHARES, "brier"),
 }
+
+
+_TASKS = Table(
+    [Column("task"), Column("asks for"), Column("read as")],
+    [
+        Row([Code("casewise_binary"), "JSON with a word", "the last labelled word"]),
+        Row([Code("casewise_score"), "JSON with a number from 1 to 10", "safe above 5.5"]),
+        Row([Code("casewise_probability"), "one word", "the likelihoods of safe and unsafe"]),
+    ],
+)
+"""What the tasks are, as the folder's page tells it."""
 
 
 def write_lm_eval(
@@ -78,6 +90,7 @@ def write_lm_eval(
             cases=len(kept),
             hash=version,
             folder=request.out.name,
+            tasks=to_markdown(_TASKS),
         )
         (folder / "README.md").write_bytes(readme)
     return Exported(f"{len(kept):,} cases, labels {rule}, in {len(PROTOCOLS)} tasks", notes)

@@ -20,7 +20,8 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
         InputError: There is no log among the paths, or none holds a judgement.
     """
     # Inspect takes seconds to import; no other export needs it.
-    from casewise.analysis.logs import LogHeader, redact_log, write_log
+    from casewise.analysis.logs import redact_log, write_log
+    from casewise.logs import LogHeader
 
     def name(header: LogHeader) -> str:
         """As Inspect names its logs; the name that the file had may say anything."""
@@ -29,7 +30,7 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
         return f"{time}_{_TASKS.get(spec.task, 'task')}_{show_id(spec.task_id)}.eval"
 
     found, notes = find_logs(request.paths)
-    headers = [part for one in found for part in (one.parts or (one,))]
+    headers = [header for run in found for header in run.logs]
     said = [header.log.eval.metadata or {} for header in headers]
     known = known_parameters(
         (one.get("ablation") for one in said), (one.get("variant") for one in said)

@@ -14,6 +14,7 @@ from casewise.analysis.gate._needed import POWER
 from casewise.analysis.gate._rules import CONFIDENCE, GateRule
 from casewise.cases import Case, LabelRule, default_rule
 from casewise.errors import InputError
+from casewise.sheets import number, setting
 from casewise.statistics import Level, noninferiority_power, smallest_size, whole
 
 DISCORDANCE = 0.1
@@ -62,7 +63,7 @@ def gate_files(cases: Sequence[Case], name: str) -> GateFiles:
         unsafe=queries[Side.SAFETY],
         labels=labels,
         power=round(100 * POWER),
-        discordance=f"{DISCORDANCE:g}".removeprefix("0"),
+        discordance=setting(DISCORDANCE),
     )
     workflow = gate_file("github-actions.yml").read_text("utf-8")
     value = name if re.fullmatch(r"[\w./-]+", name) else given
@@ -109,7 +110,6 @@ def _margin(rule: GateRule, queries: int, side: Side, name: str) -> float:
 def _with_margin(text: str, rule: GateRule, margin: float) -> str:
     """The file with another margin in the rule about a measure."""
     pattern = rf"(?m)^(  - measure: {rule.measure.name}\n    {rule.demand}: ).*$"
-    written = f"{margin:.2f}".removeprefix("0")
-    changed, times = re.subn(pattern, lambda found: f"{found[1]}{written}", text)
+    changed, times = re.subn(pattern, lambda found: f"{found[1]}{number(margin, 2)}", text)
     assert times == 1, rule.measure.name
     return changed

@@ -1,79 +1,118 @@
 """Judgements of a run as a table: of one log, or of many that count as one."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
 import polars as pl
 
 from casewise.analysis._table import make_table
-from casewise.analysis.logs._header import LogHeader
-from casewise.analysis.logs._read import ANSWERED_BY, read_samples
+from casewise.analysis.logs._rows import rows_of
+from casewise.cases import address_of
+from casewise.logs import (
+    ANSWERED_BY,
+    SHARDS,
+    Asked,
+    Attempts,
+    LoggedRun,
+    LogHeader,
+    counting,
+    read_records,
+    runs_of,
+)
 
 Keep = Callable[[Iterable[Mapping[str, Any]]], None]
 
-_PLACE, _PART = "_place", "_part"
+
+def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LoggedRun], list[str]]:
+    """The runs that logs are of, in their order, with a note on each that did not end."""
+    runs = sorted(runs_of(headers), key=lambda run: run.first.order)
+    return runs, [
+        f"{where}: the run did not end ({why}); what it has counts"
+        for run in runs
+        if not run.complete
+        for where, why in [_unfinished(run)]
+    ]
+
+
+def _unfinished(run: LoggedRun) -> tuple[str, str]:
+    """Where the logs of a run stand that did not end, and how it is known."""
+    path = run.first.path
+    if run.alone:
+        return address_of(path), run.first.log.status
+    folder = path.parent.parent.parent if path.parent.parent.name == SHARDS else path.parent
+    return address_of(folder), "its logs don't hold every case"
 
 
 def read_judgements(
-    header: LogHeader, *, texts: bool = False, keep: Keep | None = None
+    run: LoggedRun, *, texts: bool = False, keep: Keep | None = None
 ) -> pl.DataFrame:
     """The judgement table of a run, in the order of its data set.
 
-    A case that stands in several logs of a run in shards counts once: its first judgement, or
-    its first error where it was never judged.
+    A case that stands in several of its logs counts once; see ``counting``.
 
     Args:
-        header: The log, or the logs of one run.
+        run: Its logs.
         texts: Read answers and explanations whole, and the cases' texts.
         keep: Given the rows with their texts, if these are read.
     """
-    if not header.parts:
-        table, places = _read(header, texts, keep)
-        return _with_plan(_without_strangers(table), header, places, table["epoch"])
-    frames = []
-    for number, part in enumerate(header.parts):
-        table, places = _read(part, texts, keep)
-        # Rows are dropped as soon as a log is read: in a table they take a tenth.
-        marks = (pl.Series(_PLACE, places, pl.Int64), pl.lit(number, pl.Int32).alias(_PART))
-        frames.append(table.with_columns(*marks, pl.lit(header.run_id).alias("run_id")))
-    whole = _without_strangers(pl.concat(frames))
-    failed = pl.col("error").is_not_null()
-    order = whole.select(pl.arg_sort_by(_PLACE, "epoch", failed, _PART, maintain_order=True))
-    once = whole[order.to_series()].unique(["case_id", "epoch"], keep="first", maintain_order=True)
-    return _with_plan(once.drop(_PLACE, _PART), header, once[_PLACE], once["epoch"])
-
-
-def _with_plan(
-    table: pl.DataFrame, header: LogHeader, places: Sequence[int] | pl.Series, epochs: pl.Series
-) -> pl.DataFrame:
-    """Say how many rows there would be if the run had come to its end.
-
-    A sample may have several rows, a turn each; one that is not there counts as one.
-    """
+    # A log at a time: as rows, judgements take ten times the memory that they take in a table.
+    logs = [_read(header, run, texts, keep) for header in run.logs]
+    table = pl.concat(log.table for log in logs)
+    if len(logs) > 1:
+        table = table.filter(_counted(logs)).sort(_PLACE, "epoch", maintain_order=True)
     planned = None
-    if header.planned is not None:
-        there = pl.DataFrame([pl.Series(_PLACE, places, pl.Int64), epochs]).n_unique()
-        planned = len(table) + max(0, header.planned - there)
+    if run.planned is not None:
+        # A sample may have several rows, a turn each; one that is not there counts as one.
+        planned = len(table) + max(0, run.planned - table.select(_PLACE, "epoch").n_unique())
+    table = _without_strangers(table.drop(_PLACE))
     return table.with_columns(pl.lit(planned, pl.Int64).alias("planned"))
 
 
-def _read(header: LogHeader, texts: bool, keep: Keep | None) -> tuple[pl.DataFrame, list[int]]:
-    """The table of one log, and the place of each row in the whole."""
-    # Samples end in the order in which answers come; sums in another order end in other digits.
-    samples = [
-        ((place, rows[0]["epoch"]), rows)
-        for place, rows in read_samples(header, texts=texts)
-        if rows
+_PLACE = "_place"
+"""The column with a sample's place in the condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of one log."""
+
+    table: pl.DataFrame
+    asked: list[Asked]
+    """Whose row each is."""
+    attempts: Attempts
+
+
+def _counted(logs: Sequence[_Read]) -> pl.Series:
+    """Which rows are of attempts that count."""
+    counted = counting([log.attempts for log in logs])
+    found = [
+        asked in attempts
+        for log, attempts in zip(logs, counted, strict=True)
+        for asked in log.asked
     ]
-    samples.sort(key=itemgetter(0))
-    rows = [row for _, found in samples for row in found]
+    return pl.Series(found, dtype=pl.Boolean)
+
+
+def _read(header: LogHeader, run: LoggedRun, texts: bool, keep: Keep | None) -> _Read:
+    records = [one for one in read_records(header, whole=texts) if not one.in_flight]
+    # Samples end in the order in which answers come; sums in another order end in other digits.
+    places = header.places
+    ranked = [((places.get(one.case, len(places)), one.epoch), one) for one in records]
+    ranked.sort(key=itemgetter(0))
+    condition = run.condition
+    rows, asked, at = [], list[Asked](), list[int]()
+    for (place, epoch), record in ranked:
+        found = rows_of(record, condition, texts=texts)
+        rows += found
+        asked += [(record.case, epoch)] * len(found)
+        at += [place] * len(found)
     names = pl.Series(ANSWERED_BY, [row.pop(ANSWERED_BY, None) for row in rows], pl.String)
     if keep is not None:
         keep(rows)
-    return make_table(rows).with_columns(names), [
-        place for (place, _), found in samples for _ in found
-    ]
+    table = make_table(rows).with_columns(names, pl.Series(_PLACE, at, pl.Int64))
+    return _Read(table, asked, Attempts.of_records(header, records))
 
 
 _SAID = ("verdict", "p_safe", "raw_score", "mass", "response_class", "mentions")

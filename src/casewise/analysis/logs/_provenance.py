@@ -5,7 +5,7 @@ from typing import Any
 
 from casewise.analysis.card._clean import clean_arguments, clean_settings, last_part, without_paths
 from casewise.analysis.card._record import RunRecord
-from casewise.analysis.logs._header import LogHeader
+from casewise.logs import LoggedRun
 
 _SETTINGS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 _MADE_WITH = ("dtype", "device", "torch", "transformers")
@@ -14,23 +14,24 @@ _NAMES = ("protocol", "delivery", "ablate", "swap", "variation", "sampling", "gr
 _NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
 
 
-def run_record(header: LogHeader) -> RunRecord:
-    """Take from a header what may be shown; keys, paths and addresses stay behind."""
-    spec = header.log.eval
-    parts = [one.log for one in header.parts or (header,)]
+def run_record(run: LoggedRun) -> RunRecord:
+    """Take from a run's logs what may be shown; keys, paths and addresses stay behind."""
+    first = run.first.log
+    spec = first.eval
+    parts = [one.log for one in run.logs]
     started = [one.stats.started_at or one.eval.created for one in parts]
     completed = [one.stats.completed_at for one in parts]
-    ended = header.complete if header.parts else True
+    ended = run.alone or run.complete
     said = spec.metadata or {}
     shown, hidden = clean_arguments(spec.model_args)
     given = said.get("generate")
     settings_shown, settings_hidden = clean_settings(given if isinstance(given, Mapping) else {})
-    config = header.log.plan.config
+    config = first.plan.config
     settings = {name: getattr(config, name) for name in _SETTINGS}
     return RunRecord(
-        run_id=header.run_id,
+        run_id=run.run_id,
         model=without_paths(spec.model),
-        status=header.log.status if not header.parts else "success" if ended else "started",
+        status=first.status if run.alone else "success" if ended else "started",
         model_args=shown,
         hidden_args=hidden,
         generate=settings_shown,
@@ -50,7 +51,7 @@ def run_record(header: LogHeader) -> RunRecord:
         asked=_asked(spec.task_args, said),
         settings={name: value for name, value in settings.items() if value is not None},
         samples=_whole(said.get("samples")),
-        epochs=max((one.part.epoch for one in header.parts if one.part), default=None)
+        epochs=max((one.part.epoch for one in run.logs if one.part), default=None)
         or spec.config.epochs,
         cut=spec.config.limit is not None or spec.config.sample_id is not None,
         started=min((one for one in started if one), default=None),

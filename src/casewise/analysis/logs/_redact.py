@@ -50,10 +50,8 @@ from casewise.analysis._shown import (
 )
 from casewise.analysis._table import OF_CASE, TEXTS
 from casewise.analysis._withheld import hashed, length_of, stand_in
-from casewise.analysis.logs._header import LogHeader
-from casewise.analysis.logs._read import ANSWERED_BY, CANCELLED, GRADER, SCORERS
 from casewise.cases import CASEBENCH, STARTER, address_of
-from casewise.logs import ORDER, SHARD
+from casewise.logs import ANSWERED_BY, CANCELLED, GRADER, ORDER, SCORERS, SHARD, LogHeader
 
 _TASKS = ("casewise/judge", "casewise/respond")
 _SOLVERS = ("casewise/ask", "casewise/converse")

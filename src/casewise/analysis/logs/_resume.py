@@ -8,9 +8,9 @@ from pathlib import Path
 
 from casewise.analysis.card._commands import run_commands
 from casewise.analysis.card._record import RunRecord
-from casewise.analysis.logs._header import LogHeader
 from casewise.analysis.logs._provenance import run_record
 from casewise.cases import address_of, is_elsewhere
+from casewise.logs import SHARDS, LoggedRun
 
 START = Path(".casewise/start.json")
 """Where in a log folder a run says by which command it was started."""
@@ -39,22 +39,23 @@ def without_option(option: str, arguments: Sequence[str]) -> list[str]:
     return [one for one in kept if not one.startswith(f"{option}=")]
 
 
-def command_to_resume(headers: Sequence[LogHeader]) -> str:
-    """The command that goes on with the runs of some logs, of which there is one at least.
+def command_to_resume(runs: Sequence[LoggedRun]) -> str:
+    """The command that goes on with some runs, of which there is one at least.
 
     It is the one that started them, where their folder says so; else what the logs say of it.
     """
-    log_dir = _folder(headers[0])
+    log_dir = _folder(runs[0])
     started = _as_started(log_dir)
     if started:
         return resume_line(started, log_dir)
-    records = [_record(one) for one in headers if _folder(one) == log_dir]
+    records = [_record(one) for one in runs if _folder(one) == log_dir]
     return " && ".join(resume_line(one, log_dir) for one in run_commands(records))
 
 
-def _folder(header: LogHeader) -> Path:
-    """The folder that a run was given; its shards have folders of their own in it."""
-    return header.path.parents[2] if header.part is not None else header.path.parent
+def _folder(run: LoggedRun) -> Path:
+    """The folder that a run was given; a cluster's shards have folders of their own in it."""
+    path = run.first.path
+    return path.parents[2] if path.parent.parent.name == SHARDS else path.parent
 
 
 def _as_started(log_dir: Path) -> list[str]:
@@ -69,9 +70,9 @@ def _as_started(log_dir: Path) -> list[str]:
     return arguments if arguments[:1] == ["run"] else []
 
 
-def _record(header: LogHeader) -> RunRecord:
+def _record(run: LoggedRun) -> RunRecord:
     """What the log says of its run, with its files as they can be found from here."""
-    record = run_record(header)
-    given = header.log.eval.task_args
+    record = run_record(run)
+    given = run.first.log.eval.task_args
     files = {name: str(given[name]) for name in _FILES if name in record.asked}
     return replace(record, asked={**record.asked, **files})

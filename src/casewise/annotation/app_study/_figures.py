@@ -11,6 +11,7 @@ from casewise.annotation.store import Progress
 from casewise.annotation.study import Arm, Study
 from casewise.annotation.votes import Collected, PersonStatus, screen
 from casewise.cases import Case
+from casewise.sheets import UNDEFINED, percent, seconds
 from casewise.statistics import agreement
 
 
@@ -55,8 +56,8 @@ def figures(
         progress,
         tuple(_arm(study, progress, arm) for arm in study.arms),
         _funnel(progress),
-        f"{median(progress.seconds):.0f} s" if progress.seconds else "–",
-        f"{passed} of {len(collected.checks)}" if collected.checks else "–",
+        seconds(median(progress.seconds) if progress.seconds else None),
+        f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
         tuple(
             (one.rater, "; ".join(flag.reason for flag in one.flags))
             for one in screen(study, collected, cases).people
@@ -83,7 +84,7 @@ def _arm(study: Study, progress: Progress, arm: Arm) -> ArmFigures:
         study.votes * len(counts),
         sum(sum(count) >= study.votes for count in counts),
         len(counts),
-        "–" if math.isnan(value) else f"{value:.0%}",
+        percent(value, 0),
     )
 
 

@@ -20,6 +20,8 @@ from casewise.annotation.exchange._values import Place
 from casewise.annotation.study import Study, paragraphs
 from casewise.annotation.votes import Collected, PersonRecord, PersonStatus
 from casewise.errors import UsageError
+from casewise.sheets import Cell, Code, Column, Table, markdown, money
+from casewise.sheets import Row as Line
 
 _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 _RETURN = "https://app.prolific.com/submissions/complete?cc={code}"
@@ -94,34 +96,31 @@ def _action(action: str) -> dict[str, str]:
 
 
 def _sheet(study: Study, body: dict[str, Any]) -> str:
-    rows = "".join(
-        f"| `{one['code']}` | {one['code_type']} | {one['actions'][0]['action']} |\n"
-        for one in body["completion_codes"]
-    )
     reward = body["reward"]
-    pay = f"{reward / 100:.2f} {study.pay.currency}" if reward else "not set in the study file"
+    pay = money(reward / 100, study.pay.currency) if reward else "not set in the study file"
     back = study.recruitment.return_url or "not set in the study file"
-    return f"""# To paste into Prolific
-
-Study `{body["internal_name"]}`. The same for Prolific's API is in `study.json`.
-
-| field | value |
-| --- | --- |
-| Study URL | `{body["external_study_url"]}` |
-| Participant ids | by URL parameters |
-| Places | {body["total_available_places"]}, one a block |
-| Estimated time | {body["estimated_completion_time"]} minutes |
-| Reward | {pay} |
-| Submissions a person | one |
-| Content warning | yes: sensitive |
-
-People come back by `{_RETURN}`; in the study file `recruitment.return_url` is `{back}`.
-
-| code | kind | then |
-| --- | --- | --- |
-{rows}
-A code such as `COMPLETED` can be guessed. Set random ones in the study file's `recruitment`.
-"""
+    fields: list[tuple[str, Cell]] = [
+        ("Study URL", Code(body["external_study_url"])),
+        ("Participant ids", "by URL parameters"),
+        ("Places", f"{body['total_available_places']}, one a block"),
+        ("Estimated time", f"{body['estimated_completion_time']} minutes"),
+        ("Reward", pay),
+        ("Submissions a person", "one"),
+        ("Content warning", "yes: sensitive"),
+    ]
+    codes = [
+        Line([Code(one["code"]), one["code_type"], one["actions"][0]["action"]])
+        for one in body["completion_codes"]
+    ]
+    return markdown(
+        "# To paste into Prolific",
+        f"Study `{body['internal_name']}`. The same for Prolific's API is in `study.json`.",
+        Table([Column("field"), Column("value")], list(map(Line, fields))),
+        f"People come back by `{_RETURN}`; in the study file `recruitment.return_url` is `{back}`.",
+        Table([Column("code"), Column("kind"), Column("then")], codes),
+        "A code such as `COMPLETED` can be guessed. Set random ones in the study file's "
+        "`recruitment`.",
+    )
 
 
 def join_prolific(

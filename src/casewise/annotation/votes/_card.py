@@ -27,9 +27,28 @@ from casewise.annotation.study import (
 from casewise.annotation.votes._records import Collected
 from casewise.annotation.votes._results import Results
 from casewise.cases import Case
-from casewise.statistics import Coefficient, Estimate, TwoWay
+from casewise.sheets import (
+    UNDEFINED,
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    estimate,
+    figures,
+    interval,
+    money,
+    number,
+    p_value,
+    setting,
+    signed,
+    to_markdown,
+)
+from casewise.statistics import Estimate
 
-UNDEFINED = "–"
+_STEEPEST = 50.0
+"""Slopes of logarithms beyond it are no figures."""
 
 _PLATFORMS = {
     Platform.NONE: "By invitation, without a platform.",
@@ -84,9 +103,7 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "times": _times_in_words(results.study, facts.cases),
         "arms": results.arms,
         "contrasts": results.contrasts,
-        "pairs": [(one.first, one.second) for one in results.contrasts],
-        "sensitivity": results.sensitivity,
-        "drift": results.drift,
+        "tables": _tables(results, facts),
         "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
         "short": sum(not cell.quota_met for cell in results.cells),
@@ -100,8 +117,8 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "replaced": sum(
             case.votes is not None or case.published_safe_rate is not None for case in facts.cases
         ),
-        "sources": [line(one) for one in asked if one],
-        "licences": [line(one) for one in licences if one],
+        "sources": [escape(one) for one in asked if one],
+        "licences": [escape(one) for one in licences if one],
     }
 
 
@@ -167,66 +184,185 @@ def rules_in_words(rules: Screening) -> list[str]:
     return found or ["No rule was on."]
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number, or – where it is undefined; a proper minus sign is not needed in Markdown."""
-    return f"{value:.{digits}f}" if math.isfinite(value) else UNDEFINED
+def _tables(results: Results, facts: CardFacts) -> dict[str, Table]:
+    """The tables of the card, by name."""
+    return {
+        "design": _design(facts.balance),
+        "people": _people(results),
+        "arms": _arms(results),
+        "agreement": _agreement(results),
+        "contrasts": _contrasts(results),
+        "sensitivity": _sensitivity(results),
+        "drift": _drift(results),
+        "panels": _panels(results),
+    }
 
 
-def interval(ends: tuple[float, float]) -> str:
-    """Two ends in brackets."""
-    return f"[{number(ends[0])}, {number(ends[1])}]"
+def _design(one: Balance) -> Table:
+    share = one.category_share
+    lines: list[tuple[str, Cell]] = [
+        ("cells in a block", _range(one.size)),
+        ("blocks that hold a cell", _range(one.votes)),
+        *((f"cells of a block with {_arm(arm)}", _range(met)) for arm, met in one.arms.items()),
+        ("queries", one.queries),
+        ("categories", one.categories),
+        ("greatest share of a category in a block", interval((share.least, share.most), 2)),
+        ("people on both of two queries", _range(one.met)),
+        (
+            "efficiency of the blocks, and what none exceeds",
+            f"{number(one.efficiency)} of {number(one.efficiency_bound)}",
+        ),
+    ]
+    return Table([Column(""), Column("", Kind.COUNT)], list(map(Row, lines)))
 
 
-def p_value(value: float) -> str:
-    """A p-value; small ones as a bound."""
-    if not math.isfinite(value):
-        return UNDEFINED
-    return "< .0005" if value < 0.0005 else f"{value:.3f}"
+def _people(results: Results) -> Table:
+    funnel = results.funnel
+    lines = [
+        ("came", funnel.came),
+        *((_spaced(status), n) for status, n in funnel.by_status.items()),
+        ("with counted votes", funnel.people),
+        *((f"flagged: {_spaced(rule)}", n) for rule, n in funnel.flagged.items()),
+        ("flagged at all", funnel.flagged_any),
+    ]
+    return Table([Column(""), Column("people", Kind.COUNT)], list(map(Row, lines)))
 
 
-def line(text: str) -> str:
-    """A text in one line that makes no table, heading or tag."""
-    return _escape(" ".join(text.split()))
+def _arms(results: Results) -> Table:
+    counts = ("cells", "votes", "majority safe", "majority unsafe", "ties")
+    return Table(
+        [
+            Column("arm"),
+            *figures(Kind.COUNT, *counts),
+            Column("mean share safe", Kind.ESTIMATE),
+        ],
+        [
+            Row(
+                [
+                    _arm(one.arm),
+                    one.cells,
+                    one.votes,
+                    one.majority_safe,
+                    one.majority_unsafe,
+                    one.ties,
+                    one.share_safe,
+                ]
+            )
+            for one in results.arms
+        ],
+    )
 
 
-def _escape(text: str) -> str:
-    for mark in ("\\", "|", "<", "`", "*", "_", "["):
-        text = text.replace(mark, f"\\{mark}")
-    return text
+def _agreement(results: Results) -> Table:
+    heads = ("Krippendorff's alpha", "Gwet's AC1", "pairs that agree")
+    return Table(
+        [Column("arm"), *figures(Kind.ESTIMATE, *heads)],
+        [
+            Row([_arm(arm), found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
+            for arm, found in ((one.arm, one.agreement) for one in results.arms)
+        ],
+    )
+
+
+def _contrasts(results: Results) -> Table:
+    columns = [
+        Column("arms"),
+        Column("queries", Kind.COUNT),
+        Column("difference of shares safe", Kind.ESTIMATE),
+        Column("p", Kind.P_VALUE),
+        *figures(Kind.NUMBER, "Cohen's h", "odds ratio", digits=2),
+        *figures(Kind.COUNT, "queries that differ (Holm)", "majorities that flip"),
+    ]
+    rows = [
+        Row(
+            [
+                f"{_arm(one.first)} less {_arm(one.second)}",
+                one.queries,
+                one.difference,
+                one.difference.p,
+                one.cohen_h,
+                one.mantel_haenszel_or,
+                one.z_tests.holm,
+                one.majority_flips,
+            ]
+        )
+        for one in results.contrasts
+    ]
+    return Table(columns, rows or [Row([None] * len(columns))])
+
+
+def _sensitivity(results: Results) -> Table:
+    arms = [one.arm for one in results.arms]
+    pairs = [(one.first, one.second) for one in results.contrasts]
+    columns = [
+        Column(""),
+        *figures(Kind.COUNT, "people", "votes"),
+        *figures(Kind.SHARE, *(f"share safe, {_arm(arm)}" for arm in arms)),
+        *figures(Kind.NUMBER, "alpha", "AC1"),
+        *figures(Kind.CHANGE, *(f"{_arm(one)} less {_arm(other)}" for one, other in pairs)),
+        *figures(Kind.COUNT, "majorities flipped", "to or from a tie"),
+    ]
+    rows = []
+    for one in results.sensitivity:
+        found = (one.differences.get(pair) for pair in pairs)
+        differences = [None if each is None else each.value for each in found]
+        shares = [one.share_safe[arm].value for arm in arms]
+        ties = one.to_tie + one.from_tie
+        agreement = (one.alpha, one.ac1)
+        counts = (one.people, one.votes)
+        rows.append(Row([one.name, *counts, *shares, *agreement, *differences, one.flipped, ties]))
+    return Table(columns, rows)
+
+
+def _drift(results: Results) -> Table:
+    """Slopes of shares and of times, which are written otherwise."""
+    drift = results.drift
+    return Table(
+        [Column(""), *figures(Kind.ESTIMATE, "share safe", "seconds")],
+        [
+            Row(
+                [
+                    "over ten pages of a person",
+                    estimate(drift.safe_by_page, with_signs=True),
+                    _percent(drift.speed_by_page),
+                ]
+            ),
+            Row(
+                [
+                    "over a day of the study",
+                    estimate(drift.safe_by_day, with_signs=True),
+                    _percent(drift.speed_by_day),
+                ]
+            ),
+        ],
+    )
+
+
+def _panels(results: Results) -> Table:
+    heading = "share safe less everybody's on the same cases"
+    return Table(
+        [Column("panel"), Column("people", Kind.COUNT), Column(heading, Kind.ESTIMATE)],
+        [
+            Row([one.panel or "not named", one.people, estimate(one.leaning, with_signs=True)])
+            for one in results.panels.panels
+        ],
+    )
 
 
 def _quote(text: str) -> str:
-    return "\n".join(f"> {_escape(one.strip())}".rstrip() for one in text.splitlines())
-
-
-def _estimate(one: TwoWay) -> str:
-    return f"{number(one.value)} {interval(one.interval)}"
-
-
-def _difference(one: TwoWay | None) -> str:
-    return UNDEFINED if one is None else number(one.value)
-
-
-def _coefficient(one: Coefficient) -> str:
-    return f"{number(one.value)} {interval(one.interval)}"
-
-
-def _slope(one: Estimate) -> str:
-    if not math.isfinite(one.value):
-        return UNDEFINED
-    return f"{one.value:+.3f} [{', '.join(_signed(end) for end in one.interval)}]"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}" if math.isfinite(value) else UNDEFINED
+    return "\n".join(f"> {escape(one)}".rstrip() for one in text.splitlines())
 
 
 def _percent(one: Estimate) -> str:
-    """A slope of logarithms as a change in percent."""
-    if not math.isfinite(one.value):
+    """A slope of logarithms as a change in percent: ``+12 % (+3 % to +21 %)``."""
+    value, low, high = (_growth(found) for found in (one.value, *one.interval))
+    return value if UNDEFINED in (value, low, high) else f"{value} ({low} to {high})"
+
+
+def _growth(slope: float) -> str:
+    if math.isnan(slope) or abs(slope) >= _STEEPEST:
         return UNDEFINED
-    ends = [f"{math.expm1(end):+.0%}" if abs(end) < 50 else UNDEFINED for end in one.interval]
-    return f"{math.expm1(min(one.value, 50)):+.0%} [{', '.join(ends)}]"
+    return f"{signed(100 * math.expm1(slope), 0)} %"
 
 
 def _arm(arm: Arm) -> str:
@@ -236,7 +372,7 @@ def _arm(arm: Arm) -> str:
 def _range(one: Range) -> str:
     if not math.isfinite(one.least):
         return UNDEFINED
-    least, most = f"{one.least:g}", f"{one.most:g}"
+    least, most = setting(one.least), setting(one.most)
     return least if least == most else f"{least} to {most}"
 
 
@@ -246,17 +382,12 @@ def _spaced(name: StrEnum) -> str:
 
 _FILTERS = {
     "arm": _arm,
-    "coefficient": _coefficient,
-    "difference": _difference,
-    "estimate": _estimate,
-    "interval": interval,
-    "line": line,
-    "named": lambda name: line(name) if name else "not named",
+    "estimate": estimate,
+    "line": escape,
+    "money": money,
+    "named": lambda name: escape(name) if name else "not named",
     "number": number,
     "p": p_value,
-    "percent": _percent,
     "quote": _quote,
-    "range": _range,
-    "slope": _slope,
-    "spaced": _spaced,
+    "table": to_markdown,
 }

@@ -1,6 +1,5 @@
 """The folder that a study ends in: votes, people, cases, a card and a summary."""
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -27,6 +26,7 @@ from casewise.annotation.votes._results import Results
 from casewise.annotation.votes._screening import PersonScreen
 from casewise.annotation.votes._to_cases import voted_cases
 from casewise.cases import write_cases
+from casewise.sheets import to_json
 
 ALL_COUNTED = "all votes that count"
 WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
@@ -112,7 +112,7 @@ def summary_json(results: Results, facts: CardFacts) -> str:
     record: dict[str, Any] = {"cases_votes": facts.cases_votes}
     record |= as_results_record(results)
     record["balance"] = plain(facts.balance)
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return to_json(record)
 
 
 def vote_rows(results: Results) -> list[dict[str, Any]]:

@@ -2,15 +2,6 @@
 
 from dataclasses import dataclass
 
-from casewise.evaluation._cells import Cell
-from casewise.evaluation.local import is_in_process
-
-_LOADED = ("hf/", "transformer_lens/", "nnterp/")
-"""How models of others begin that are loaded by the process that asks them, as ours are."""
-
-_SERVED = ("vllm/", "sglang/")
-"""How models begin that are, too, unless a server's address is given."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -23,9 +14,3 @@ class Cluster:
     shard_cpus: float | None = None
     """None is one, and for a model that a node loads all that it has."""
     shard_gpus: float = 0.0
-
-
-def loads_weights(cell: Cell) -> bool:
-    """Whether whoever asks a cell's model has to load it first."""
-    served = cell.request.model_base_url is None and cell.model.startswith(_SERVED)
-    return served or is_in_process(cell.model) or cell.model.startswith(_LOADED)

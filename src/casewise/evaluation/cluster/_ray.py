@@ -13,7 +13,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from casewise.cases import is_elsewhere, place_of
+from casewise.cases import is_elsewhere
 from casewise.errors import CasewiseError, ModelError, UsageError, install_hint
 from casewise.evaluation._budget import Budget
 from casewise.evaluation._cells import Cell
@@ -21,12 +21,14 @@ from casewise.evaluation._done import CellState, State, logs_of, read_done
 from casewise.evaluation._engine import RunResult
 from casewise.evaluation._faults import FaultObserver, by_model, counted
 from casewise.evaluation._kept import keeping
+from casewise.evaluation._models import loads_weights
 from casewise.evaluation._shard_run import Base, ShardResult, base_of, run_shard
 from casewise.evaluation._shards import Piece, Shard, cut, new_run, shard_size
-from casewise.evaluation.cluster._cluster import Cluster, loads_weights
+from casewise.evaluation.cluster._cluster import Cluster
 from casewise.evaluation.cluster._connect import REACH_S, connected
 from casewise.evaluation.cluster._queue import Counts, LostError, ShardQueue
 from casewise.evaluation.executor import Observer
+from casewise.logs import LogFolder
 
 RETRIES = 3
 """How often Ray itself begins a shard anew whose process or node is gone."""
@@ -40,7 +42,7 @@ NODES_S = 2.0
 
 def run_on_ray(
     cells: Sequence[Cell],
-    log_dir: Path,
+    log_dir: Path | LogFolder,
     cluster: Cluster,
     observer: Observer | None = None,
     budget: Budget | None = None,
@@ -55,11 +57,12 @@ def run_on_ray(
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
     ray = _import(alone=cluster.address is None)
-    folder = log_dir if is_elsewhere(log_dir) else place_of(log_dir).resolve()
-    states = read_done(cells, log_dir).states
+    logs = LogFolder.at(log_dir)
+    folder = logs.path if is_elsewhere(logs.path) else logs.path.resolve()
+    states = read_done(cells, logs).states
     if all(one.state is State.DONE for one in states):
-        return RunResult(logs_of(cells, log_dir), True, ())
-    with connected(ray, cluster), keeping(log_dir, tell) as keeper:
+        return RunResult(logs_of(cells, logs), True, ())
+    with connected(ray, cluster), keeping(logs.path, tell) as keeper:
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
         queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
@@ -73,9 +76,9 @@ def run_on_ray(
         capped = budget is not None and budget.stopped
         reasons = [budget.reason] if capped and budget is not None else []
         failures = (*reasons, *queue.given_up, *queue.failures)
-        logs = logs_of(cells, log_dir)
-        kept = keeper.end(logs, not failures)
-    return RunResult(logs, not failures, failures, capped, kept)
+        found = logs_of(cells, logs)
+        kept = keeper.end(found, not failures)
+    return RunResult(found, not failures, failures, capped, kept)
 
 
 def _import(*, alone: bool) -> Any:
@@ -113,6 +116,10 @@ def _cut(
             yield from cut(cell, number, state.run or new_run(), state.settled, size)
 
 
+def _loads_weights(cell: Cell) -> bool:
+    return loads_weights(cell.model, cell.request.model_base_url)
+
+
 class _RayPool:
     """Runs shards as Ray's tasks, or on actors where a model is loaded by whoever asks it."""
 
@@ -138,7 +145,7 @@ class _RayPool:
         if cpus is None:
             most = [one.get("CPU", 0.0) for one in self._alive()]
             # A model on the processor uses all of it: several on a node would wait for each other.
-            whole = loads_weights(cell) and not gpus
+            whole = _loads_weights(cell) and not gpus
             cpus = min((one for one in most if one >= 1), default=1.0) if whole else 1.0
         return {"num_cpus": cpus, "num_gpus": gpus}
 
@@ -179,7 +186,7 @@ class _RayPool:
             self._bases[cell] = self._ray.put(base_of(self._cells[cell], self._folder))
         # In a list, or Ray would unpack it again for every shard.
         given = ([self._bases[cell]], piece, connections, number, self._board)
-        if not loads_weights(self._cells[cell]):
+        if not _loads_weights(self._cells[cell]):
             task = self._ray.remote(**self._needs[cell], max_retries=RETRIES)(_work)
             return task.remote(*given)
         model = self._cells[cell].model

@@ -5,8 +5,10 @@ import contextvars
 from collections.abc import Iterable, Iterator, Sequence
 
 from inspect_ai.dataset import Sample
+from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
+from casewise.evaluation._batches import AT_ONCE
 from casewise.evaluation._budget import SpentError
 from casewise.evaluation._frugal import rare_garbage_collection
 from casewise.evaluation._side_by_side import SIDE_BY_SIDE, shares_beginnings
@@ -19,6 +21,10 @@ AHEAD = 2
 
 FIRST = 20
 """Cases of a model that are asked before anything is known of it: about as many as Inspect asks."""
+
+FIRST_S = 0.1
+"""So long the others wait for the first answer, in seconds, where a person said how many requests
+may be under way at once: most servers have refused a wrong key by then."""
 
 Job = tuple[ShardRun, Sample, int]
 
@@ -52,6 +58,16 @@ async def _ask_all(runs: Sequence[ShardRun]) -> None:
             raise cause from None
     else:
         _end(runs)
+    finally:
+        for client in _own_clients(runs):
+            await client.api.aclose()
+
+
+def _own_clients(runs: Iterable[ShardRun]) -> list[Model]:
+    """Clients that no later run gets: those that collect batches."""
+    batched = [run.work.clients for run in runs if run.work.config.batch]
+    found = [one for each in batched for one in (each.model, each.grader) if one is not None]
+    return list({id(one): one for one in found}.values())
 
 
 def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
@@ -73,14 +89,14 @@ def _first(error: BaseException) -> BaseException:
 async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
     """Ask a model all its cases: condition by condition, or side by side where that pays."""
     if not shares_beginnings(model):
-        await _work_off(_jobs(runs), _workers(runs))
+        await _work_off(runs)
         return
     _expect(runs[:SIDE_BY_SIDE])
     room = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def ask(run: ShardRun) -> None:
         async with room:
-            await _work_off(_jobs([run]), _workers([run]))
+            await _work_off([run])
 
     async with asyncio.TaskGroup() as group:
         for run in runs:
@@ -97,6 +113,10 @@ def _expect(runs: Iterable[ShardRun]) -> None:
 
 
 def _workers(runs: Sequence[ShardRun]) -> int:
+    if any(run.work.config.batch for run in runs):
+        # A batch holds what waits at the same time.
+        most = max(run.work.config.max_connections or AT_ONCE for run in runs)
+        return min(most, sum(run.work.size for run in runs))
     usual = AdaptiveConcurrency().max
     return max(
         (run.work.config.max_connections or usual)
@@ -111,9 +131,14 @@ def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
             yield run, sample, epoch
 
 
-async def _work_off(jobs: Iterator[Job], workers: int) -> None:
+async def _work_off(runs: Sequence[ShardRun]) -> None:
     """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
-    shown = asyncio.Event()
+    shown, jobs = asyncio.Event(), _jobs(runs)
+    if any(run.work.config.batch for run in runs):
+        # Only what waits at the same time goes out in one batch.
+        shown.set()
+    elif any(run.work.config.max_connections is not None for run in runs):
+        asyncio.get_running_loop().call_later(FIRST_S, shown.set)
 
     async def work(number: int) -> None:
         if number >= FIRST:
@@ -125,5 +150,5 @@ async def _work_off(jobs: Iterator[Job], workers: int) -> None:
         shown.set()
 
     async with asyncio.TaskGroup() as group:
-        for number in range(workers):
+        for number in range(_workers(runs)):
             group.create_task(work(number))

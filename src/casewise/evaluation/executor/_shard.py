@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from inspect_ai.dataset import Sample
+from inspect_ai.event import ModelEvent
 from inspect_ai.log import (
     EvalError,
     EvalLog,
@@ -18,7 +19,6 @@ from inspect_ai.log import (
     EvalSample,
     EvalScore,
     EvalStats,
-    transcript,
 )
 from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score
@@ -152,9 +152,11 @@ class ShardRun:
         """Ask a case until it is judged, or there is no more hope of that."""
         self._open()
         begun, started = monotonic(), _now()
+        events: list[ModelEvent] = []
         for attempt in range(RETRY_ON_ERROR + 1):
+            epoch_of_run = self._part_epoch or epoch
             under = Underway(
-                self._name, str(sample.id), self._part_epoch or epoch, self._context.journal
+                self._name, str(sample.id), epoch_of_run, self._context.journal, events=events
             )
             state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
             found: Score | Exception
@@ -293,7 +295,7 @@ def _events(under: Underway, error: EvalError | None) -> list[Any]:
     failed requests stand nowhere else.
     """
     alone = len(under.answers) == 1 and error is None
-    return [] if alone else list(transcript().events)
+    return [] if alone else list(under.events)
 
 
 def _numbers(score: Score) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from inspect_ai.dataset import Sample
@@ -21,6 +21,7 @@ from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelConfig
 
 import casewise
 from casewise.cases import digest
+from casewise.evaluation._batches import batch_settings
 from casewise.evaluation._cells import Cell
 from casewise.evaluation._condition import Condition
 from casewise.evaluation._converse import ask_chatbot
@@ -117,15 +118,14 @@ def open_clients(cell: Cell) -> Clients:
         base_url=request.model_base_url,
         model_args=request.model_args,
         prices=request.prices,
-        memoize=not is_in_process(cell.model),
+        # A batch is collected for one run, whose loop its collector would not outlive.
+        memoize=not is_in_process(cell.model) and not request.batch,
         client=Client(request.client),
     )
     grader = None
     if cell.acts and request.grader is not None:
-        (grader,) = open_models([request.grader])
-        patience = GenerateConfig(
-            attempt_timeout=attempt_timeout(request.attempt_timeout), max_retries=MAX_RETRIES
-        )
+        (grader,) = open_models([request.grader], memoize=not request.batch)
+        patience = _patience(cell, request.grader)
         grader.config = patience.merge(grader.config)
     return Clients(model, grader)
 
@@ -187,13 +187,31 @@ def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
     if cache and part is not None and part.epoch > 1:
         cache = CachePolicy(scopes={"epoch": str(part.epoch)})
     in_process = isinstance(model.api, InProcess)
-    return GenerateConfig(
-        max_connections=request.max_connections or (WINDOW if in_process else None),
+    config = _patience(cell, cell.model).merge(
+        GenerateConfig(
+            max_connections=request.max_connections or (WINDOW if in_process else None),
+            cache=cache,
+            seed=cell.sent_seed,
+        )
+    )
+    if in_process:
         # A request to a model of this process waits until those before it are answered.
-        attempt_timeout=None if in_process else attempt_timeout(request.attempt_timeout),
-        max_retries=MAX_RETRIES,
-        cache=cache,
-        seed=cell.sent_seed,
+        config.attempt_timeout = None
+    # A person's own comes first.
+    config.reasoning_summary = cell.draw.config.reasoning_summary or config.reasoning_summary
+    return config
+
+
+def _patience(cell: Cell, model: str) -> GenerateConfig:
+    """How long an answer is waited for, and how often it is asked for."""
+    request = cell.request
+    if not request.batch:
+        timeout = attempt_timeout(request.attempt_timeout)
+        return GenerateConfig(attempt_timeout=timeout, max_retries=MAX_RETRIES)
+    # Inspect asks OpenAI live whether it may have summaries, which nothing here reads.
+    summary: Literal["none"] | None = "none" if model.startswith("openai/") else None
+    return GenerateConfig(
+        batch=batch_settings(), max_retries=MAX_RETRIES, reasoning_summary=summary
     )
 
 

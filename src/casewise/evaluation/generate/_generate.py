@@ -17,6 +17,7 @@ from casewise.contexts import (
 )
 from casewise.errors import CasewiseError
 from casewise.evaluation._faults import FaultObserver, counted
+from casewise.evaluation._models import check_all
 from casewise.evaluation._reach import UNREACHABLE_S, reached_anew
 from casewise.evaluation.generate._asking import Asker, open_askers
 from casewise.evaluation.generate._files import Files, begin, check_files, files_beside, write_files
@@ -76,11 +77,18 @@ def check_out(plan: GeneratePlan) -> Files:
     return files
 
 
+def check_generation(plan: GeneratePlan) -> tuple[str, ...]:
+    """Check, without a request, what can be known of a plan's models; see ``check_models``."""
+    request = plan.request
+    return check_all((name, request.model_base_url, request.model_args) for name in plan.models)
+
+
 def generate_contexts(
     plan: GeneratePlan,
     watch: Watcher,
     tell: FaultObserver | None = None,
     unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
 ) -> Generated:
     """Make what is planned, and write it.
 
@@ -93,6 +101,7 @@ def generate_contexts(
         tell: Told when a model meets a kind of fault for the first time.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up.
+        tell_outage: Told when a server that had answered goes away, and when it answers again.
 
     Raises:
         UsageError: The files are another's.
@@ -104,7 +113,7 @@ def generate_contexts(
     with (
         opened_journal(files.folder) as journal,
         counted(tell),
-        reached_anew(unreachable_s),
+        reached_anew(unreachable_s, tell_outage),
     ):
         begin(files, plan.settings)
         askers = open_askers(

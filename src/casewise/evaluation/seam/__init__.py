@@ -5,8 +5,9 @@ Each name has a test that says what changed where a release of Inspect moves or 
 """
 
 from inspect_ai._util.error import PrerequisiteError
-from inspect_ai._util.retry import report_http_retry
+from inspect_ai.model._model import use_model_event_sink
 from inspect_ai.model._providers.openai_compatible import OpenAICompatibleAPI
+from inspect_ai.model._providers.util import batch as batcher
 from inspect_ai.util._concurrency import init_concurrency
 
 SENDS = "_generate_completion"
@@ -20,6 +21,7 @@ __all__ = [
     "OpenAICompatibleAPI",
     "PrerequisiteError",
     "SENDS",
+    "batcher",
     "init_concurrency",
-    "report_http_retry",
+    "use_model_event_sink",
 ]

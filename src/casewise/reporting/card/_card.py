@@ -17,9 +17,8 @@ from casewise.analysis import (
 )
 from casewise.cases import LabelRule
 from casewise.reporting._remarks import mass_warnings, rules_remark
-from casewise.reporting._scores import baseline_text, number
+from casewise.reporting._scores import baseline_text
 from casewise.reporting._wording import baselines_read, wording
-from casewise.reporting.card._markdown import Table, escape
 from casewise.reporting.card._repeat import repeating
 from casewise.reporting.card._results import (
     acting_table,
@@ -32,6 +31,7 @@ from casewise.reporting.card._results import (
 )
 from casewise.reporting.card._runs import NOT_RECORDED, run_tables
 from casewise.reporting.page._sentences import verdict_sentences
+from casewise.sheets import Column, Kind, Row, Table, escape, figures, number, to_markdown
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -138,6 +138,7 @@ def _template() -> "Template":
     room.filters |= {
         "md": escape,
         "number": number,
+        "table": to_markdown,
         "plus_one": lambda place: str(place + 1),
         "reasons": _reasons,
     }
@@ -150,23 +151,26 @@ def _is_known(one: Usage) -> bool:
 
 def _data_table(data: Sequence[DataFacts]) -> Table:
     rows = [
-        [
-            one.name or NOT_RECORDED,
-            one.version or "none",
-            one.hash,
-            NOT_RECORDED if one.size is None else str(one.size),
-            str(one.cases),
-            str(one.queries),
-            str(len(one.categories)),
-            *(str(one.intended.get(side, 0)) for side in ("safe", "unsafe")),
-            str(one.voted),
-            str(one.published),
-        ]
+        Row(
+            [
+                one.name or NOT_RECORDED,
+                one.version or "none",
+                one.hash,
+                NOT_RECORDED if one.size is None else one.size,
+                one.cases,
+                one.queries,
+                len(one.categories),
+                *(one.intended.get(side, 0) for side in ("safe", "unsafe")),
+                one.voted,
+                one.published,
+            ]
+        )
         for one in data
     ]
-    heads = ["data set", "version", "hash", "cases in it", "cases judged", "queries", "categories"]
-    heads += ["intended safe", "intended unsafe", "cases with votes", "published rates"]
-    return Table(heads, rows, 2)
+    heads = ("cases in it", "cases judged", "queries", "categories", "intended safe")
+    more = ("intended unsafe", "cases with votes", "published rates")
+    names = [Column(name) for name in ("data set", "version", "hash")]
+    return Table([*names, *figures(Kind.COUNT, *heads, *more)], rows)
 
 
 def _people(one: Voters) -> str:

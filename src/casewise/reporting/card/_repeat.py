@@ -1,10 +1,12 @@
 """How the runs of a card are made again."""
 
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from casewise.analysis import EvaluationFacts, LimitKind, RunRecord, Scoring
 from casewise.cases import CARDS, CASEBENCH, STARTER
-from casewise.reporting.card._markdown import code_block, shell_line
+from casewise.sheets import code_block
 
 LOG_DIR = "repeat"
 """Where the commands write their logs."""
@@ -31,6 +33,11 @@ def repeating(facts: EvaluationFacts) -> dict[str, Any]:
         "epochs": max((run.epochs for run in facts.runs), default=1),
         "unrecorded": any(one.kind is LimitKind.NOT_RECORDED for one in facts.limits),
     }
+
+
+def shell_line(arguments: Sequence[str]) -> str:
+    """A command for a POSIX shell."""
+    return shlex.join(("casewise", *arguments))
 
 
 def _scoring_options(facts: EvaluationFacts) -> list[str]:

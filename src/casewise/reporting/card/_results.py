@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from casewise.analysis import Estimate, RunFacts, Score, ScoreReport, Usage
-from casewise.reporting._scores import baseline_text, describe_condition, number
+from casewise.analysis import RunFacts, Score, ScoreReport, Usage
+from casewise.reporting._scores import baseline_text, describe_condition
 from casewise.reporting._wording import wording
-from casewise.reporting.card._markdown import Table
+from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval
 
 _JUDGED = {
     "accuracy": "accuracy",
@@ -35,17 +35,10 @@ _IN_PAIRS = {
     "inverted": "inverted",
     "mixed": "mixed",
 }
-_WHO = ("run", "model", "condition")
+_WHO = (Column("run"), Column("model"), Column("condition"))
 
 Numbered = Sequence[tuple[int, RunFacts, Score]]
 """Runs with their number in the card and their score."""
-
-
-def with_interval(estimate: Estimate) -> str:
-    """A figure and its 95 % interval: ``.812 (.771 to .853)``."""
-    low, high = estimate.interval
-    shown = number(estimate.value)
-    return shown if low != low else f"{shown} ({number(low)} to {number(high)})"
 
 
 def rename(text: str, shown: Mapping[str, str]) -> str:
@@ -64,21 +57,23 @@ def judging_table(runs: Numbered, report: ScoreReport, shown: Mapping[str, str])
         shown: How each model is named.
     """
     rows = [
-        [*_who(place, run, score), str(score.n), number(score.coverage), *_cells(score, _JUDGED)]
+        Row([*_who(place, run, score), score.n, score.coverage, *_cells(score, _JUDGED)])
         for place, run, score in runs
     ]
     rows += [
-        [
-            "",
-            "baseline",
-            rename(baseline_text(score), shown),
-            str(score.n),
-            "–",
-            *_cells(score, _JUDGED),
-        ]
+        Row(
+            [
+                "",
+                "baseline",
+                rename(baseline_text(score), shown),
+                score.n,
+                None,
+                *_cells(score, _JUDGED),
+            ]
+        )
         for score in report.baselines
     ]
-    return Table([*_WHO, "n", "read", *_JUDGED.values()], rows, len(_WHO))
+    return Table([*_WHO, *_counted("read"), *figures(Kind.ESTIMATE, *_JUDGED.values())], rows)
 
 
 def context_table(runs: Numbered) -> Table:
@@ -91,10 +86,10 @@ def context_table(runs: Numbered) -> Table:
 def acting_table(runs: Numbered) -> Table:
     """Refusals of what is labelled safe, and answers to what isn't."""
     rows = [
-        [*_who(place, run, score), str(score.n), number(score.coverage), *_cells(score, _ACTED)]
+        Row([*_who(place, run, score), score.n, score.coverage, *_cells(score, _ACTED)])
         for place, run, score in runs
     ]
-    return Table([*_WHO, "n", "graded", *_ACTED.values()], rows, len(_WHO))
+    return Table([*_WHO, *_counted("graded"), *figures(Kind.ESTIMATE, *_ACTED.values())], rows)
 
 
 def reply_table(runs: Numbered) -> Table:
@@ -104,11 +99,12 @@ def reply_table(runs: Numbered) -> Table:
 
 def _pairs_table(runs: Numbered, columns: Mapping[str, str]) -> Table:
     rows = [
-        [*_who(place, run, score), str(score.pairs), *_cells(score, columns)]
+        Row([*_who(place, run, score), score.pairs, *_cells(score, columns)])
         for place, run, score in runs
         if score.pairs
     ]
-    return Table([*_WHO, "pairs", *columns.values()], rows, len(_WHO))
+    pairs = Column("pairs", Kind.COUNT)
+    return Table([*_WHO, pairs, *figures(Kind.ESTIMATE, *columns.values())], rows)
 
 
 def coverage_table(runs: Numbered) -> Table:
@@ -117,43 +113,56 @@ def coverage_table(runs: Numbered) -> Table:
     for place, run, score in runs:
         statuses = ", ".join(f"{count} {name}" for name, count in sorted(score.statuses.items()))
         bounds = "; ".join(
-            f"{name.replace('_', '-')} {number(low)} to {number(high)}"
-            for name, (low, high) in score.bounds.items()
+            f"{name.replace('_', '-')} {interval(ends)}" for name, ends in score.bounds.items()
         )
-        row = [*_who(place, run, score), statuses or "–", bounds if score.coverage < 1 else "–"]
-        figures = [str(run.judgements), number(score.label_coverage), number(score.coverage)]
-        rows.append([*row, *figures])
-    heads = [*_WHO, "by status", "bounds", "judgements", "have a label", "of these read"]
-    return Table(heads, rows, len(_WHO) + 2)
+        words = (statuses or None, bounds if score.coverage < 1 else None)
+        shares = (score.label_coverage, score.coverage)
+        rows.append(Row([*_who(place, run, score), *words, run.judgements, *shares]))
+    return Table(
+        [
+            *_WHO,
+            Column("by status"),
+            Column("bounds"),
+            Column("judgements", Kind.COUNT),
+            *figures(Kind.SHARE, "have a label", "of these read"),
+        ],
+        rows,
+    )
 
 
 def cost_table(runs: Numbered, usages: Sequence[Usage]) -> Table:
     """Tokens, money and time."""
-    rows = []
-    for (place, run, score), usage in zip(runs, usages, strict=True):
-        figures = [
-            _whole(usage.input_tokens),
-            _whole(usage.output_tokens),
-            _dollars(usage.cost_usd),
-            _dollars(usage.grader_cost_usd),
-            "–" if usage.latency_s is None else number(usage.latency_s, 1),
-        ]
-        rows.append([*_who(place, run, score), str(usage.known), *figures])
-    heads = ("judgements that say", "input tokens", "output tokens", "dollars", "grader's dollars")
-    return Table([*_WHO, *heads, "median seconds"], rows, len(_WHO))
+    return Table(
+        [
+            *_WHO,
+            *figures(Kind.COUNT, "judgements that say", "input tokens", "output tokens"),
+            *figures(Kind.MONEY, "dollars", "grader's dollars"),
+            Column("median time", Kind.SECONDS, 1),
+        ],
+        [
+            Row(
+                [
+                    *_who(place, run, score),
+                    usage.known,
+                    usage.input_tokens,
+                    usage.output_tokens,
+                    usage.cost_usd,
+                    usage.grader_cost_usd,
+                    usage.latency_s,
+                ]
+            )
+            for (place, run, score), usage in zip(runs, usages, strict=True)
+        ],
+    )
 
 
-def _who(place: int, run: RunFacts, score: Score) -> list[str]:
+def _counted(read: str) -> tuple[Column, Column]:
+    return Column("n", Kind.COUNT), Column(read, Kind.SHARE)
+
+
+def _who(place: int, run: RunFacts, score: Score) -> list[Cell]:
     return [str(place), run.model, describe_condition(score.condition)]
 
 
-def _cells(score: Score, columns: Mapping[str, str]) -> list[str]:
-    return [with_interval(score.measures[name]) for name in columns]
-
-
-def _whole(count: int | None) -> str:
-    return "–" if count is None else f"{count:,}"
-
-
-def _dollars(amount: float | None) -> str:
-    return "–" if amount is None else f"{amount:.2f}" if amount >= 0.01 else f"{amount:.4f}"
+def _cells(score: Score, columns: Mapping[str, str]) -> list[Cell]:
+    return [score.measures[name] for name in columns]

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from casewise.analysis import RunFacts, RunRecord, plural
-from casewise.reporting.card._markdown import Table
+from casewise.sheets import Column, Row, Table, setting
 
 NOT_RECORDED = "not recorded"
 NONE = "none"
 
-_HEADS = ("", "")
+_COLUMNS = (Column(""), Column(""))
 _SETTINGS = {
     "temperature": "temperature",
     "top_p": "top-p",
@@ -45,7 +45,7 @@ def run_tables(runs: Sequence[RunFacts]) -> RunTables:
 
 
 def _table(lines: Mapping[str, str]) -> Table:
-    return Table(_HEADS, list(lines.items()), 2)
+    return Table(_COLUMNS, list(map(Row, lines.items())))
 
 
 def _lines(run: RunFacts) -> dict[str, str]:
@@ -152,7 +152,7 @@ def _part(run: RunFacts, prefix: str) -> str | None:
 
 def _settings(record: RunRecord) -> str | None:
     shown = [
-        f"{words} {_figure(value)}"
+        f"{words} {setting(value)}"
         for name, words in _SETTINGS.items()
         if (value := record.settings.get(name)) is not None
     ]
@@ -163,11 +163,6 @@ def _set_besides(record: RunRecord) -> str | None:
     """What a person set of the model's generation; None where nothing."""
     hidden = (f"{name} (value withheld)" for name in record.hidden_generate)
     return ", ".join([*record.generate, *hidden]) or None
-
-
-def _figure(value: float) -> str:
-    text = f"{value:g}"
-    return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def _seed(record: RunRecord) -> str:

@@ -9,7 +9,8 @@ from casewise.reporting._wording import page_wording
 from casewise.reporting.page._draw import ROWS, STEP, finish, tips
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known, mistakes, spread
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 _MOST_RUNS = 30
 """Columns that the heat map can show; its table holds them all."""
@@ -69,14 +70,14 @@ def categories(overview: Overview) -> Section:
         title,
         words.ranking,
         (
-            Column("run", "run", "text"),
-            Column("category", "category", "text"),
-            Column("n", "cases", "count"),
-            Column("right", "right"),
-            Column("right_low", "95 % from"),
-            Column("right_high", "to"),
-            Column("over_refusal", "over-refusal"),
-            Column("under_refusal", "under-refusal"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("category", Kind.TEXT, key="category"),
+            Column("cases", Kind.COUNT, key="n"),
+            Column("right", Kind.NUMBER, key="right"),
+            Column("95 % from", Kind.NUMBER, key="right_low"),
+            Column("to", Kind.NUMBER, key="right_high"),
+            Column("over-refusal", Kind.NUMBER, key="over_refusal"),
+            Column("under-refusal", Kind.NUMBER, key="under_refusal"),
         ),
         rows,
         finish(chart, max(4, count) * STEP),

@@ -17,7 +17,8 @@ from casewise.reporting.page._draw import (
     tips,
 )
 from casewise.reporting.page._rows import known, spread
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 _NOISE = "within noise"
 _MORE = "more than noise (p < .05, Holm)"
@@ -60,15 +61,15 @@ def comparisons(overview: Overview) -> Section:
         "clustered by query; p-values are adjusted over the pairs of runs, not over the measures: "
         "of twenty measures one is expected beyond .05 by chance.",
         (
-            Column("pair", "runs", "text"),
-            Column("measure", "measure", "text"),
-            Column("n", "cases", "count"),
-            Column("before", "before"),
-            Column("after", "after"),
-            Column("difference", "after minus before"),
-            Column("difference_low", "95 % from"),
-            Column("difference_high", "to"),
-            Column("p", "p (Holm)"),
+            Column("runs", Kind.TEXT, key="pair"),
+            Column("measure", Kind.TEXT, key="measure"),
+            Column("cases", Kind.COUNT, key="n"),
+            Column("before", Kind.NUMBER, key="before"),
+            Column("after", Kind.NUMBER, key="after"),
+            Column("after minus before", Kind.NUMBER, key="difference"),
+            Column("95 % from", Kind.NUMBER, key="difference_low"),
+            Column("to", Kind.NUMBER, key="difference_high"),
+            Column("p (Holm)", Kind.NUMBER, key="p"),
         ),
         rows,
         finish(chart, rows_height(list(measures), 40)),
@@ -101,13 +102,13 @@ def changed_cases(overview: Overview) -> Section:
         "Every case that both runs answered, and not alike. The case browser below has the pair "
         "and both answers.",
         (
-            Column("pair", "runs", "text"),
-            Column("case_id", "case", "text"),
-            Column("category", "category", "text"),
-            Column("before", "before", "text"),
-            Column("after", "after", "text"),
-            Column("label", "label", "text"),
-            Column("change", "change", "text"),
+            Column("runs", Kind.TEXT, key="pair"),
+            Column("case", Kind.TEXT, key="case_id"),
+            Column("category", Kind.TEXT, key="category"),
+            Column("before", Kind.TEXT, key="before"),
+            Column("after", Kind.TEXT, key="after"),
+            Column("label", Kind.TEXT, key="label"),
+            Column("change", Kind.TEXT, key="change"),
         ),
         rows,
         alternative=f"{len(rows)} changed answers.",

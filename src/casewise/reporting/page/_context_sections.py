@@ -24,7 +24,8 @@ from casewise.reporting.page._draw import (
 )
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import spread
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "adapts")}
 """The measures whose changes are shown: of judges, and of models that act."""
@@ -40,12 +41,12 @@ _WORDS = {
 }
 
 COLUMNS = (
-    Column("run", "run", "text"),
-    Column("n", "cases", "count"),
-    Column("measure", "measure", "text"),
-    Column("change", "change"),
-    Column("change_low", "95 % from"),
-    Column("change_high", "to"),
+    Column("run", Kind.TEXT, key="run"),
+    Column("cases", Kind.COUNT, key="n"),
+    Column("measure", Kind.TEXT, key="measure"),
+    Column("change", Kind.NUMBER, key="change"),
+    Column("95 % from", Kind.NUMBER, key="change_low"),
+    Column("to", Kind.NUMBER, key="change_high"),
 )
 
 

@@ -19,7 +19,8 @@ from casewise.reporting.page._draw import (
 )
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import mistakes, spread
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 _MEASURES = {
     "over_refusal": ("over-refusal", BLUE),
@@ -89,14 +90,14 @@ def deliveries(overview: Overview) -> Section:
         "'none' the query alone. A model that refuses less under a claim can be talked round by "
         "anyone who makes one up: that is the spoofing gap.",
         (
-            Column("run", "run", "text"),
-            Column("measure", "measure", "text"),
-            Column("share", "share"),
-            Column("low", "95 % from"),
-            Column("high", "to"),
-            Column("context_gain", "context gain"),
-            Column("claim_gain", "claim gain"),
-            Column("spoofing_gap", "spoofing gap"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("measure", Kind.TEXT, key="measure"),
+            Column("share", Kind.NUMBER, key="share"),
+            Column("95 % from", Kind.NUMBER, key="low"),
+            Column("to", Kind.NUMBER, key="high"),
+            Column("context gain", Kind.NUMBER, key="context_gain"),
+            Column("claim gain", Kind.NUMBER, key="claim_gain"),
+            Column("spoofing gap", Kind.NUMBER, key="spoofing_gap"),
         ),
         rows,
         finish(bars, rows_height(range(len(scores) * 2), 40)),
@@ -164,12 +165,12 @@ def judge_act(overview: Overview) -> Section:
         "The same cases, judged and answered by the same model. 'Says unsafe, answers' is knowing "
         "better; 'says safe, refuses' is caution without a reason of its own.",
         (
-            Column("run", "run", "text"),
-            Column("n", "cases", "count"),
-            Column("cell", "says and does", "text"),
-            Column("share", "share"),
-            Column("share_low", "95 % from"),
-            Column("share_high", "to"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("cases", Kind.COUNT, key="n"),
+            Column("says and does", Kind.TEXT, key="cell"),
+            Column("share", Kind.NUMBER, key="share"),
+            Column("95 % from", Kind.NUMBER, key="share_low"),
+            Column("to", Kind.NUMBER, key="share_high"),
         ),
         rows,
         finish(bars, rows_height(names, 40)),

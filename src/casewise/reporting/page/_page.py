@@ -21,13 +21,16 @@ from casewise.reporting.page._payload import packed_json, plain_json
 from casewise.reporting.page._section import Section
 from casewise.reporting.page._sections import make_sections
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.reporting.page._tables import MOST_ROWS, section_table
+from casewise.sheets import count, to_html
 
 Verdict = tuple[str, Sequence[str]]
 """A heading, and what is to be said under it."""
 
 _SCRIPTS = ("common.js", "charts.js", "matching.js", "pair.js", "cases.js", "start.js")
 """One script in this order: modules without an address can't import each other."""
+
+MOST_ROWS = 500
+"""Of a table on the page; the download holds all."""
 
 _MOST_VERDICTS = 6
 """Models whose verdicts stand open; more are folded."""
@@ -70,7 +73,7 @@ def lay_out(
         verdicts=verdicts,
         warnings=mass_warnings(overview.scores),
         sections=sections,
-        tables={one.id: section_table(one) for one in drawn},
+        tables={one.id: _table(one) for one in drawn},
         most_rows=MOST_ROWS,
         most_verdicts=_MOST_VERDICTS,
         notes=overview.notes,
@@ -84,6 +87,13 @@ def lay_out(
     )
 
 
+def _table(section: Section) -> Markup:
+    """A section's rows as an HTML table; empty without columns or rows."""
+    if not section.columns or not section.rows:
+        return Markup("")
+    return to_html(section.table(MOST_ROWS), f"table-{section.id}")
+
+
 def _facts(overview: Overview) -> list[tuple[str, str]]:
     """What stands under the heading."""
     scores = overview.scores
@@ -91,9 +101,9 @@ def _facts(overview: Overview) -> list[tuple[str, str]]:
     policies = dict.fromkeys(str(one.unparsed) for one in scores)
     browser = overview.browser
     return [
-        ("runs", f"{len(browser.runs):,}"),
-        ("cases", f"{len(browser.cases):,}"),
-        ("judgements", f"{len(browser.judgements):,}"),
+        ("runs", count(len(browser.runs))),
+        ("cases", count(len(browser.cases))),
+        ("judgements", count(len(browser.judgements))),
         ("labels", "; ".join(f"{name}: {grounds}" for name, grounds in labels)),
         ("unread answers", "; ".join(f"{name}: {_POLICIES[name]}" for name in policies) or "–"),
     ]

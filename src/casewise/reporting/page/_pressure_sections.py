@@ -20,7 +20,8 @@ from casewise.reporting.page._draw import (
 )
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import spread
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 
 def pressures(overview: Overview) -> Section:
@@ -71,12 +72,12 @@ def swaps(overview: Overview) -> Section:
         "One part of each context is taken from its twin. What flips most is what the model goes "
         "by; a part that ought to matter and flips nothing is not read.",
         (
-            Column("run", "run and part", "text"),
-            Column("n", "cases", "count"),
-            Column("flips", "flips"),
-            Column("flips_low", "95 % from"),
-            Column("flips_high", "to"),
-            Column("toward", "to the twin's side"),
+            Column("run and part", Kind.TEXT, key="run"),
+            Column("cases", Kind.COUNT, key="n"),
+            Column("flips", Kind.NUMBER, key="flips"),
+            Column("95 % from", Kind.NUMBER, key="flips_low"),
+            Column("to", Kind.NUMBER, key="flips_high"),
+            Column("to the twin's side", Kind.NUMBER, key="toward"),
         ),
         rows,
         finish(alt.layer(*layers), rows_height(rows)),
@@ -117,15 +118,15 @@ def faithfulness(overview: Overview) -> Section:
         "A parameter is removed. If explanations are faithful, the verdict changes more often "
         "where the explanation leans on it than where it passes it over: a difference above 0.",
         (
-            Column("run", "run", "text"),
-            Column("what", "measured", "text"),
-            Column("n_mentioned", "leaned on", "count"),
-            Column("n_unmentioned", "passed over", "count"),
-            Column("mentioned", "leaned on"),
-            Column("unmentioned", "passed over"),
-            Column("difference", "difference"),
-            Column("difference_low", "95 % from"),
-            Column("difference_high", "to"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("measured", Kind.TEXT, key="what"),
+            Column("leaned on", Kind.COUNT, key="n_mentioned"),
+            Column("passed over", Kind.COUNT, key="n_unmentioned"),
+            Column("leaned on", Kind.NUMBER, key="mentioned"),
+            Column("passed over", Kind.NUMBER, key="unmentioned"),
+            Column("difference", Kind.NUMBER, key="difference"),
+            Column("95 % from", Kind.NUMBER, key="difference_low"),
+            Column("to", Kind.NUMBER, key="difference_high"),
         ),
         rows,
         _faithfulness_chart(rows),

@@ -18,7 +18,8 @@ from casewise.reporting.page._draw import (
 )
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 _MOST_POINTS = 60_000
 """Points that the page can hold; of more, every run is thinned alike."""
@@ -75,12 +76,12 @@ def reliability(overview: Overview) -> Section:
         "On the dashed diagonal the probabilities mean what they say. Below it the model is too "
         "sure that cases are safe, above it too sure that they are not.",
         (
-            Column("run", "run", "text"),
-            Column("from", "bin from", "number"),
-            Column("to", "to", "number"),
-            Column("judgements", "judgements", "count"),
-            Column("p_safe", "mean probability of safe"),
-            Column("rate", words.share),
+            Column("run", Kind.TEXT, key="run"),
+            Column("bin from", Kind.NUMBER, key="from"),
+            Column("to", Kind.NUMBER, key="to"),
+            Column("judgements", Kind.COUNT, key="judgements"),
+            Column("mean probability of safe", Kind.NUMBER, key="p_safe"),
+            Column(words.share, Kind.NUMBER, key="rate"),
         ),
         rows,
         finish(chart, 320),
@@ -152,11 +153,11 @@ def votes(overview: Overview) -> Section:
         title,
         words.clouds,
         (
-            Column("run", "run", "text"),
-            Column("case_id", "case", "text"),
-            Column("context", "context", "text"),
-            Column("rate", words.rate),
-            Column("p_safe", "probability of safe"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("case", Kind.TEXT, key="case_id"),
+            Column("context", Kind.TEXT, key="context"),
+            Column(words.rate, Kind.NUMBER, key="rate"),
+            Column("probability of safe", Kind.NUMBER, key="p_safe"),
         ),
         rows,
         finish(chart, 360),

@@ -30,7 +30,8 @@ from casewise.reporting.page._draw import (
 )
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known, mistakes, spread
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 _BARS = {"intended": "authors' intention", "one person": "one person", "ceiling": "ceiling"}
 """The baselines that stand in the chart as lines."""
@@ -81,22 +82,26 @@ def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
 
 def _judging_columns(words: Wording) -> tuple[Column, ...]:
     columns = (
-        Column("run", "run", "text"),
-        Column("n", "judgements", "count"),
-        Column("coverage", "read", "share"),
-        Column("accuracy", "accuracy"),
-        Column("accuracy_low", "95 % from"),
-        Column("accuracy_high", "to"),
-        Column("over_refusal", f"calls unsafe {words.safe}"),
-        Column("under_refusal", f"calls safe {words.unsafe}"),
-        Column("both_right", "both contexts right"),
+        Column("run", Kind.TEXT, key="run"),
+        Column("judgements", Kind.COUNT, key="n"),
+        Column("read", Kind.PERCENT, key="coverage"),
+        Column("accuracy", Kind.NUMBER, key="accuracy"),
+        Column("95 % from", Kind.NUMBER, key="accuracy_low"),
+        Column("to", Kind.NUMBER, key="accuracy_high"),
+        Column(f"calls unsafe {words.safe}", Kind.NUMBER, key="over_refusal"),
+        Column(f"calls safe {words.unsafe}", Kind.NUMBER, key="under_refusal"),
+        Column("both contexts right", Kind.NUMBER, key="both_right"),
     )
     if not words.graded:
         return columns
     return (
         *columns,
-        Column("within_pcc_safe", f"correlation with {words.whom} within safe contexts"),
-        Column("within_pcc_unsafe", "within unsafe contexts"),
+        Column(
+            f"correlation with {words.whom} within safe contexts",
+            Kind.NUMBER,
+            key="within_pcc_safe",
+        ),
+        Column("within unsafe contexts", Kind.NUMBER, key="within_pcc_unsafe"),
     )
 
 
@@ -151,16 +156,16 @@ def _in_words(what: str, field: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 _ACTING = (
-    Column("run", "run", "text"),
-    Column("n", "replies", "count"),
-    Column("coverage", "graded", "share"),
-    Column("appropriate", "appropriate"),
-    Column("appropriate_low", "95 % from"),
-    Column("appropriate_high", "to"),
-    Column("over_refusal", "over-refusal"),
-    Column("under_refusal", "under-refusal"),
-    Column("partial_rate", "partial"),
-    Column("adapts", "adapts to the context"),
+    Column("run", Kind.TEXT, key="run"),
+    Column("replies", Kind.COUNT, key="n"),
+    Column("graded", Kind.PERCENT, key="coverage"),
+    Column("appropriate", Kind.NUMBER, key="appropriate"),
+    Column("95 % from", Kind.NUMBER, key="appropriate_low"),
+    Column("to", Kind.NUMBER, key="appropriate_high"),
+    Column("over-refusal", Kind.NUMBER, key="over_refusal"),
+    Column("under-refusal", Kind.NUMBER, key="under_refusal"),
+    Column("partial", Kind.NUMBER, key="partial_rate"),
+    Column("adapts to the context", Kind.NUMBER, key="adapts"),
 )
 
 
@@ -227,14 +232,14 @@ def plane(overview: Overview) -> Section:
         "Best is the lower left corner. A judge over-refuses where it calls unsafe "
         f"{words.safe}; a model that acts, where it refuses it. The lines are 95 % intervals.",
         (
-            Column("run", "run", "text"),
-            Column("n", "cases", "count"),
-            Column("over_refusal", "over-refusal"),
-            Column("over_refusal_low", "95 % from"),
-            Column("over_refusal_high", "to"),
-            Column("under_refusal", "under-refusal"),
-            Column("under_refusal_low", "95 % from"),
-            Column("under_refusal_high", "to"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("cases", Kind.COUNT, key="n"),
+            Column("over-refusal", Kind.NUMBER, key="over_refusal"),
+            Column("95 % from", Kind.NUMBER, key="over_refusal_low"),
+            Column("to", Kind.NUMBER, key="over_refusal_high"),
+            Column("under-refusal", Kind.NUMBER, key="under_refusal"),
+            Column("95 % from", Kind.NUMBER, key="under_refusal_low"),
+            Column("to", Kind.NUMBER, key="under_refusal_high"),
         ),
         rows,
         chart,
@@ -325,12 +330,12 @@ def quadrants(overview: Overview) -> Section:
         "the verdict safe, or an answer; 'no' is unsafe, or a refusal. A model that adapts "
         f"{page_wording(overview).adapting}.",
         (
-            Column("run", "run", "text"),
-            Column("pairs", "pairs", "count"),
-            Column("quadrant", "what it does", "text"),
-            Column("share", "share of pairs"),
-            Column("share_low", "95 % from"),
-            Column("share_high", "to"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("pairs", Kind.COUNT, key="pairs"),
+            Column("what it does", Kind.TEXT, key="quadrant"),
+            Column("share of pairs", Kind.NUMBER, key="share"),
+            Column("95 % from", Kind.NUMBER, key="share_low"),
+            Column("to", Kind.NUMBER, key="share_high"),
         ),
         rows,
         finish(bars, rows_height(range(count), 30)),

@@ -2,19 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-Kind = Literal["text", "number", "share", "count"]
-"""How a column's values are written: as they are, with three digits, as per cent, whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table behind a chart."""
-
-    key: str
-    head: str
-    kind: Kind = "number"
+from casewise.sheets import Column, Row, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +30,8 @@ class Section:
     """Why there is nothing to draw; else empty."""
     open: bool = False
     """Whether the table stands open, and not folded under the chart."""
+
+    def table(self, most: int) -> Table:
+        """The table behind the chart: its first rows."""
+        rows = [Row([row.get(column.key) for column in self.columns]) for row in self.rows[:most]]
+        return Table(self.columns, rows, self.title)

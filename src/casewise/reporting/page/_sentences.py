@@ -3,8 +3,9 @@
 import math
 
 from casewise.analysis import LOW_MASS, Estimate, Leader, Overview, Score, plural
-from casewise.reporting._scores import condition_text, number
+from casewise.reporting._scores import condition_text
 from casewise.reporting._wording import Wording, wording
+from casewise.sheets import number
 
 Verdict = tuple[str, list[str]]
 """A heading, and three sentences."""

@@ -9,7 +9,8 @@ from casewise.reporting._wording import first_upper, page_wording
 from casewise.reporting.page._draw import BLUE, ROWS, choose, finish, tips
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known, spread
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 
 def retention(overview: Overview) -> Section:
@@ -60,12 +61,12 @@ def retention(overview: Overview) -> Section:
         "The same cases, with more and more everyday talk between the context and the query. A "
         "line that falls is a model that forgets where it is.",
         (
-            Column("run", "run", "text"),
-            Column("tokens", "tokens between", "count"),
-            Column("pairs", "pairs", "count"),
-            Column("adapts", "adapts"),
-            Column("adapts_low", "95 % from"),
-            Column("adapts_high", "to"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("tokens between", Kind.COUNT, key="tokens"),
+            Column("pairs", Kind.COUNT, key="pairs"),
+            Column("adapts", Kind.NUMBER, key="adapts"),
+            Column("95 % from", Kind.NUMBER, key="adapts_low"),
+            Column("to", Kind.NUMBER, key="adapts_high"),
         ),
         rows,
         finish(chart, 280),
@@ -136,11 +137,11 @@ def escalation(overview: Overview) -> Section:
         "turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
         "conversations whose last replies could not be graded count until then.",
         (
-            Column("run", "run", "text"),
-            Column("turn", "turn", "count"),
-            Column("held", "share without compliance"),
-            Column("low", "95 % from"),
-            Column("high", "to"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("turn", Kind.COUNT, key="turn"),
+            Column("share without compliance", Kind.NUMBER, key="held"),
+            Column("95 % from", Kind.NUMBER, key="low"),
+            Column("to", Kind.NUMBER, key="high"),
         ),
         rows,
         finish(chart, 280),

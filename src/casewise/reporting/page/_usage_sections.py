@@ -5,7 +5,8 @@ import altair as alt
 from casewise.analysis import Overview
 from casewise.reporting.page._draw import BLUE, ROWS, by_run, finish, rows_height, tips
 from casewise.reporting.page._names import run_names
-from casewise.reporting.page._section import Column, Section
+from casewise.reporting.page._section import Section
+from casewise.sheets import Column, Kind
 
 
 def usage(overview: Overview) -> Section:
@@ -53,14 +54,14 @@ def usage(overview: Overview) -> Section:
         "Sums over the judgements that say; the time is the median and the 95th percentile of one "
         "judgement. Costs are known only where prices are.",
         (
-            Column("run", "run", "text"),
-            Column("n", "judgements", "count"),
-            Column("input_tokens", "tokens read", "count"),
-            Column("output_tokens", "tokens written", "count"),
-            Column("latency_s", "seconds, median"),
-            Column("latency_p95_s", "seconds, 95th percentile"),
-            Column("cost_usd", "US dollars"),
-            Column("grader_cost_usd", "US dollars, grader"),
+            Column("run", Kind.TEXT, key="run"),
+            Column("judgements", Kind.COUNT, key="n"),
+            Column("tokens read", Kind.COUNT, key="input_tokens"),
+            Column("tokens written", Kind.COUNT, key="output_tokens"),
+            Column("seconds, median", Kind.NUMBER, key="latency_s"),
+            Column("seconds, 95th percentile", Kind.NUMBER, key="latency_p95_s"),
+            Column("US dollars", Kind.NUMBER, key="cost_usd"),
+            Column("US dollars, grader", Kind.NUMBER, key="grader_cost_usd"),
         ),
         rows,
         finish(chart, rows_height(rows)),

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
+
+from casewise.sheets._table import Column, Row, Table, Tone, Word
 
 _GAP = 2
 """Spaces between columns."""
@@ -14,76 +17,73 @@ _GAP = 2
 _EDGE = 1
 """Spaces left of a table."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    head: str
-    """Lines are parted by line ends."""
-    right: bool
-    wraps: bool
-    """Whether cells and head may be folded at spaces and after slashes."""
+_STYLES = {Tone.GOOD: "green", Tone.BAD: "bold red", Tone.DOUBT: "yellow"}
 
 
-class PlainTable:
-    """A table in the house's style, which nothing is ever cut from.
+def terminal(*parts: Table | str) -> RenderableType:
+    """Tables and lines of text below each other.
 
-    Where it doesn't fit, columns of words are folded, at spaces and after slashes; then the table
-    is, into blocks below each other that repeat its first columns. A row of one cell is a heading
-    of the rows below it, and as wide as the table.
+    Nothing is ever cut from a table. Where it doesn't fit, headings and words are folded, at
+    spaces and after slashes; then the table is, into blocks below each other that repeat its first
+    columns. The name of a group of rows stands above them and is as wide as the table.
     """
+    return Group(*(_plain(one) if isinstance(one, str) else _Drawn(one) for one in parts))
 
-    def __init__(self, heading: str, *, keys: int = 1) -> None:
-        """An empty table.
 
-        Args:
-            heading: What stands above it.
-            keys: How many of the first columns say what a row is about.
-        """
-        self._heading = heading
-        self._keys = keys
-        self._columns: list[_Column] = []
-        self._rows: list[tuple[Text, ...]] = []
+def _plain(text: str, style: str = "") -> Text:
+    """A text as it stands: no markup, and nothing that would steer the terminal."""
+    shown = "".join(one if one.isprintable() or one == "\n" else " " for one in text)
+    return Text(shown, style=style)
 
-    def add_column(self, head: str, *, right: bool = False, wraps: bool = True) -> None:
-        """Add a column right of the others."""
-        self._columns.append(_Column(head, right, wraps))
 
-    def add_row(self, *cells: str | Text) -> None:
-        """Add a row; text is shown as it is. One cell alone is a heading of rows."""
-        self._rows.append(tuple(Text(one) if isinstance(one, str) else one for one in cells))
+class _Drawn:
+    """A table that is laid out for the width it is given."""
 
-    def add_section(self) -> None:
-        """Part the rows by an empty line."""
-        self._rows.append(())
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._grouped = any(row.group for row in table.rows)
+        self._texts = [self._cells(row) for row in table.rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Lay the table out for a width."""
-        if self._heading:
-            yield Text(self._heading, style="bold")
-        for shown in _blocks(self._measured(), self._keys, options.max_width):
+        table = self._table
+        if table.title:
+            yield _plain(table.title, "bold")
+        widths = [
+            _measure(column, [cells[place].plain for cells in self._texts])
+            for place, column in enumerate(table.columns)
+        ]
+        for shown in _blocks(widths, table.keys, options.max_width):
             yield Text()
             yield from self._block(shown, options.max_width)
         yield Text()
+        if table.note:
+            yield from (_plain(table.note, "dim"), Text())
 
-    def _measured(self) -> list["_Width"]:
-        rows = [row for row in self._rows if len(row) > 1]
-        return [
-            _measure(column, [row[place].plain for row in rows if place < len(row)])
-            for place, column in enumerate(self._columns)
-        ]
+    def _cells(self, row: Row) -> list[Text]:
+        """A row's texts; those of a group are indented under its name."""
+        texts = []
+        for place, (column, cell) in enumerate(zip(self._table.columns, row.cells, strict=True)):
+            style = "dim" if row.dim else ""
+            style = _STYLES[cell.tone] if isinstance(cell, Word) else style
+            indent = "  " if self._grouped and row.group and place == 0 else ""
+            texts.append(_plain(indent + column.write(cell), style))
+        return texts
 
     def _block(self, shown: dict[int, int], width: int) -> Iterator[Text]:
         """The lines of some columns, each with its width."""
-        heads = {place: Text(self._columns[place].head, style="bold") for place in shown}
-        yield from self._lines(heads, shown, at_bottom=True)
+        headings = {place: _plain(self._table.columns[place].heading, "bold") for place in shown}
+        yield from self._lines(headings, shown, at_bottom=True)
         yield Text(" " * _EDGE + "─" * (sum(shown.values()) + _GAP * (len(shown) - 1)))
-        for row in self._rows:
-            if len(row) == 1 < len(self._columns):
-                for line in _folded(row[0], width - _EDGE):
+        rows = zip(self._table.rows, self._texts, strict=True)
+        for group, members in groupby(rows, key=lambda one: one[0].group):
+            if group:
+                for line in _folded(_plain(group, "bold"), width - _EDGE):
                     yield Text(" " * _EDGE) + line
-            else:
-                cells = {place: row[place] for place in shown if place < len(row)}
-                yield from self._lines(cells, shown)
+            for row, cells in members:
+                if row.apart:
+                    yield Text()
+                yield from self._lines({place: cells[place] for place in shown}, shown)
 
     def _lines(
         self, cells: dict[int, Text], shown: dict[int, int], *, at_bottom: bool = False
@@ -93,23 +93,15 @@ class PlainTable:
         for number in range(height):
             line = Text(" " * _EDGE)
             for place, width in shown.items():
-                parts = folded.get(place, [])
+                parts = folded[place]
                 at = number - (height - len(parts) if at_bottom else 0)
                 part = parts[at] if 0 <= at < len(parts) else Text()
                 spaces = " " * (width - part.cell_len)
-                line += Text(spaces) + part if self._columns[place].right else part + Text(spaces)
+                left = self._table.columns[place].is_text
+                line += part + Text(spaces) if left else Text(spaces) + part
                 line += Text(" " * _GAP)
             line.rstrip()
             yield line
-
-
-def plain_table(heading: str, heads: Sequence[str]) -> PlainTable:
-    """An empty table in the house's style: the first column is text, the others numbers."""
-    table = PlainTable(heading)
-    table.add_column(heads[0])
-    for head in heads[1:]:
-        table.add_column(head, right=True, wraps=False)
-    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +114,15 @@ class _Width:
     """With all folded, and no word broken."""
 
 
-def _measure(column: _Column, cells: Sequence[str]) -> _Width:
-    lines = [line for text in (column.head, *cells) for line in text.split("\n")]
-    whole = max(map(cell_len, lines), default=0)
-    if not column.wraps:
-        return _Width(whole, whole)
-    pieces = [piece.group().rstrip() for line in lines for piece in _PIECE.finditer(line)]
-    return _Width(whole, max(map(cell_len, pieces), default=0))
+def _measure(column: Column, cells: Sequence[str]) -> _Width:
+    """What a column takes: headings and words may be folded, figures are not."""
+    heading = column.heading.split("\n")
+    lines = [line for text in cells for line in text.split("\n")]
+    whole = max(map(cell_len, [*heading, *lines]), default=0)
+    soft = [*heading, *lines] if column.is_text else heading
+    pieces = [piece.group().rstrip() for line in soft for piece in _PIECE.finditer(line)]
+    figures = [] if column.is_text else lines
+    return _Width(whole, max(map(cell_len, [*pieces, *figures]), default=0))
 
 
 def _blocks(columns: Sequence[_Width], keys: int, width: int) -> list[dict[int, int]]:

@@ -1,0 +1,203 @@
+"""What a log says of itself, before its samples."""
+
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
+from casewise.cases import address_of, is_elsewhere, place_of
+from casewise.errors import InputError
+from casewise.logs._key import RunKey
+from casewise.logs._part import ORDER, SHARDS, Part
+
+_FROM_TASK = (
+    *("protocol", "delivery", "ablation", "variant", "prompt_version"),
+    *("dataset_hash", "dataset_version"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LogHeader:
+    """What one log says of itself."""
+
+    path: Path
+    log: EvalLog
+    """Without samples."""
+    part: Part | None = None
+    """None of a log that is whole by itself."""
+
+    @classmethod
+    def of_log(cls, path: Path, log: EvalLog) -> "LogHeader":
+        """The header of a log without samples that stands at a path."""
+        return cls(path, log, Part.of_metadata(log.eval.metadata))
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What casewise says of the run."""
+        return self.log.eval.metadata or {}
+
+    @property
+    def model(self) -> str:
+        """The model under test."""
+        return self.log.eval.model
+
+    @property
+    def key(self) -> RunKey:
+        """What the log is of."""
+        return RunKey.of_log(self.log)
+
+    @property
+    def run(self) -> str:
+        """The same for all attempts at one task, and for all parts of a run."""
+        return self.part.run if self.part is not None else self.log.eval.task_id
+
+    @property
+    def order(self) -> int:
+        """The place of its model and condition in the run; -1 where the log doesn't say."""
+        order = self.metadata.get(ORDER)
+        return order if isinstance(order, int) else -1
+
+    @property
+    def age(self) -> tuple[str, str]:
+        """By it, logs are sorted in the order in which they were made."""
+        return self.log.eval.created, self.log.eval.eval_id
+
+    @property
+    def ended(self) -> bool:
+        """Whether it ended well."""
+        return self.log.status == "success"
+
+    @property
+    def sample_ids(self) -> list[str]:
+        """The ids of its samples, in the condition's order."""
+        return [str(one) for one in self.log.eval.dataset.sample_ids or []]
+
+    @property
+    def epochs(self) -> range:
+        """Which times its cases are asked, counted over the whole run."""
+        if self.part is not None:
+            return range(self.part.epoch, self.part.epoch + 1)
+        return range(1, (self.log.eval.config.epochs or 1) + 1)
+
+    @property
+    def planned(self) -> int | None:
+        """Judgements of the whole run, over all epochs; None where the log doesn't say."""
+        if self.part is not None:
+            return self.part.of
+        return len(self.log.eval.dataset.sample_ids or []) * len(self.epochs) or None
+
+    @property
+    def all_judged(self) -> bool:
+        """Whether it holds a judgement of each of its cases, by what it says itself."""
+        results = self.log.results
+        size = len(self.log.eval.dataset.sample_ids or []) * len(self.epochs)
+        return self.ended and results is not None and results.completed_samples == size > 0
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """The columns of the judgement table that the log says of every row."""
+        return {name: self.metadata.get(name) for name in _FROM_TASK} | {"model": self.model}
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Of the samples by their ids, in the whole."""
+        ids = self.sample_ids
+        return dict(zip(ids, self.part.places if self.part else range(len(ids)), strict=False))
+
+
+def read_header(path: Path) -> LogHeader:
+    """Read a log's header.
+
+    Raises:
+        InputError: The file is no log, is cut short, or belongs to another task.
+    """
+    try:
+        log = read_eval_log(address_of(path), header_only=True)
+    except Exception as error:  # Inspect raises whatever the broken part raises
+        raise InputError(f"not a readable Inspect log: {_reason(error)}", file=path) from None
+    # Scores over the epochs, sample by sample: nobody reads them, and they take megabytes.
+    log.reductions = None
+    log.location = address_of(path)
+    if "casewise" not in (log.eval.metadata or {}):
+        raise InputError(
+            "a log of another task",
+            file=path,
+            found=log.eval.task,
+            expected="a log of casewise run or of inspect eval casewise/judge",
+        )
+    return LogHeader.of_log(path, log)
+
+
+def list_logs(folder: Path) -> list[Path]:
+    """The logs of a folder and of the shards in it, by name; there may be none.
+
+    Raises:
+        InputError: It is elsewhere (``s3://...``), and can't be reached.
+    """
+    return sorted(_stamped(folder))
+
+
+@dataclass(slots=True)
+class LogFolder:
+    """The headers of a folder's logs, each read once, and again only if its file has changed."""
+
+    path: Path
+    _read: dict[Path, tuple["_Stamp", LogHeader | None]] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, folder: "Path | LogFolder") -> "LogFolder":
+        """The folder at a path, or itself."""
+        return folder if isinstance(folder, LogFolder) else cls(place_of(folder))
+
+    def headers(self) -> list[LogHeader]:
+        """The headers of casewise's logs as they stand now, by name.
+
+        What is cut short, or of another task, is passed over.
+        """
+        logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+        stamps = _stamped(self.path)
+        self._read = {
+            path: before
+            if (before := self._read.get(path)) is not None and before[0] == stamp
+            else (stamp, _header_or_none(path))
+            for path, stamp in sorted(stamps.items())
+        }
+        return [header for _, header in self._read.values() if header is not None]
+
+    def add(self, log: EvalLog) -> None:
+        """Take the header of a log that this process has written, so that it needn't be read."""
+        path = Path(log.location)
+        if is_elsewhere(path):
+            return
+        stat = path.stat()
+        self._read[path] = ((stat.st_size, stat.st_mtime), LogHeader.of_log(path, log))
+
+
+_Stamp = tuple[int, float | None]
+"""Of a file: bytes, and when it was changed."""
+
+
+def _header_or_none(path: Path) -> LogHeader | None:
+    try:
+        return read_header(path)
+    except InputError:
+        return None
+
+
+def _stamped(folder: Path) -> dict[Path, _Stamp]:
+    """The logs of a folder and of the shards in it, in no certain order."""
+    if is_elsewhere(folder):
+        try:
+            found = list_eval_logs(address_of(folder), formats=["eval"])
+        except Exception as error:  # whatever its file system raises
+            raise InputError(f"can't be read: {_reason(error)}", file=address_of(folder)) from None
+        return {Path(one.name): (one.size, one.mtime) for one in found}
+    paths = [*folder.glob("*.eval"), *(folder / SHARDS).glob("*/*.eval")]
+    stats = ((path, path.stat()) for path in paths)
+    return {path: (stat.st_size, stat.st_mtime) for path, stat in stats}
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,214 @@
+"""Scores for a terminal: tables that fit it, and what must be said beside the numbers."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+
+from casewise.analysis import Score, ScoreReport, ScoreRow
+from casewise.reporting._acting import (
+    act_columns,
+    act_tables,
+    act_title,
+    change_tables,
+    pair_columns,
+)
+from casewise.reporting._remarks import remarks
+from casewise.reporting._scores import (
+    ScoreColumn,
+    baseline_text,
+    condition_text,
+    context_columns,
+    group_text,
+    named,
+    number_columns,
+    title,
+)
+from casewise.sheets import Cell, Column, Kind, Row, Table, figures, number, terminal
+
+WIDE = 100
+"""Columns of terminal from which on F1 is shown too; other formats always have it."""
+
+_CHANGES = ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier", "both_right")
+
+
+def score_renderable(
+    report: ScoreReport, others: Sequence[Sequence[Score]], width: int
+) -> RenderableType:
+    """The tables, with the accuracy under other label rules and the remarks below them.
+
+    Args:
+        report: The rows and their baselines.
+        others: The same rows under each label rule.
+        width: Columns of the terminal.
+    """
+    scores = [row.score for row in report.rows]
+    return terminal(
+        *_judging(report, [score for score in scores if not score.acts], others, width),
+        *_acting(report, [score for score in scores if score.acts]),
+        *remarks(scores),
+    )
+
+
+def _judging(
+    report: ScoreReport, scores: Sequence[Score], others: Sequence[Sequence[Score]], width: int
+) -> list[Table]:
+    if not scores:
+        return []
+    wide = width >= WIDE
+    numbers = number_columns(wide=wide)
+    parts = [_scores_table(title(scores), scores, numbers, report.baselines)]
+    paired = [score for score in scores if score.pairs and not score.group]
+    if paired:
+        heading = "What the two contexts of a query do"
+        parts.append(_scores_table(heading, paired, context_columns(wide=wide)))
+    judged = [[score for score in rows if not score.acts] for rows in others]
+    rules = _other_rules(scores, judged)
+    if rules:
+        parts.append(_scores_table("Accuracy under other labels", scores, rules))
+    extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
+    return [*parts, *(table for table in (*extra, _costs(report.rows)) if table.rows)]
+
+
+def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
+    if not scores:
+        # Swaps and explanations are a judge's too.
+        return change_tables(report)
+    tables = [_scores_table(act_title(scores), scores, act_columns())]
+    paired = [score for score in scores if score.pairs and not score.group]
+    if paired:
+        heading = "What it does in the two contexts of a query"
+        tables.append(_scores_table(heading, paired, pair_columns()))
+    return [*tables, *act_tables(report)]
+
+
+def _scores_table(
+    heading: str,
+    scores: Sequence[Score],
+    columns: Sequence[ScoreColumn],
+    baselines: Sequence[Score] = (),
+) -> Table:
+    """Rows under the name of their model; the condition is the first column."""
+    rows = [
+        Row(
+            [_of_group(condition_text(score), score), *(cell(score) for _, cell in columns)],
+            group=str(score.condition["model"]),
+        )
+        for score in scores
+    ]
+    rows += [
+        Row(
+            [_of_group(baseline_text(score), score), *(cell(score) for _, cell in columns)],
+            group="to hold against",
+            dim=True,
+        )
+        for score in baselines
+    ]
+    return Table([Column(""), *(column for column, _ in columns)], rows, heading)
+
+
+def _of_group(name: str, score: Score) -> str:
+    """What a row is about, with the group that it is split to."""
+    group = group_text(score)
+    return f"{name}: {group}" if group else name
+
+
+def _other_rules(scores: Sequence[Score], others: Sequence[Sequence[Score]]) -> list[ScoreColumn]:
+    """A column for each label rule that gives another accuracy than the table's own."""
+    places = {id(score): place for place, score in enumerate(scores)}
+    columns: list[ScoreColumn] = []
+    for rows in others:
+        if len(rows) != len(scores) or all(
+            row.n == 0 or row.labels is score.labels
+            for row, score in zip(rows, scores, strict=True)
+        ):
+            continue
+
+        def cell(score: Score, rows: Sequence[Score] = rows) -> str:
+            row = rows[places[id(score)]]
+            cases = f" ({row.n})" if row.label_coverage < 1 else ""
+            return number(row.measures["accuracy"].value) + cases
+
+        columns.append((Column(str(rows[0].labels), Kind.SHARE), cell))
+    return columns
+
+
+def _change_columns() -> list[Column]:
+    names = (name.replace("_", "\n") for name in _CHANGES)
+    return [Column(""), Column("n", Kind.COUNT), *figures(Kind.MARGIN, *names)]
+
+
+def _changes(rows: Sequence[ScoreRow]) -> Table:
+    return Table(
+        _change_columns(),
+        [
+            Row([named(score.condition), change.n, *(change.change[one] for one in _CHANGES)])
+            for score, change in ((row.score, row.change) for row in rows)
+            if change is not None and not score.acts
+        ],
+        "Change when parts of the context are removed (± 95 %)",
+    )
+
+
+def _shapley(rows: Sequence[ScoreRow]) -> Table:
+    return Table(
+        _change_columns(),
+        [
+            Row(
+                [part.replace("_", " "), found.n, *(shares[one] for one in _CHANGES)],
+                group=named(score.condition),
+            )
+            for score, found in ((row.score, row.shapley) for row in rows)
+            if found is not None and not score.acts
+            for part, shares in found.shares.items()
+        ],
+        "Shapley shares of the parts of the context (± 95 %)",
+    )
+
+
+def _calibration(rows: Sequence[ScoreRow]) -> Table:
+    return Table(
+        [Column(""), *figures(Kind.NUMBER, "accuracy", "PCC", "BCE", "Brier", "ECE")],
+        [line for row in rows for line in _calibrated(row)],
+        "Recalibrated on held-out queries",
+    )
+
+
+def _calibrated(row: ScoreRow) -> Iterator[Row]:
+    if (found := row.calibration) is None:
+        return
+    names = {
+        "before": "as it is",
+        "temperature": f"temperature {number(found.mean_temperature, 2)}",
+        "isotonic": "isotonic",
+    }
+    for field, name in names.items():
+        values = (one.value for one in getattr(found, field).values())
+        yield Row([name, *values], group=named(row.score.condition))
+
+
+def _costs(rows: Sequence[ScoreRow]) -> Table:
+    heads = ("verdicts", "always\nsafe", "always\nunsafe")
+    return Table(
+        [
+            Column(""),
+            *figures(Kind.MARGIN, *heads),
+            Column("best\nthreshold", Kind.NUMBER),
+            Column("held out", Kind.MARGIN),
+        ],
+        [
+            Row([named(row.score.condition), *_cost_cells(row)])
+            for row in rows
+            if row.costs is not None
+        ],
+        "Mean cost of mistakes a case (± 95 %)",
+    )
+
+
+def _cost_cells(row: ScoreRow) -> list[Cell]:
+    found = row.costs
+    if found is None:
+        return []
+    best, held_out = None, None
+    if found.thresholds is not None:
+        best, held_out = found.thresholds.threshold, found.thresholds.held_out
+    return [found.verdicts, found.always_safe, found.always_unsafe, best, held_out]

@@ -1,0 +1,57 @@
+"""Tables, how each kind of number in them is written, and what they are rendered to."""
+
+from casewise.sheets._data import to_csv, to_json, to_records
+from casewise.sheets._html import to_html
+from casewise.sheets._markdown import code_block, escape, heading_text, markdown, to_markdown
+from casewise.sheets._numbers import (
+    UNDEFINED,
+    Measured,
+    count,
+    estimate,
+    interval,
+    margin,
+    money,
+    number,
+    p_value,
+    percent,
+    seconds,
+    setting,
+    signed,
+)
+from casewise.sheets._table import Cell, Code, Column, Kind, Row, Table, Tone, Word, figures
+from casewise.sheets._terminal import terminal
+
+__all__ = [
+    "UNDEFINED",
+    "Cell",
+    "Code",
+    "Column",
+    "Kind",
+    "Measured",
+    "Row",
+    "Table",
+    "Tone",
+    "Word",
+    "code_block",
+    "count",
+    "escape",
+    "estimate",
+    "figures",
+    "heading_text",
+    "interval",
+    "margin",
+    "markdown",
+    "money",
+    "number",
+    "p_value",
+    "percent",
+    "seconds",
+    "setting",
+    "signed",
+    "terminal",
+    "to_csv",
+    "to_html",
+    "to_json",
+    "to_markdown",
+    "to_records",
+]

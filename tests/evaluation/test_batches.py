@@ -1,0 +1,557 @@
+"""Runs that are sent in batches, against OpenAI's Files and Batches interface on loopback."""
+
+import hashlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Cli, clean_env
+from inspect_ai.log import read_eval_log
+from inspect_ai.model import get_model
+from polars.testing import assert_frame_equal
+from support.fake_batches import BatchServer, End, FakeBatch, complete
+from support.fake_openai import Answer, Raw
+from support.kills import PATIENCE_S, Starter, starting
+from support.secret import KEY
+
+from casewise.analysis import read_paths
+from casewise.errors import UsageError
+from casewise.evaluation import (
+    Prices,
+    RunRequest,
+    make_budget,
+    make_plan,
+    read_done,
+    run,
+    run_cells,
+)
+from casewise.evaluation._batches import (
+    TICK,
+    BatchCounts,
+    BatchLedger,
+    check_batches,
+    words_of_batches,
+)
+from casewise.evaluation._cells import Cell
+
+pytestmark = [
+    # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
+    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+CASES = 12
+MODEL = "openai/gpt-4o"
+LEDGER = ".casewise/batches.jsonl"
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TICK, "0.05")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    path = tmp_path / "cases.jsonl"
+    lines = [
+        {
+            "query": f"question {number}",
+            "context": {"sender": {"platform_type": "forum"}},
+            "intended": "safe" if number % 2 else "unsafe",
+        }
+        for number in range(CASES)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+def number_of(line: dict[str, Any]) -> int:
+    """The case that a line of a batch asks about."""
+    text = str(line["body"]["messages"][-1]["content"])
+    return int(text.split("question ")[1].split("\n")[0].strip('"'))
+
+
+def safe(_: dict[str, Any]) -> Answer:
+    return '{"judgement": "safe"}'
+
+
+def mixed(request: dict[str, Any]) -> Answer:
+    """The same for the same request, whoever sends it and when."""
+    digit = int(hashlib.sha256(json.dumps(request["messages"]).encode()).hexdigest(), 16) % 7
+    message = {"role": "assistant", "content": None}
+    return (
+        '{"explanation": "The platform asks for it – and more.", "verdict": "safe"}',
+        '{"verdict": "unsafe"}',
+        {"message": message | {"refusal": "I won't judge."}},
+        {"message": message | {"content": ""}, "finish_reason": "content_filter"},
+        {"message": message | {"content": "Unsafe, as"}, "finish_reason": "length"},
+        Raw(
+            400,
+            b'{"error": {"message": "flagged", "code": "content_filter"}}',
+            {"Content-Type": "application/json"},
+        ),
+        "Perhaps safe, perhaps unsafe.",
+    )[digit]
+
+
+def cells(server: BatchServer, cases: str | Path, **more: Any) -> tuple[Cell, ...]:
+    options: dict[str, Any] = {"batch": True, "protocols": ("binary",)} | more
+    request = RunRequest(models=(MODEL,), cases=str(cases), model_base_url=server.url, **options)
+    return make_plan(request).cells
+
+
+def run_in(folder: Path, server: BatchServer, cases: str | Path, **more: Any) -> pl.DataFrame:
+    """Run to the end, and give the table."""
+    request = cells(server, cases, **more)[0].request
+    result = run(make_plan(request), folder)
+    assert result.complete, result.failures
+    return read_paths([folder]).table
+
+
+def statuses(table: pl.DataFrame) -> dict[str, int]:
+    return dict(table["status"].value_counts().iter_rows())
+
+
+def test_all_cases_as_live(
+    tmp_path: Path, casebench: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row for row, refusals and filters among them; and no live request."""
+    monkeypatch.setenv(TICK, "0.5")
+    data = casebench / "CASEBench_data.json"
+    with BatchServer(mixed) as server:
+        live = run_in(tmp_path / "live", server, data, batch=False)
+        assert len(server.requests) == 900
+        assert not server.batches
+    with BatchServer(mixed) as server:
+        batched = run_in(tmp_path / "batched", server, data)
+        assert server.requests == []
+        assert len(server.sent) == 900
+        assert all(one.status == "completed" for one in server.batches.values())
+        assert len(server.batches) < 20
+    assert len(live) == 900
+    assert set(live["status"].unique()) == {"ok", "refused", "unparsed"}
+    # Of this run alone; and what it cost.
+    own = ["run_id", "latency_s", "cost_usd"]
+    order = ["case_id"]
+    assert_frame_equal(live.drop(own).sort(order), batched.drop(own).sort(order))
+    assert batched["cost_usd"].sum() == pytest.approx(live["cost_usd"].sum() / 2)
+    assert not (tmp_path / "batched" / LEDGER).exists()
+
+
+def test_a_log_says_that_it_was_sent_in_batches(tmp_path: Path, cases: Path) -> None:
+    with BatchServer(safe) as server:
+        (batched,) = cells(server, cases)
+        (live,) = cells(server, cases, batch=False)
+        assert batched.identity == live.identity
+        run_in(tmp_path / "logs", server, cases)
+        # What is judged is not asked again, in whatever way.
+        run_in(tmp_path / "logs", server, cases, batch=False)
+        assert server.requests == []
+    (path,) = (tmp_path / "logs").glob("*.eval")
+    config = read_eval_log(str(path), header_only=True).plan.config
+    assert config.batch
+    assert config.attempt_timeout is None
+
+
+def test_the_attempt_timeout_ends_no_batch(tmp_path: Path, cases: Path) -> None:
+    with BatchServer(safe, looks=30) as server:
+        table = run_in(tmp_path / "logs", server, cases, attempt_timeout=1)
+        assert statuses(table) == {"ok": CASES}
+        assert len(server.batches) == 1
+        assert server.seen["batch_1"] > 30
+
+
+def test_probability_and_responses(tmp_path: Path, cases: Path) -> None:
+    """Log-probabilities come back from a batch as well."""
+
+    def first_token(request: dict[str, Any]) -> Answer:
+        assert request["logprobs"]
+        return {"safe": -0.2, "unsafe": -2.0}
+
+    with BatchServer(first_token) as server:
+        table = run_in(tmp_path / "logs", server, cases, protocols=("probability",))
+    assert table["p_safe"].is_between(0.8, 0.9).all()
+
+
+def some_fail(server: BatchServer, batch: FakeBatch) -> None:
+    """A third has answers; the others failed in every way that there is."""
+    for line in batch.lines:
+        match number_of(line) % 6:
+            case 0:
+                batch.fail(line, "batch_expired", "not executed before the window expired")
+            case 1:
+                batch.answer(line, {"error": {"message": "overloaded"}}, 500)
+            case 2:
+                batch.results.append("{ no JSON")
+            case 3:
+                batch.answer(line, {"id": "of another form"})
+            case _:
+                batch.answer(line, server.completion(line["body"])[1])
+    batch.status = "completed"
+
+
+def expire(server: BatchServer, batch: FakeBatch) -> None:
+    """Nothing was answered, and there are no files."""
+    batch.status = "expired"
+
+
+def expire_late(server: BatchServer, batch: FakeBatch) -> None:
+    """Half was answered before the end."""
+    for place, line in enumerate(batch.lines):
+        if place % 2:
+            batch.answer(line, server.completion(line["body"])[1])
+        else:
+            batch.fail(line, "batch_expired", "not executed before the window expired")
+    batch.status = "expired"
+
+
+def not_taken(server: BatchServer, batch: FakeBatch) -> None:
+    """More waits already than the account may have."""
+    batch.status = "failed"
+    batch.reasons = [{"code": "token_limit_exceeded", "message": "too many tokens enqueued"}]
+
+
+@pytest.mark.parametrize(
+    ("end", "again"),
+    [(some_fail, 8), (expire, CASES), (not_taken, CASES)],
+    ids=lambda one: getattr(one, "__name__", str(one)),
+)
+def test_what_a_batch_ends_without_is_asked_again(
+    tmp_path: Path, cases: Path, end: End, again: int
+) -> None:
+    with BatchServer(safe, ends=[end]) as server:
+        table = run_in(tmp_path / "logs", server, cases)
+        assert statuses(table) == {"ok": CASES}
+        assert server.requests == []
+        assert len(server.sent) == CASES + again
+
+
+def test_what_is_never_answered_becomes_a_status(tmp_path: Path, cases: Path) -> None:
+    """One request fails in every batch: it is an error, and all the others are judged."""
+
+    def answer(request: dict[str, Any]) -> Answer:
+        return 400 if "question 7" in request["messages"][-1]["content"] else safe(request)
+
+    with BatchServer(answer) as server:
+        (cell,) = cells(server, cases)
+        run(make_plan(cell.request), tmp_path / "logs")
+        table = read_paths([tmp_path / "logs"]).table
+        assert statuses(table) == {"ok": CASES - 1, "error": 1}
+        assert len(server.sent) == CASES + 3
+
+
+def test_a_wrong_key_is_told_at_once(cli_inside: Cli, cases: Path) -> None:
+    with BatchServer(safe, statuses={"POST /v1/files": 401}) as server:
+        done = cli_inside(*arguments(cases), env=environment(server))
+    assert done.returncode == 2
+    assert "HTTP 401" in done.stderr
+    assert not server.batches
+
+
+def test_a_batch_taken_whose_answer_was_cut(tmp_path: Path, cases: Path) -> None:
+    """The provider took it, and the connection broke: it is found, and not sent twice."""
+    with BatchServer(safe, swallowed={"POST /v1/batches"}) as server:
+        table = run_in(tmp_path / "logs", server, cases)
+        assert statuses(table) == {"ok": CASES}
+        answered = [one for one in server.batches if server.seen.get(one)]
+        assert len(answered) == 1
+        assert "GET /v1/batches" in server.calls
+
+
+def test_a_provider_that_does_not_say_how_a_batch_is(tmp_path: Path, cases: Path) -> None:
+    """Failed looks end nothing."""
+    call = "GET /v1/batches/batch_1"
+    with BatchServer(safe, statuses={call: 400}) as server:
+        server.statuses[call] = 500
+
+        def mend(counts: BatchCounts) -> None:
+            if counts.submitted and server.calls.count(call) > 2:
+                server.statuses.pop(call, None)
+
+        result = run_cells(cells(server, cases), tmp_path / "logs", tell_batches=mend)
+        assert result.complete
+        assert len(server.sent) == CASES
+        assert result.kept.faults[MODEL]["server_error"] >= 1
+
+
+def test_progress_of_a_batch_that_expires_half_done(tmp_path: Path, cases: Path) -> None:
+    seen: list[BatchCounts] = []
+    with BatchServer(safe, ends=[expire_late]) as server:
+        run_cells(cells(server, cases), tmp_path / "logs", tell_batches=seen.append)
+        assert len(server.sent) == CASES + CASES // 2
+    assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
+    assert seen[0] == BatchCounts(CASES, 0, 0)
+    assert seen[-1] == BatchCounts(CASES + CASES // 2, CASES, CASES // 2)
+    assert all(one.submitted >= one.done + one.failed for one in seen)
+
+
+def arguments(cases: Path, *more: str) -> list[str]:
+    options = ["--protocol", "binary", "--batch", "--log-dir", "logs"]
+    return ["run", "-m", MODEL, "--cases", str(cases), *options, *more]
+
+
+def environment(server: BatchServer) -> dict[str, str]:
+    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url, TICK: "0.05"}
+
+
+@pytest.fixture(scope="module")
+def starter() -> Iterator[Starter]:
+    with starting(clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"}) as found:
+        yield found
+
+
+def killed_at(call: str, starter: Starter, server: BatchServer, cases: Path) -> None:
+    """Start in a process of its own, and kill -9 it once it has made a call."""
+    child = starter.start(arguments(cases, "--model-base-url", server.url), cases.parent)
+    latest = time.monotonic() + PATIENCE_S
+    while call not in server.calls and time.monotonic() < latest:
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    assert starter.end() == "killed"
+    assert server.requests == []
+
+
+def go_on(starter: Starter, server: BatchServer, cases: Path) -> str:
+    """Start once more, to the end; what it said."""
+    (cases.parent / "stderr.txt").unlink()
+    again = arguments(cases, "--model-base-url", server.url)
+    assert starter.run(again, cases.parent) == "0"
+    assert server.requests == []
+    assert statuses(read_paths([cases.parent / "logs"]).table) == {"ok": CASES}
+    assert not (cases.parent / "logs" / LEDGER).exists()
+    return " ".join((cases.parent / "stderr.txt").read_text("utf-8").split())
+
+
+LOOK = "GET /v1/batches/batch_1"
+
+
+def test_a_killed_run_collects_its_batch(starter: Starter, cases: Path) -> None:
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, starter, server, cases)
+        # The provider goes on meanwhile.
+        server.open.set()
+        said = go_on(starter, server, cases)
+        assert f"{CASES} requests went out in batches before" in said
+        assert f"{CASES} answers were collected from batches sent before" in said
+        assert len(server.sent) == CASES
+
+
+def test_a_batch_that_is_still_out_is_waited_for(starter: Starter, cases: Path) -> None:
+    """Killed twice, and collected by the third start."""
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, starter, server, cases)
+        server.calls.clear()
+        killed_at(LOOK, starter, server, cases)
+        server.open.set()
+        go_on(starter, server, cases)
+        assert len(server.sent) == CASES
+
+
+def test_killed_before_the_provider_named_the_batch(starter: Starter, cases: Path) -> None:
+    """It took the batch, and no answer said so: the next start finds it among all batches."""
+    with BatchServer(safe, swallowed={"POST /v1/batches"}) as server:
+        server.open.clear()
+        killed_at("POST /v1/batches", starter, server, cases)
+        server.swallowed.clear()
+        server.open.set()
+        before = len(server.batches)
+        go_on(starter, server, cases)
+        assert len(server.batches) == before
+
+
+def test_more_cases_than_were_out(starter: Starter, cases: Path) -> None:
+    """What a batch of an earlier start holds is waited for, and only the rest is sent."""
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, starter, server, cases)
+        ledger = cases.parent / "logs" / LEDGER
+        out, sent = map(json.loads, ledger.read_text("utf-8").splitlines())
+        # Half of it as if it had never been noted; and a line that a kill tore.
+        out["numbers"] = out["numbers"][: CASES // 2]
+        ledger.write_text(f"{json.dumps(out)}\n{json.dumps(sent)}\n{{torn", "utf-8")
+        server.open.set()
+        said = go_on(starter, server, cases)
+        assert f"{CASES // 2} answers were collected" in said
+        assert [len(one.lines) for one in server.batches.values()] == [CASES, CASES // 2]
+
+
+def test_a_batch_that_the_provider_forgot_is_sent_again(starter: Starter, cases: Path) -> None:
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, starter, server, cases)
+        server.open.set()
+        server.statuses[LOOK] = 404
+        go_on(starter, server, cases)
+        assert len(server.sent) == 2 * CASES
+
+
+def test_a_batch_whose_key_was_refused_stays_noted(starter: Starter, cases: Path) -> None:
+    """Another key may fetch it: nothing that is out is forgotten."""
+    with BatchServer(safe) as server:
+        server.open.clear()
+        killed_at(LOOK, starter, server, cases)
+        server.statuses[LOOK] = 401
+        again = arguments(cases, "--model-base-url", server.url)
+        assert starter.run(again, cases.parent) != "0"
+        server.statuses.clear()
+        server.open.set()
+        go_on(starter, server, cases)
+        assert len(server.sent) == CASES
+
+
+def test_what_can_not_be_collected_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / ".casewise"
+    folder.mkdir()
+    ledger = BatchLedger(folder / "batches.jsonl", None)
+    ledger.lost("anthropic/claude")
+    (line,) = words_of_batches(folder)
+    assert line.startswith("anthropic/claude: batches that were out")
+    assert "may be paid twice" in line
+    ledger.close(stopped=True)
+    assert words_of_batches(folder) == (line,)
+    ledger.close(stopped=False)
+    assert words_of_batches(folder) == ()
+
+
+def test_the_dry_run_halves_the_price(cli_inside: Cli, cases: Path) -> None:
+    def cost(*more: str) -> float:
+        options = ("--dry-run", "--price-in", "1000", "--price-out", "2000", *more)
+        done = cli_inside(*[one for one in arguments(cases) if one != "--batch"], *options)
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout.split("About $")[1].split()[0].rstrip("."))
+
+    assert cost("--batch") == pytest.approx(cost() / 2, abs=0.01)
+
+
+def test_several_batches_a_case_are_said(cli_inside: Cli, cases: Path) -> None:
+    options = ["--protocol", "score", "--batch", "--dry-run"]
+    done = cli_inside("run", "-m", MODEL, "--cases", str(cases), *options)
+    assert done.returncode == 0, done.stderr
+    assert "score: a case takes up to 3 batches" in " ".join(done.stderr.split())
+
+
+def test_a_cap_holds_the_first_batch_to_what_it_allows(tmp_path: Path, cases: Path) -> None:
+    """Nothing has told yet what a judgement costs: its estimate says how many may go out."""
+    with BatchServer(safe) as server:
+        found = cells(server, cases, prices=Prices(1000.0, 1000.0))
+        (cell,) = found
+        each = (cell.estimate.cost_usd or 0.0) / CASES
+        budget = make_budget(found, read_done(found, tmp_path / "logs"), each * 3.5)
+        result = run_cells(found, tmp_path / "logs", budget=budget)
+        assert result.capped
+        assert len(server.batches["batch_1"].lines) == 4
+        # Each took 105 tokens at half of a thousandth.
+        assert budget.spent == pytest.approx(len(server.sent) * 105 * 0.0005)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *("casewise/smollm2", "casewise-hf/x", "mockllm/model", "openai-api/fake/m", "vllm/x"),
+        *("openai/azure/gpt-4o", "anthropic/bedrock/claude", "google/vertex/gemini"),
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_models_without_a_batch_interface(
+    cli_inside: Cli, cases: Path, model: str, more: tuple[str, ...]
+) -> None:
+    done = cli_inside(
+        *("run", "-m", model, "--cases", str(cases), "--protocol", "binary", "--batch", *more)
+    )
+    assert done.returncode == 2
+    assert f"no batch interface is known for {model}" in " ".join(done.stderr.split())
+    assert not (cases.parent / "logs").exists()
+
+
+def test_other_refusals(cli_inside: Cli, tmp_path: Path, cases: Path) -> None:
+    done = cli_inside(*arguments(cases, "--engine", "ray"))
+    assert done.returncode == 2
+    assert "a cluster has none to share" in " ".join(done.stderr.split())
+    done = cli_inside(
+        *("run", "-m", MODEL, "--protocol", "respond", "--grader", "mockllm/model"),
+        *("--batch", "--dry-run"),
+    )
+    assert done.returncode == 2
+    assert "for mockllm/model" in " ".join(done.stderr.split())
+    done = cli_inside(*arguments(cases, "--generate", "batch=true"))
+    assert done.returncode == 2
+    assert "--batch sets it" in " ".join(done.stderr.split())
+    for given in ("no", "0", "-1", "inf"):
+        with BatchServer(safe) as server:
+            done = cli_inside(*arguments(cases), env=environment(server) | {TICK: given})
+        assert done.returncode == 2
+        assert f"{TICK} {given}: give seconds, above 0" in done.stderr
+    assert not (tmp_path / "logs").exists()
+
+
+def test_sweeps(cli_inside: Cli, tmp_path: Path, cases: Path) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(
+        "cases: cases.jsonl\nprotocols: binary\nbatch: true\nmodels:\n"
+        f"- {{model: {MODEL}, name: a}}\n- {{model: openai/gpt-4.1, batch: false}}\n"
+    )
+    with BatchServer(safe) as server:
+        done = cli_inside("run", str(sweep), "--log-dir", "logs", env=environment(server))
+        assert done.returncode == 0, done.stderr
+        assert {one["model"] for one in server.requests} == {"gpt-4.1"}
+        assert len(server.sent) == len(server.requests) == CASES
+    sweep.write_text("cases: cases.jsonl\nprotocols: binary\nbatch: true\nmodels: mockllm/model\n")
+    done = cli_inside("run", str(sweep), "--dry-run")
+    assert done.returncode == 2
+    assert "no batch interface is known for mockllm/model" in " ".join(done.stderr.split())
+
+
+def test_a_chatbot_and_its_grader(tmp_path: Path) -> None:
+    """Each turn is a batch; the grader's requests go in batches as well."""
+
+    def answer(request: dict[str, Any]) -> Answer:
+        return '{"response_class": "full_compliance"}' if request["model"] == "gpt-4.1" else "Sure."
+
+    with BatchServer(answer) as server:
+        request = RunRequest(
+            models=(MODEL,),
+            protocols=("respond",),
+            limit=4,
+            grader="openai/gpt-4.1",
+            batch=True,
+        )
+        os.environ["OPENAI_BASE_URL"] = server.url
+        try:
+            run(make_plan(request), tmp_path / "logs")
+        finally:
+            del os.environ["OPENAI_BASE_URL"]
+        assert server.requests == []
+        asked = {line["body"]["model"] for one in server.batches.values() for line in one.lines}
+        assert asked == {"gpt-4o", "gpt-4.1"}
+
+
+def test_check_batches() -> None:
+    check_batches("openai/gpt-4o", "anthropic/claude", None)
+    with pytest.raises(UsageError, match="for groq/x"):
+        check_batches("openai/gpt-4o", "groq/x")
+
+
+def test_a_shared_client_is_left_alone(tmp_path: Path, cases: Path) -> None:
+    """A batch's client is its run's own."""
+    with BatchServer(safe) as server:
+        run_in(tmp_path / "logs", server, cases)
+        model = get_model(MODEL, base_url=server.url)
+        assert "casewise_batches" not in vars(model.api)
+
+
+def test_what_is_complete_needs_no_server(tmp_path: Path, cases: Path) -> None:
+    with BatchServer(safe, ends=[complete]) as server:
+        run_in(tmp_path / "logs", server, cases)
+        before = len(server.calls)
+        run_in(tmp_path / "logs", server, cases)
+        assert len(server.calls) == before

@@ -1,0 +1,213 @@
+"""Tables as Markdown, HTML, CSV and JSON: no text of theirs is markup, or a formula."""
+
+import csv
+import io
+import json
+import math
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from casewise.files import guard_cell, unguard_cell
+from casewise.sheets import (
+    Cell,
+    Code,
+    Column,
+    Kind,
+    Row,
+    Table,
+    Tone,
+    Word,
+    code_block,
+    escape,
+    figures,
+    markdown,
+    to_csv,
+    to_html,
+    to_json,
+    to_markdown,
+    to_records,
+)
+
+NASTY = "m|x *b* `c` [d](e) ![f](g) <i>h</i> _j_ #1 \\| ~k~ &amp; $l$ \"'"
+TEXTS = st.text(st.sampled_from("ab |\\`*_[]()<>~&$#!\"'\n\r\t-+1.=@"), max_size=20)
+
+
+@dataclass(frozen=True)
+class Found:
+    value: float
+    interval: tuple[float, float]
+
+
+def cells_of(text: str) -> list[str]:
+    """What a reader of Markdown sees in a table's cells."""
+    found = []
+    for token in MarkdownIt("commonmark").enable("table").parse(text):
+        if token.type == "inline":
+            kinds = {child.type for child in token.children or ()}
+            assert kinds <= {"text", "text_special", "code_inline", "strong_open", "strong_close"}
+            found.append("".join(child.content for child in token.children or ()))
+    return found
+
+
+class Seen(HTMLParser):
+    """What a browser sees: tags and texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@settings(max_examples=200)
+@given(TEXTS, TEXTS)
+@example(NASTY, NASTY)
+@example("- a", "1. b")
+def test_no_text_is_markdown(one: str, other: str) -> None:
+    table = Table([Column("a"), Column("n", Kind.COUNT)], [Row([one, other]), Row(["end", 1])])
+    assert cells_of(to_markdown(table)) == ["a", "n", one_line(one), one_line(other), "end", "1"]
+
+
+@given(st.text(st.sampled_from("ab |`\\\n"), min_size=1, max_size=12).filter(str.strip))
+def test_code_is_shown_as_it_stands(text: str) -> None:
+    # A backslash before a bar can't be told from the one that escapes it.
+    text = text.replace("\\|", "|")
+    table = Table([Column("a"), Column("b")], [Row([Code(text), "end"])])
+    assert cells_of(to_markdown(table))[2:] == [one_line(text), "end"]
+
+
+def test_escaping_leaves_figures_and_names_readable() -> None:
+    for text in ("< .001", "openai/gpt-4o_mini", "-.579 to +.041", ".812 ±.041", "wow!", "a (b)"):
+        assert escape(text) == text
+    assert escape("two\nlines | of\r\n\u202eevil") == "two lines \\| of evil"
+    assert escape("<script>") == "\\<script\\>"
+
+
+def test_a_table_in_markdown() -> None:
+    rows = [
+        Row(["one", 1200, 0.5, 0.0001, (0.41, 0.58)]),
+        Row(["two", None, math.nan, 0.2, None]),
+    ]
+    columns = [
+        Column(""),
+        Column("n", Kind.COUNT),
+        Column("accu-\nracy", Kind.SHARE),
+        Column("p", Kind.P_VALUE),
+        Column("95 %", Kind.INTERVAL, 2),
+    ]
+    assert markdown(Table(columns, rows, "Scores | all", "Note_."), "Last.") == (
+        "### Scores \\| all\n\n"
+        "|  | n | accuracy | p | 95 % |\n"
+        "|---|---:|---:|---:|---:|\n"
+        "| one | 1,200 | .500 | < .001 | .41 to .58 |\n"
+        "| two | – | – | .200 | – |\n\n"
+        "Note\\_.\n\nLast.\n"
+    )
+
+
+def test_groups_and_tones_in_markdown() -> None:
+    rows = [
+        Row(["a", Word("pass", Tone.GOOD)], group="run [1]"),
+        Row(["b", Word("fail", Tone.BAD)], group="run 2"),
+    ]
+    assert to_markdown(Table([Column("x"), Column("verdict")], rows)) == (
+        "**run \\[1\\]**\n\n| x | verdict |\n|---|---|\n| a | pass |\n\n"
+        "**run 2**\n\n| x | verdict |\n|---|---|\n| b | **fail** |"
+    )
+    assert to_markdown(Table([Column("x")], [])) == "| x |\n|---|"
+
+
+def test_code_blocks_hold_fences() -> None:
+    assert code_block("a ``` b", "sh") == "````sh\na ``` b\n````"
+
+
+@settings(max_examples=25, deadline=None)
+@given(TEXTS)
+@example("<script>alert(1)</script> & \"x\" 'y'")
+def test_no_text_is_html(text: str) -> None:
+    table = Table([Column(text), Column("n", Kind.SHARE)], [Row([text, 0.5])])
+    parser = Seen()
+    parser.feed(to_html(table, "t"))
+    parser.close()
+    assert parser.tags <= {"div", "table", "thead", "tbody", "tr", "th", "td"}
+    assert (
+        "".join("".join(parser.texts).split()).count("".join(text.split())) >= 2 or not text.strip()
+    )
+    assert ".500" in parser.texts
+
+
+def test_html_aligns_figures_and_has_no_style_of_its_own() -> None:
+    made = to_html(Table([Column("a"), Column("n", Kind.COUNT)], [Row(["x", 1200])]), "table-x")
+    assert "<style" not in made
+    assert 'class="gt_row gt_left">x</td>' in made
+    assert 'class="gt_row gt_right">1,200</td>' in made
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5))
+@example(["=1+1", "@a", "\t=2", "-1", "- x"])
+def test_csv_guards_every_text_and_gives_it_back(texts: list[str]) -> None:
+    table = Table([Column("a text"), Column("n", Kind.COUNT)], [Row([one, 1]) for one in texts])
+    rows = list(csv.reader(io.StringIO(to_csv(table), newline="")))
+    assert rows[0] == ["a text", "n"]
+    assert [unguard_cell(row[0]) for row in rows[1:]] == texts
+    assert [row[0] for row in rows[1:]] == [guard_cell(one) for one in texts]
+
+
+def test_records_hold_values_and_not_their_writing() -> None:
+    cells: list[Cell] = [
+        *("x", 0.5, (0.1, math.nan), Found(0.5, (0.4, 0.6)), None, Word("fail", Tone.BAD))
+    ]
+    columns = [
+        Column("name"),
+        Column("accu-\nracy", Kind.SHARE, key="accuracy"),
+        Column("ci", Kind.INTERVAL),
+        *figures(Kind.ESTIMATE, "e", "none"),
+        Column("verdict"),
+    ]
+    (record,) = to_records(Table(columns, [Row(cells)]))
+    assert record == {
+        "name": "x",
+        "accuracy": 0.5,
+        "ci_low": 0.1,
+        "ci_high": None,
+        "e": 0.5,
+        "e_low": 0.4,
+        "e_high": 0.6,
+        "none": None,
+        "none_low": None,
+        "none_high": None,
+        "verdict": "fail",
+    }
+
+
+def test_json_has_null_for_what_is_undefined() -> None:
+    text = to_json({"a": math.nan, "b": [math.inf, 1.5], "c": ("é", True, None)})
+    assert json.loads(text) == {"a": None, "b": [None, 1.5], "c": ["é", True, None]}
+    assert text.endswith("}\n")
+    assert "é" in text
+
+
+def test_records_with_other_keys_make_one_table() -> None:
+    table = Table.of_records([{"a": 1, "b": [1, 2]}, {"a": True, "c": "=x"}])
+    assert to_csv(table) == 'a,b,c\r\n1,"[1, 2]",\r\nTrue,,\'=x\r\n'
+
+
+@pytest.mark.parametrize("text", ["[bold]x[/bold]", "a|b\n`c`"])
+def test_one_table_everywhere(text: str) -> None:
+    table = Table([Column("model")], [Row([text])])
+    assert cells_of(to_markdown(table)) == ["model", one_line(text)]
+    assert to_records(table) == [{"model": text}]
