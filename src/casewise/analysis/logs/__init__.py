@@ -4,7 +4,7 @@ They are Inspect's, which takes seconds to import, so whoever can do without it 
 late.
 """
 
-from casewise.analysis.logs._merge import choose_logs, read_judgements
+from casewise.analysis.logs._judgements import choose_logs, read_judgements
 from casewise.analysis.logs._provenance import run_record
 from casewise.analysis.logs._redact import redact_log, write_log
 from casewise.analysis.logs._resume import command_to_resume, resume_line, without_option

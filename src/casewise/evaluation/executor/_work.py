@@ -174,7 +174,9 @@ def make_work(
         step = EvalPlanStep(solver="casewise/ask", params=asked)
     if part is not None:
         said |= part.as_metadata()
-    spec = _spec(cell, said, epochs, {"name": scorer, "options": options}, task_id)
+    # By its full name, under which ``inspect score`` finds it again.
+    recipe = {"name": f"casewise/{scorer}", "options": options}
+    spec = _spec(cell, said, epochs, recipe, task_id)
     plan = EvalPlan(steps=[step], config=config)
     return Work(cell, clients, config, part, epochs, spec, plan, ask, read, scorer)
 

@@ -1,0 +1,157 @@
+"""Which attempt at a case counts, and how often a folder's headers are read."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inspect_ai.log import (
+    EvalConfig,
+    EvalDataset,
+    EvalError,
+    EvalPlan,
+    EvalResults,
+    EvalSample,
+    EvalSpec,
+    EvalStats,
+)
+from inspect_ai.scorer import Score
+
+from casewise.analysis.logs import choose_logs, read_judgements
+from casewise.logs import (
+    Attempts,
+    LogFolder,
+    LogStatus,
+    LogWriter,
+    Part,
+    counting,
+    read_header,
+    read_records,
+    runs_of,
+)
+
+ASKED = st.sets(st.tuples(st.sampled_from("abcd"), st.integers(1, 2)))
+
+
+@given(st.lists(st.tuples(ASKED, ASKED, ASKED), max_size=4))
+def test_of_each_case_one_attempt_counts(drawn: list[tuple[set[tuple[str, int]], ...]]) -> None:
+    logs = [
+        Attempts(judged, stayed - judged, open_ - judged - stayed)
+        for judged, stayed, open_ in drawn
+    ]
+    counted = counting(logs)
+    for asked in {("a", 1), ("b", 2)}.union(*(part for log in drawn for part in log)):
+        places = [
+            (rank, number)
+            for number, log in enumerate(logs)
+            for rank, found in enumerate((log.judged, log.stayed, log.open))
+            if asked in found
+        ]
+        taken = [
+            (rank, number)
+            for number, log in enumerate(counted)
+            for rank, found in enumerate((log.judged, log.stayed, log.open))
+            if asked in found
+        ]
+        assert taken == ([min(places)] if places else [])
+
+
+def sample_of(name: str, answer: str | None, log: str) -> EvalSample:
+    said = {"status": "ok", "verdict": "safe"}
+    if answer is None:
+        error = EvalError(message=f"{log}: 500", traceback="", traceback_ansi="")
+        return EvalSample(id=name, epoch=1, input="?", target="", error=error)
+    scores = {"read_answers": Score(value={"read": 1.0}, answer=answer, metadata=said)}
+    return EvalSample(id=name, epoch=1, input="?", target="", scores=scores)
+
+
+def write_log(
+    path: Path,
+    made: int,
+    answers: dict[str, str | None],
+    *,
+    status: LogStatus | None = "success",
+    part: bool = False,
+) -> Path:
+    """A log of three cases with these answers; None is an error, no status a log not ended."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ids = list(answers) if part else ["a", "b", "c"]
+    places = tuple("abc".index(one) for one in ids)
+    said = {"casewise": "1", "protocol": "binary", "delivery": "judge"}
+    spec = EvalSpec(
+        created=f"2026-11-22T05:00:{made:02}+00:00",
+        task="casewise/judge",
+        task_id="task",
+        dataset=EvalDataset(name="cases", samples=len(ids), sample_ids=list[str | int](ids)),
+        model="m",
+        config=EvalConfig(epochs=1),
+        metadata=said | (Part("task", 1, places, 3).as_metadata() if part else {}),
+    )
+    with ThreadPoolExecutor(1) as worker:
+        writer = LogWriter(str(path), spec, EvalPlan(), worker)
+        samples = [sample_of(name, answer, path.stem) for name, answer in answers.items()]
+        if status is None:
+            writer._write(samples)
+            return path
+        for sample in samples:
+            writer.add(sample)
+        judged = sum(answer is not None for answer in answers.values())
+        results = EvalResults(total_samples=len(ids), completed_samples=judged)
+        writer.finish(status, results, EvalStats())
+    return path
+
+
+def answers_of(folder: Path) -> dict[str, str | None]:
+    runs, _ = choose_logs(LogFolder(folder).headers())
+    (table,) = (read_judgements(run) for run in runs)
+    return {row["case_id"]: row["answer"] or row["error"] for row in table.iter_rows(named=True)}
+
+
+def test_attempts_that_were_never_ended_count_together(tmp_path: Path) -> None:
+    """A later attempt that was killed early hides nothing of what an earlier one judged."""
+    write_log(tmp_path / "1.eval", 1, {"a": "first", "b": "first"}, status=None)
+    write_log(tmp_path / "2.eval", 2, {"a": "second", "c": None}, status=None)
+    assert answers_of(tmp_path) == {"a": "first", "b": "first", "c": "2: 500"}
+    (run,) = runs_of(LogFolder(tmp_path).headers())
+    assert (run.complete, run.planned) == (False, 3)
+
+
+def test_the_attempt_that_ended_well_stands_for_all(tmp_path: Path) -> None:
+    write_log(tmp_path / "1.eval", 1, {"a": "first", "b": None, "c": "x"}, status="error")
+    write_log(tmp_path / "2.eval", 2, {"a": "second", "b": "second", "c": None})
+    assert answers_of(tmp_path) == {"a": "second", "b": "second", "c": "2: 500"}
+
+
+def test_shards_go_on_from_a_whole_log(tmp_path: Path) -> None:
+    write_log(tmp_path / "1.eval", 1, {"a": "first", "b": None}, status="cancelled")
+    write_log(tmp_path / "2.eval", 2, {"b": "second"}, part=True)
+    write_log(tmp_path / "shards/s/3.eval", 3, {"b": "third", "c": None}, part=True)
+    assert answers_of(tmp_path) == {"a": "first", "b": "second", "c": "3: 500"}
+    (run,) = runs_of(LogFolder(tmp_path).headers())
+    assert (run.complete, run.run_id) == (True, "task")
+
+
+def test_a_folder_reads_only_headers_that_are_new(tmp_path: Path) -> None:
+    write_log(tmp_path / "1.eval", 1, {"a": "first"}, status=None)
+    kept = write_log(tmp_path / "2.eval", 2, {"a": "second", "b": "x", "c": "x"})
+    folder = LogFolder(tmp_path)
+    before = {header.path.name: header for header in folder.headers()}
+    (tmp_path / "1.eval").unlink()
+    write_log(tmp_path / "1.eval", 3, {"a": "third", "b": "x"}, status=None)
+    (tmp_path / "3.eval").write_bytes(b"PK cut short")
+    after = {header.path.name: header for header in folder.headers()}
+    assert list(after) == ["1.eval", "2.eval"]
+    assert after["2.eval"] is before["2.eval"]
+    assert after["1.eval"] is not before["1.eval"]
+    kept.unlink()
+    assert [header.path.name for header in folder.headers()] == ["1.eval"]
+
+
+@pytest.mark.parametrize("status", ["success", None])
+def test_summaries_and_whole_samples_say_the_same(tmp_path: Path, status: LogStatus | None) -> None:
+    path = write_log(tmp_path / "1.eval", 1, {"a": "x", "b": None, "c": "y"}, status=status)
+    header = read_header(path)
+    short, whole = (list(read_records(header, whole=whole)) for whole in (False, True))
+    assert sorted(short, key=lambda one: one.case) == sorted(whole, key=lambda one: one.case)
+    assert [one.judged for one in short] == [True, False, True]

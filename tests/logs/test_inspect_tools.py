@@ -1,0 +1,188 @@
+"""Inspect's own tools open what casewise writes: readers, data frames, ``log`` and ``score``."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from conftest import Cli
+from inspect_ai._cli.main import inspect
+from inspect_ai.analysis import evals_df, messages_df, samples_df
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sample_summaries
+from support.fake_openai import FakeServer
+from support.inspected import CASES, EPOCHS, PROTOCOLS, killed_run, run_every_protocol, serving
+
+from casewise.logs import read_header, read_records
+from casewise.logs._write import BUFFER
+
+pytestmark = pytest.mark.filterwarnings("default")
+"""Inspect's tools use what pandas and others call deprecated."""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[FakeServer, dict[str, str]]]:
+    with serving() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def logs(
+    served: tuple[FakeServer, dict[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
+    """The log of each protocol."""
+    folder = run_every_protocol(tmp_path_factory.mktemp("runs") / "logs", served[1])
+    return {str(read_header(path).metadata["protocol"]): path for path in folder.glob("*.eval")}
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return killed_run(tmp_path_factory.mktemp("killed") / "logs")
+
+
+def by_case(log: EvalLog) -> dict[tuple[str, int], EvalSample]:
+    return {(str(one.id), one.epoch): one for one in log.samples or []}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_its_reader_and_ours_agree(logs: dict[str, Path], protocol: str) -> None:
+    path = logs[protocol]
+    log = read_eval_log(str(path))
+    assert log.status == "success"
+    theirs = by_case(log)
+    assert len(theirs) == CASES * EPOCHS
+    header = read_header(path)
+    assert {case for case, _ in theirs} == set(header.sample_ids)
+    for whole in (False, True):
+        records = list(read_records(header, whole=whole))
+        assert {(one.case, one.epoch) for one in records} == set(theirs)
+        for one in records:
+            (score,) = (theirs[one.case, one.epoch].scores or {}).values()
+            assert one.judged
+            assert one.score is not None
+            assert (repr(one.score.values), one.score.metadata) == (
+                repr(score.value),
+                score.metadata,
+            )
+            assert dict(one.usage) == theirs[one.case, one.epoch].model_usage
+            assert dict(one.role_usage) == theirs[one.case, one.epoch].role_usage
+
+
+def test_its_commands_list_and_print_logs(logs: dict[str, Path]) -> None:
+    folder = logs["score"].parent
+    command = [sys.executable, "-m", "inspect_ai", "log"]
+    listed = subprocess.run(
+        [*command, "list", "--json", "--log-dir", str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = {Path(one["name"]).name for one in json.loads(listed.stdout)}
+    assert found == {path.name for path in logs.values()}
+    for path in logs.values():
+        dumped = said(["log", "dump", str(path)])
+        assert len(json.loads(dumped)["samples"]) == CASES * EPOCHS
+
+
+def said(arguments: list[str]) -> str:
+    """What a command of Inspect's prints, run in this process."""
+    done = CliRunner().invoke(inspect, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_its_data_frames_hold_every_sample(logs: dict[str, Path]) -> None:
+    folder = str(logs["score"].parent)
+    evals = evals_df(folder, quiet=True)
+    assert sorted(evals["task_name"]) == ["judge"] * 4 + ["respond"]
+    assert set(evals["completed_samples"]) == {CASES * EPOCHS}
+    samples = samples_df(folder, quiet=True)
+    assert len(samples) == len(PROTOCOLS) * CASES * EPOCHS
+    assert samples["score_read_answers"].notna().sum() == 4 * CASES * EPOCHS
+    assert samples["score_grade_reply"].notna().sum() == CASES * EPOCHS
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        pytest.param(
+            one,
+            marks=()
+            if one in ("score", "respond")
+            else pytest.mark.xfail(
+                strict=True,
+                reason="messages_df takes messages from a sample's model events alone, which our "
+                "logs leave out where one request brought the judgement",
+            ),
+        )
+        for one in PROTOCOLS
+    ],
+)
+def test_its_data_frames_hold_the_messages(logs: dict[str, Path], protocol: str) -> None:
+    messages = messages_df(str(logs[protocol]), quiet=True)
+    assert (messages["role"] == "assistant").sum() >= CASES * EPOCHS
+
+
+@pytest.mark.parametrize("named", ["by the log", "by the person"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_log_is_scored_again(
+    logs: dict[str, Path],
+    served: tuple[FakeServer, dict[str, str]],
+    protocol: str,
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A log holds all that its scorer needs: the same answers come to the same scores."""
+    server, env = served
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    scorer: list[str] = []
+    if named == "by the person":
+        scorer = ["--scorer", "casewise/read_answers", "-S", f"protocol={protocol}"]
+        if protocol == "respond":
+            scorer = ["--scorer", "casewise/grade_reply"]
+            scorer += ["-S", "grader=openai-api/fake/grader"]
+    again = tmp_path / "again.eval"
+    before = len(server.requests)
+    said(["score", str(logs[protocol]), *scorer, "--action", "overwrite", *_to(again)])
+    asked = server.requests[before:]
+    assert {one["model"] for one in asked} == ({"grader"} if protocol == "respond" else set())
+    was, now = by_case(read_eval_log(str(logs[protocol]))), by_case(read_eval_log(str(again)))
+    assert scores_of(now) == scores_of(was)
+
+
+def _to(path: Path) -> list[str]:
+    return ["--output-file", str(path), "--overwrite"]
+
+
+def scores_of(samples: dict[tuple[str, int], EvalSample]) -> dict[Any, Any]:
+    return {
+        (asked, name): (repr(score.value), score.answer, score.explanation, score.metadata)
+        for asked, sample in samples.items()
+        for name, score in (sample.scores or {}).items()
+    }
+
+
+def test_what_a_kill_left_is_opened(killed: Path) -> None:
+    path = str(killed)
+    log = read_eval_log(path)
+    assert log.status == "started"
+    held = by_case(log)
+    assert len(held) >= BUFFER
+    assert len(read_eval_log_sample_summaries(path)) == len(held)
+    assert {(one.case, one.epoch) for one in read_records(read_header(killed))} == set(held)
+    assert len(json.loads(said(["log", "dump", path]))["samples"]) == len(held)
+    assert list(evals_df(path, quiet=True)["status"]) == ["started"]
+    assert len(samples_df(path, quiet=True)) == len(held)
+
+
+def test_what_a_kill_left_is_scored(killed: Path, cli_inside: Cli, tmp_path: Path) -> None:
+    copy = shutil.copy(killed, tmp_path)
+    scored = cli_inside("score", copy, "--format", "json")
+    assert scored.returncode == 0, scored.stderr
+    assert "the run did not end (started); what it has counts" in " ".join(scored.stderr.split())

@@ -1,0 +1,72 @@
+"""Logs of every protocol, as a run and a killed run leave them, for Inspect's own tools."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from conftest import clean_env
+from support.fake_openai import Answer, FakeServer
+from support.golden import ENVIRONMENT, answers
+
+PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
+CASES, EPOCHS = 3, 2
+GRADER = "openai-api/fake/grader"
+
+_RUN = (sys.executable, "-m", "casewise", "run", "-m", "openai-api/fake/plain", "--cases")
+_EVERY = (
+    *("starter", "--limit", str(CASES), "--epochs", str(EPOCHS)),
+    *("--protocol", ",".join(PROTOCOLS), "--grader", GRADER),
+)
+_LONG = ("starter", "--epochs", "8", "--protocol", "binary", "--max-connections", "4")
+
+
+@contextmanager
+def serving() -> Iterator[tuple[FakeServer, dict[str, str]]]:
+    """A server of models and a grader, and the environment of a process that asks it."""
+    with FakeServer(answers()) as server:
+        yield server, environment(server)
+
+
+def environment(server: FakeServer) -> dict[str, str]:
+    return clean_env() | ENVIRONMENT | {"FAKE_BASE_URL": server.url}
+
+
+def run_every_protocol(folder: Path, env: Mapping[str, str]) -> Path:
+    """Judge cases under every protocol, twice each; ``score`` asks thrice, replies are graded."""
+    command = [*_RUN, *_EVERY, "--log-dir", str(folder)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def killed_run(folder: Path) -> Path:
+    """The log of a run that was killed after its first samples were written."""
+    answer = answers()
+
+    def slowly(request: dict[str, Any]) -> Answer:
+        time.sleep(0.002)
+        return answer(request)
+
+    with FakeServer(slowly) as server:
+        command = [*_RUN, *_LONG, "--log-dir", str(folder)]
+        with subprocess.Popen(
+            command, env=environment(server), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as process:
+            latest = time.monotonic() + 120
+            while not _written(folder) and process.poll() is None and time.monotonic() < latest:
+                time.sleep(0.01)
+            os.kill(process.pid, signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+    (log,) = folder.glob("*.eval")
+    return log
+
+
+def _written(folder: Path) -> bool:
+    """Whether a log holds samples, and not the start alone."""
+    return any(path.stat().st_size > 20_000 for path in folder.glob("*.eval"))
