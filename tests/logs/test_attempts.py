@@ -90,12 +90,11 @@ def write_log(
     )
     with ThreadPoolExecutor(1) as worker:
         writer = LogWriter(str(path), spec, EvalPlan(), worker)
-        samples = [sample_of(name, answer, path.stem) for name, answer in answers.items()]
+        for name, answer in answers.items():
+            writer.add(sample_of(name, answer, path.stem))
         if status is None:
-            writer._write(samples)
+            writer._submit().result()
             return path
-        for sample in samples:
-            writer.add(sample)
         judged = sum(answer is not None for answer in answers.values())
         results = EvalResults(total_samples=len(ids), completed_samples=judged)
         writer.finish(status, results, EvalStats())

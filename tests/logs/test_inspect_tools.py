@@ -106,22 +106,7 @@ def test_its_data_frames_hold_every_sample(logs: dict[str, Path]) -> None:
     assert samples["score_grade_reply"].notna().sum() == CASES * EPOCHS
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        pytest.param(
-            one,
-            marks=()
-            if one in ("score", "respond")
-            else pytest.mark.xfail(
-                strict=True,
-                reason="messages_df takes messages from a sample's model events alone, which our "
-                "logs leave out where one request brought the judgement",
-            ),
-        )
-        for one in PROTOCOLS
-    ],
-)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_its_data_frames_hold_the_messages(logs: dict[str, Path], protocol: str) -> None:
     messages = messages_df(str(logs[protocol]), quiet=True)
     assert (messages["role"] == "assistant").sum() >= CASES * EPOCHS

@@ -1,7 +1,9 @@
 """Cases as Inspect's samples, and what a log must say of its run."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
+from uuid import uuid4
 
 from inspect_ai.dataset import Sample
 from inspect_ai.model import (
@@ -35,6 +37,9 @@ LANGUAGE = "language"
 """Where a sample keeps the language in which its answer is read, beside English."""
 
 
+_PROCESS, _number = uuid4().hex, count()
+
+
 def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
     """A case as Inspect's sample; its metadata is what the judgement table is made from."""
     opening = condition.prompts.open(case)
@@ -44,8 +49,7 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
         said.insert(0, ("system", draw.system))
     # With ids of ours: Inspect would ask the system for chance, for each message.
     messages = [
-        _MESSAGES[role](id=f"{case.id}.{place}", content=content)
-        for place, (role, content) in enumerate(said)
+        _MESSAGES[role](id=f"{_PROCESS}.{next(_number)}", content=content) for role, content in said
     ]
     return Sample(
         id=case.id,

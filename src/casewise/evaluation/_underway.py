@@ -41,7 +41,9 @@ class Underway:
         self.events.append(event)
 
     def on_complete(self, event: ModelEvent) -> None:
-        """An event that is kept already is complete."""
+        """Leave out what was sent and received to the letter, unless it failed."""
+        if event.error is None:
+            event.call = None
 
     @property
     def usage(self) -> Usage:

@@ -228,7 +228,7 @@ class ShardRun:
             scores={self.work.scorer: found} if isinstance(found, Score) else None,
             metadata=state.metadata,
             store=dict(state.store.items()),
-            events=_events(under, error),
+            events=list(under.events),
             model_usage=usage,
             role_usage={GRADER: grader} if grader is not None else {},
             started_at=started,
@@ -286,16 +286,6 @@ _METRICS = {
     "grade_reply": {"graded": "graded", "refuses": "refusal"},
 }
 """By scorer, Inspect's metrics and the numbers that they are the means of."""
-
-
-def _events(under: Underway, error: EvalError | None) -> list[Any]:
-    """What was asked and answered, where the messages don't say it all.
-
-    They do where one request brought the judgement; several answers to one prompt, a grader's, and
-    failed requests stand nowhere else.
-    """
-    alone = len(under.answers) == 1 and error is None
-    return [] if alone else list(under.events)
 
 
 def _numbers(score: Score) -> dict[str, float]:
