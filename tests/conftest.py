@@ -50,9 +50,8 @@ def xstest() -> Path:
     return XSTEST
 
 
-@pytest.fixture
-def cli_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run the command line in a folder of its own and a clean environment, in this process.
+def cli_in(folder: Path) -> Cli:
+    """The command line in a folder and a clean environment, run in this process.
 
     A start of Python with all that a run imports costs two seconds, which no test needs to pay
     whose point is not the process. Streams are of bytes underneath, in any encoding.
@@ -65,12 +64,12 @@ def cli_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         encoding: str = "utf-8",
     ) -> subprocess.CompletedProcess[str]:
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding) for _ in range(2))
-        with monkeypatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:
             for name in set(os.environ) - set(clean_env()):
                 patch.delenv(name)
             for name, value in (clean_env() | planted(env or {})).items():
                 patch.setenv(name, value)
-            patch.chdir(tmp_path)
+            patch.chdir(folder)
             patch.setattr(sys, "argv", ["casewise", *map(str, arguments)])
             patch.setattr(sys, "stdin", io.StringIO(stdin or ""))
             with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
@@ -85,6 +84,12 @@ def cli_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
         )
 
     return call
+
+
+@pytest.fixture
+def cli_inside(tmp_path: Path) -> Cli:
+    """The command line in this process, in a folder of the test's own."""
+    return cli_in(tmp_path)
 
 
 def _written(stream: io.TextIOWrapper, encoding: str) -> str:

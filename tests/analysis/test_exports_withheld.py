@@ -1,14 +1,12 @@
 """Nothing of a text leaves the house unasked: a planted string is looked for everywhere."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli, cli_in
 from inspect_ai.log import EvalError, list_eval_logs, read_eval_log, write_eval_log
 from support.planted import CANARY, PlantedServer, places, write_planted_cases
 from support.secret import KEY
@@ -32,17 +30,10 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     with PlantedServer() as server:
         for options in runs:
-            command = [sys.executable, "-m", "casewise", "run", "-m", "openai-api/fake/m"]
+            command = ["run", "-m", "openai-api/fake/m"]
             command += ["--cases", str(cases), "--log-dir", "logs", *options]
             command += ["--model-base-url", server.url]
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=clean_env() | server.env,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = cli_in(folder)(*command, env=server.env)
             assert done.returncode in (0, 1), done.stderr
     statuses = read_paths([folder / "logs"]).table["status"].value_counts()
     assert {"ok", "unparsed", "error"} <= set(statuses["status"])

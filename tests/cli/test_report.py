@@ -2,14 +2,12 @@
 
 import html
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli, cli_in
 from support.planted import CANARY, PlantedServer, write_planted_cases
 from support.reported import Parsed
 from support.tables import judgement, random_table, table
@@ -21,16 +19,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("planted")
     cases = write_planted_cases(folder / "cases.jsonl", 6)
     with PlantedServer() as server:
-        command = [sys.executable, "-m", "casewise", "run", "-m", "openai-api/fake/m"]
+        command = ["run", "-m", "openai-api/fake/m"]
         command += ["--cases", str(cases), "--log-dir", "logs", "--protocol", "binary,respond"]
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=clean_env() | server.env,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = cli_in(folder)(*command, env=server.env)
     assert done.returncode in (0, 1), done.stderr
     return folder / "logs"
 

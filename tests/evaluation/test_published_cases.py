@@ -122,12 +122,14 @@ def check(scores: list[dict[str, Any]], answers: KnownAnswers) -> None:
             assert (score["pcc"], score["bce"], score["brier"]) == (None, None, None)
 
 
-def test_casewise_run(casebench: Path, cli: Cli, server: FakeServer, answers: KnownAnswers) -> None:
+def test_casewise_run(
+    casebench: Path, cli: Cli, cli_process: Cli, server: FakeServer, answers: KnownAnswers
+) -> None:
     before = len(server.requests)
     data = casebench / "CASEBench_data.json"
     options = ["--model", "openai-api/fake/judge", "--cases", data, "--log-dir", "logs"]
     command = ["run", *options, "--protocol", ",".join(PROTOCOLS), "--max-connections", "20"]
-    done = cli(*command, env=environment(server))
+    done = cli_process(*command, env=environment(server))
     assert done.returncode == 0, done.stderr
     assert "2,700 judgements" in done.stderr
     # One request a case, and three for the mean of the protocol score.
@@ -137,7 +139,7 @@ def test_casewise_run(casebench: Path, cli: Cli, server: FakeServer, answers: Kn
     check(model_rows(scored.stdout), answers)
     # The same folder again sends nothing, and shows the same scores.
     before = len(server.requests)
-    again = cli(*command, env=environment(server))
+    again = cli_process(*command, env=environment(server))
     assert again.returncode == 0, again.stderr
     assert len(server.requests) == before
     assert model_rows(cli("score", "logs", "--format", "json").stdout) == model_rows(scored.stdout)

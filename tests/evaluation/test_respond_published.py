@@ -30,7 +30,9 @@ def key(request: dict[str, Any]) -> tuple[str, ...]:
 
 
 @pytest.mark.slow
-def test_three_deliveries_in_one_command(casebench: Path, cli: Cli, tmp_path: Path) -> None:
+def test_three_deliveries_in_one_command(
+    casebench: Path, cli: Cli, cli_process: Cli, tmp_path: Path
+) -> None:
     command = ["run", "--model", "openai-api/fake/actor", "--log-dir", "logs"]
     command += ["--cases", str(casebench / "CASEBench_data.json"), "--protocol", "respond"]
     command += ["--delivery", ",".join(DELIVERIES), "--max-connections", "20"]
@@ -49,13 +51,13 @@ def test_three_deliveries_in_one_command(casebench: Path, cli: Cli, tmp_path: Pa
         process.send_signal(signal.SIGKILL)
         process.wait()
         time.sleep(0.5)
-        done = cli(*command, env=env)
+        done = cli_process(*command, env=env)
         assert done.returncode == 0, done.stderr
         assert "were judged before" in done.stderr
         # A kill loses what stood in the buffer of 100 of each task, and what was in flight.
         assert len(server.requests) <= 2700 + 3 * 100 + 60
         before = len(server.requests)
-        assert cli(*command, env=env).returncode == 0
+        assert cli_process(*command, env=env).returncode == 0
         assert len(server.requests) == before
         asked = Counter(key(request) for request in server.requests)
     # One summary: a row for each delivery, and what the contexts gain.

@@ -52,10 +52,11 @@ def test_protocols_that_write(cli: Cli, protocol: str) -> None:
     assert sum(score["statuses"].values()) == 1
 
 
-def test_the_same_answer_twice(cli: Cli) -> None:
+def test_the_same_answer_twice(cli: Cli, cli_process: Cli) -> None:
+    """From two starts: within one, the second run finds prefixes that the first has computed."""
     tables = []
     for name in ("a", "b"):
-        assert cli("run", "--limit", "2", "--log-dir", name).returncode == 0
+        assert cli_process("run", "--limit", "2", "--log-dir", name).returncode == 0
         (score,) = model_rows(cli("score", name, "--format", "json").stdout)
         tables.append((score["bce"], score["mass"]))
     assert tables[0] == pytest.approx(tables[1], abs=1e-3)

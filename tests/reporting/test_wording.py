@@ -1,14 +1,12 @@
 """Words follow the label rule: what reports say of whose judgement the labels are."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli, cli_in
 from support.fake_openai import FakeServer
 from support.reported import Parsed, overview_of
 from support.tables import judgement, random_table, table
@@ -71,12 +69,10 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     with FakeServer(answer) as server:
         for name, protocol in (("a", "probability"), ("b", "probability"), ("a", "respond")):
-            command = [sys.executable, "-m", "casewise", "run", "-m", f"openai-api/fake/{name}"]
+            command = ["run", "-m", f"openai-api/fake/{name}"]
             command += ["--protocol", protocol, "--log-dir", f"logs/{name}-{protocol}"]
-            env = clean_env() | {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-            done = subprocess.run(
-                command, cwd=folder, env=env, capture_output=True, text=True, check=False
-            )
+            env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+            done = cli_in(folder)(*command, env=env)
             assert done.returncode == 0, done.stderr
     return folder / "logs"
 
