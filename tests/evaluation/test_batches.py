@@ -1,11 +1,13 @@
 """Runs that are sent in batches, against OpenAI's Files and Batches interface on loopback."""
 
+import asyncio
 import hashlib
 import json
 import os
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from support.kills import PATIENCE_S, Starter, starting
 from support.secret import KEY
 
 from casewise.analysis import read_paths
-from casewise.errors import UsageError
+from casewise.errors import ModelError, UsageError
 from casewise.evaluation import (
     Prices,
     RunRequest,
@@ -50,6 +52,7 @@ pytestmark = [
 CASES = 12
 MODEL = "openai/gpt-4o"
 LEDGER = ".casewise/batches.jsonl"
+LOOK = "GET /v1/batches/batch_1"
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +172,7 @@ def test_the_attempt_timeout_ends_no_batch(tmp_path: Path, cases: Path) -> None:
         assert server.seen["batch_1"] > 30
 
 
-def test_probability_and_responses(tmp_path: Path, cases: Path) -> None:
+def test_log_probabilities(tmp_path: Path, cases: Path) -> None:
     """Log-probabilities come back from a batch as well."""
 
     def first_token(request: dict[str, Any]) -> Answer:
@@ -266,20 +269,77 @@ def test_a_batch_taken_whose_answer_was_cut(tmp_path: Path, cases: Path) -> None
         assert "GET /v1/batches" in server.calls
 
 
+class Passing(dict[str, int]):
+    """Statuses that a server fails with so many times."""
+
+    def __init__(self, times: int, **statuses: int) -> None:
+        super().__init__(statuses)
+        self.left = times
+
+    def get(self, call: str, default: Any = None) -> Any:
+        """The status of a call, while it lasts."""
+        found = super().get(call, default)
+        if found is not None:
+            self.left -= 1
+        return found if self.left >= 0 else default
+
+
 def test_a_provider_that_does_not_say_how_a_batch_is(tmp_path: Path, cases: Path) -> None:
     """Failed looks end nothing."""
-    call = "GET /v1/batches/batch_1"
-    with BatchServer(safe, statuses={call: 400}) as server:
-        server.statuses[call] = 500
-
-        def mend(counts: BatchCounts) -> None:
-            if counts.submitted and server.calls.count(call) > 2:
-                server.statuses.pop(call, None)
-
-        result = run_cells(cells(server, cases), tmp_path / "logs", tell_batches=mend)
+    with BatchServer(safe, statuses=Passing(6, **{LOOK: 500})) as server:
+        result = run_cells(cells(server, cases), tmp_path / "logs")
         assert result.complete
         assert len(server.sent) == CASES
         assert result.kept.faults[MODEL]["server_error"] >= 1
+
+
+@pytest.mark.parametrize("call", ["POST /v1/files", "POST /v1/batches"])
+def test_a_batch_that_is_not_taken_at_first(tmp_path: Path, cases: Path, call: str) -> None:
+    """Its requests are asked again, by a worker that has not ended with it."""
+    with BatchServer(safe, statuses=Passing(3, **{call: 500})) as server:
+        table = run_in(tmp_path / "logs", server, cases)
+        assert len(server.sent) == CASES
+    assert statuses(table) == {"ok": CASES}
+
+
+def test_a_server_that_can_not_be_reached(tmp_path: Path, cases: Path) -> None:
+    with BatchServer(safe) as server:
+        found = cells(server, cases)
+    with pytest.raises(ModelError, match="given up after 1 s without any answer"):
+        run_cells(found, tmp_path / "logs", unreachable_s=1)
+
+
+def test_reasoning_models_are_not_asked_live_beforehand(tmp_path: Path, cases: Path) -> None:
+    """Theirs is the interface of responses."""
+
+    def respond(server: BatchServer, batch: FakeBatch) -> None:
+        assert batch.endpoint == "/v1/responses"
+        for line in batch.lines:
+            text = {"type": "output_text", "text": '{"judgement": "safe"}', "annotations": []}
+            said = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
+            body = {"id": "r", "object": "response", "created_at": 0, "model": "gpt-5"} | {
+                "output": [said | {"content": [text]}],
+                "parallel_tool_calls": False,
+                "tool_choice": "auto",
+                "tools": [],
+                "usage": {
+                    "input_tokens": 100,
+                    "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+                    "output_tokens": 5,
+                    "output_tokens_details": {"reasoning_tokens": 0},
+                    "total_tokens": 105,
+                },
+            }
+            batch.answer(line, body)
+        batch.status = "completed"
+
+    with BatchServer(safe, ends=[respond]) as server:
+        (cell,) = cells(server, cases)
+        request = replace(cell.request, models=("openai/gpt-5",))
+        result = run(make_plan(request), tmp_path / "logs")
+        assert result.complete, result.failures
+        assert server.requests == []
+    assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
 
 
 def test_progress_of_a_batch_that_expires_half_done(tmp_path: Path, cases: Path) -> None:
@@ -291,6 +351,34 @@ def test_progress_of_a_batch_that_expires_half_done(tmp_path: Path, cases: Path)
     assert seen[0] == BatchCounts(CASES, 0, 0)
     assert seen[-1] == BatchCounts(CASES + CASES // 2, CASES, CASES // 2)
     assert all(one.submitted >= one.done + one.failed for one in seen)
+
+
+def test_two_conditions_killed_while_their_batches_were_unnamed(tmp_path: Path) -> None:
+    """Each asks for its own, at the same time; what another model's file was is left alone."""
+    path = tmp_path / "batches.jsonl"
+    before = BatchLedger(path, None)
+    for number in "ab":
+        before.sending(MODEL, f"file-{number}", [number])
+    before.sending("openai/other", "file-c", ["c"])
+    ledger = BatchLedger(path, None)
+
+    async def find(file: str) -> str | None:
+        await asyncio.sleep(0.01)
+        return f"batch of {file}"
+
+    async def both() -> list[dict[str, set[str]]]:
+        ledger.sending(MODEL, "file-new", ["n"])
+
+        async def one(number: str) -> dict[str, set[str]]:
+            await ledger.claim(MODEL, find)
+            return ledger.take([number, "n", "c"])
+
+        return list(await asyncio.gather(one("a"), one("b")))
+
+    assert asyncio.run(both()) == [{f"batch of file-{one}": {one}} for one in "ab"]
+    ledger.close(stopped=True)
+    assert BatchLedger(path, None).take("abnc") == {f"batch of file-{one}": {one} for one in "ab"}
+    assert "4 requests" in BatchLedger(path, None).words[0]
 
 
 def arguments(cases: Path, *more: str) -> list[str]:
@@ -328,9 +416,6 @@ def go_on(starter: Starter, server: BatchServer, cases: Path) -> str:
     assert statuses(read_paths([cases.parent / "logs"]).table) == {"ok": CASES}
     assert not (cases.parent / "logs" / LEDGER).exists()
     return " ".join((cases.parent / "stderr.txt").read_text("utf-8").split())
-
-
-LOOK = "GET /v1/batches/batch_1"
 
 
 def test_a_killed_run_collects_its_batch(starter: Starter, cases: Path) -> None:

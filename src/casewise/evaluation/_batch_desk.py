@@ -95,7 +95,7 @@ class BatchDesk:
         """
         lines = {json.loads(line)["custom_id"]: line for line in file.read().splitlines()}
         try:
-            await self._ledger.claim(self._find)
+            await self._ledger.claim(self._name, self._find)
             earlier = self._ledger.take(lines)
             held = {number for numbers in earlier.values() for number in numbers}
             new = tuple(number for number in lines if number not in held)
@@ -120,7 +120,7 @@ class BatchDesk:
         handed.endpoint = endpoint
         if handed.file:
             try:
-                self._ledger.sending(handed.file, handed.new)
+                self._ledger.sending(self._name, handed.file, handed.new)
                 batch = await self._send(handed.file, endpoint=endpoint, **more)
                 self._ledger.sent(handed.file, batch)
             except (OpenAIError, OSError) as error:

@@ -113,6 +113,8 @@ class BatchLedger:
         """By number, the latest batch that holds it, of requests that are not known as answered."""
         self._sending: dict[str, list[str]] = {}
         """By file, numbers of a batch of which no answer said that it was taken."""
+        self._models: dict[str, str] = {}
+        """By file, whose batch it is."""
         self._lost: dict[str, None] = {}
         self._forgotten = False
         self.collected = 0
@@ -120,12 +122,15 @@ class BatchLedger:
         for line in _lines(path):
             self._read(line)
         self._earlier = set(self._out)
+        self._unnamed = {file: self._models[file] for file in self._sending}
+        self._claiming = asyncio.Lock()
 
     def _read(self, line: Mapping[str, Any]) -> None:
         if "lost" in line:
             self._lost[line["lost"]] = None
         elif "numbers" in line:
             self._sending[line["file"]] = line["numbers"]
+            self._models[line["file"]] = line["model"]
         else:
             numbers = self._sending.pop(line["file"], [])
             if line["batch"] is not None:
@@ -148,9 +153,9 @@ class BatchLedger:
         ]
         return tuple(found)
 
-    def sending(self, file: str, numbers: Sequence[str]) -> None:
+    def sending(self, model: str, file: str, numbers: Sequence[str]) -> None:
         """A batch is about to be sent; whether it was, is not known if nothing follows."""
-        self._add({"file": file, "numbers": list(numbers)})
+        self._add({"file": file, "numbers": list(numbers), "model": model})
 
     def sent(self, file: str, batch: str | None) -> None:
         """A batch was sent under a name, or was not."""
@@ -165,12 +170,15 @@ class BatchLedger:
         if model not in self._lost:
             self._add({"lost": model})
 
-    async def claim(self, find: Callable[[str], Awaitable[str | None]]) -> None:
-        """Find out which batches were sent of which an earlier start never knew."""
-        for file in list(self._sending):
-            numbers = self._sending[file]
-            self.sent(file, await find(file))
-            self._earlier |= self._out.keys() & set(numbers)
+    async def claim(self, model: str, find: Callable[[str], Awaitable[str | None]]) -> None:
+        """Find out which of a model's batches were sent that an earlier start never knew of."""
+        # Conditions of one model ask at the same time, and one asks for all.
+        async with self._claiming:
+            for file in [file for file, name in self._unnamed.items() if name == model]:
+                numbers = self._sending[file]
+                self.sent(file, await find(file))
+                self._earlier |= self._out.keys() & set(numbers)
+                del self._unnamed[file]
 
     def take(self, numbers: Iterable[str]) -> dict[str, set[str]]:
         """The batches of earlier starts that hold requests; each request once."""
@@ -195,8 +203,14 @@ class BatchLedger:
             for number, batch in self._out.items():
                 held.setdefault(batch, []).append(number)
             for batch, numbers in held.items():
-                lines += [{"file": batch, "numbers": numbers}, {"file": batch, "batch": batch}]
-            lines += [{"file": file, "numbers": own} for file, own in self._sending.items()]
+                lines += [
+                    {"file": batch, "numbers": numbers, "model": ""},
+                    {"file": batch, "batch": batch},
+                ]
+            lines += [
+                {"file": file, "numbers": own, "model": self._models[file]}
+                for file, own in self._sending.items()
+            ]
             lines += [{"lost": model} for model in self._lost if stopped]
         if lines:
             text = "".join(f"{json.dumps(line)}\n" for line in lines)
@@ -217,6 +231,10 @@ class BatchLedger:
             raise
 
 
+_FORMS = ({"lost"}, {"file", "numbers", "model"}, {"file", "batch"})
+"""What a line of the ledger may hold."""
+
+
 def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
     if path is None or not path.is_file():
         return
@@ -226,7 +244,7 @@ def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
         except ValueError:
             # What a kill tore off.
             continue
-        if isinstance(found, dict) and ("lost" in found or "file" in found):
+        if isinstance(found, dict) and found.keys() in _FORMS:
             yield found
 
 
