@@ -21,7 +21,7 @@ from casewise.reporting.page._draw import (
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import spread
 from casewise.reporting.page._section import Section
-from casewise.sheets import Column, Kind
+from casewise.sheets import Column, Kind, number
 
 
 def pressures(overview: Overview) -> Section:
@@ -139,7 +139,7 @@ def faithfulness(overview: Overview) -> Section:
 
 
 def _told(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:z.3f}"
+    return "unknown" if value is None else number(value)
 
 
 def _faithfulness_chart(rows: Sequence[Mapping[str, Any]]) -> Spec:

@@ -31,7 +31,7 @@ from casewise.reporting.page._draw import (
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known, mistakes, spread
 from casewise.reporting.page._section import Section
-from casewise.sheets import Column, Kind
+from casewise.sheets import Column, Kind, number
 
 _BARS = {"intended": "authors' intention", "one person": "one person", "ceiling": "ceiling"}
 """The baselines that stand in the chart as lines."""
@@ -151,8 +151,12 @@ def _in_words(what: str, field: str, rows: Sequence[Mapping[str, Any]]) -> str:
     if not told:
         return f"{what}: no run has a number."
     best, worst = told[0], told[-1]
-    words = f"{what} of {len(told)} run{'s' * (len(told) != 1)}: {best['run']} {best[field]:z.3f}"
-    return words + (f" is highest, {worst['run']} {worst[field]:z.3f} lowest." if told[1:] else ".")
+    words = (
+        f"{what} of {len(told)} run{'s' * (len(told) != 1)}: {best['run']} {number(best[field])}"
+    )
+    return words + (
+        f" is highest, {worst['run']} {number(worst[field])} lowest." if told[1:] else "."
+    )
 
 
 _ACTING = (

@@ -10,7 +10,7 @@ from casewise.reporting.page._draw import BLUE, ROWS, choose, finish, tips
 from casewise.reporting.page._names import run_names
 from casewise.reporting.page._rows import known, spread
 from casewise.reporting.page._section import Section
-from casewise.sheets import Column, Kind
+from casewise.sheets import Column, Kind, number
 
 
 def retention(overview: Overview) -> Section:
@@ -70,8 +70,8 @@ def retention(overview: Overview) -> Section:
         ),
         rows,
         finish(chart, 280),
-        f"Adapts in {first['adapts']:z.3f} of pairs at {first['tokens']} tokens, "
-        f"{last['adapts']:z.3f} at {last['tokens']}.",
+        f"Adapts in {number(first['adapts'])} of pairs at {first['tokens']} tokens, "
+        f"{number(last['adapts'])} at {last['tokens']}.",
     )
 
 
