@@ -1,6 +1,7 @@
 """What a run will ask: every model under every condition, checked before anything is sent."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -359,20 +360,20 @@ def _swaps(
 
 def _arguments(request: RunRequest, one: Combination) -> dict[str, Any]:
     """The task's arguments, without those at their defaults: they are its identity in the log."""
-    acts = one.protocol == Protocol.RESPOND
+    acts, prompt = one.protocol == Protocol.RESPOND, request.prompt
     given = {
         "protocol": None if acts else str(one.protocol),
-        "deployment": _card_argument(request.deployment) if acts else None,
+        "deployment": _in_full(request.deployment, CARDS) if acts else None,
         "variation": one.variation,
         "seed": request.seed if one.variation else None,
         "draw_seed": draw_seed_of(request, one.protocol),
         "grader": request.grader if acts else None,
-        "cases": _case_argument(request.cases),
+        "cases": _in_full(request.cases, (STARTER, CASEBENCH)),
         "delivery": str(one.delivery),
         "ablate": one.ablation,
         "swap": one.swap,
-        "prompt": _prompt_argument(request.prompt),
-        "verdict_words": _path_argument(request.verdict_words),
+        "prompt": prompt if is_ours(prompt or "") else _in_full(prompt, (UPSTREAM,)),
+        "verdict_words": _in_full(request.verdict_words),
         "samples": None if acts else request.samples,
         "limit": request.limit,
         "max_tokens": request.max_tokens,
@@ -380,18 +381,6 @@ def _arguments(request: RunRequest, one: Combination) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _case_argument(cases: str) -> str:
-    return cases if cases in (STARTER, CASEBENCH) else str(Path(cases).resolve())
-
-
-def _card_argument(card: str | None) -> str | None:
-    return card if card is None or card in CARDS else str(Path(card).resolve())
-
-
-def _prompt_argument(prompt: str | None) -> str | None:
-    is_name = prompt is None or prompt == UPSTREAM or is_ours(prompt)
-    return prompt if is_name else _path_argument(prompt)
-
-
-def _path_argument(path: str | None) -> str | None:
-    return None if path is None else str(Path(path).resolve())
+def _in_full(name: str | None, known: Collection[str] = ()) -> str | None:
+    """A name that is known as it is, a path from the root on."""
+    return name if name is None or name in known else str(Path(name).resolve())
