@@ -75,9 +75,9 @@ def seen(work: Work) -> dict[str, Any]:
 
 def requests_of(work: Work) -> list[dict[str, Any]]:
     """The bodies of the requests, as casewise makes them."""
-    from casewise.evaluation._condition import make_condition
-    from casewise.evaluation._samples import to_sample
-    from casewise.evaluation._sampling import Sampling, make_draw
+    from casewise.evaluation.plan._condition import make_condition
+    from casewise.evaluation.plan._sampling import Sampling, make_draw
+    from casewise.evaluation.tasks import to_sample
     from casewise.protocols import Protocol
 
     condition = make_condition(work.cases, protocol=work.protocol, limit=work.limit)

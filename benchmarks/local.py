@@ -41,10 +41,9 @@ from remote import HERE, Row, find_cases, print_method, print_rows, record, tabl
 
 from casewise.cases import STARTER, open_cases
 from casewise.evaluation import SMOLLM2, RunRequest, fetch_weights, make_plan, run
-from casewise.evaluation._condition import make_condition
-from casewise.evaluation.local import common_prefix
-from casewise.evaluation.local.hf._engine import WORKER, Engine, open_engine
-from casewise.evaluation.local.hf._types import Options
+from casewise.evaluation.models._hf_engine import WORKER, Engine, open_engine
+from casewise.evaluation.models._in_process import Options, common_prefix
+from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
 GROUPS = ("sender", "recipient", "transmission_principle")

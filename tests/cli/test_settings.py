@@ -15,8 +15,8 @@ from support.fault_runs import write_questions
 
 from casewise.analysis import read_paths
 from casewise.evaluation import RunRequest, check_settings, make_plan, setting_parts
-from casewise.evaluation._settings import REFUSED, SETTINGS, TAKEN
-from casewise.evaluation.executor._work import cell_name
+from casewise.evaluation.executor._shards import cell_name
+from casewise.evaluation.plan._sampling import REFUSED, SETTINGS, TAKEN
 from casewise.logs import RunKey
 
 CASES = 4

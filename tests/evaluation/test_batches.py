@@ -33,14 +33,14 @@ from casewise.evaluation import (
     run,
     run_cells,
 )
-from casewise.evaluation._batches import (
+from casewise.evaluation.models._batches import (
     TICK,
     BatchCounts,
     BatchLedger,
     check_batches,
     words_of_batches,
 )
-from casewise.evaluation._cells import Cell
+from casewise.evaluation.plan import Cell
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.

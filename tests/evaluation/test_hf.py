@@ -19,9 +19,9 @@ from support.scores import model_rows
 
 from casewise.cases import STARTER
 from casewise.errors import UsageError
-from casewise.evaluation._condition import make_condition
-from casewise.evaluation._side_by_side import check_same_numbers
-from casewise.evaluation.local.hf._types import Asked, Options, Replied
+from casewise.evaluation.executor._log_folder import check_same_numbers
+from casewise.evaluation.models._in_process import Asked, Options, Replied
+from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
 torch = pytest.importorskip("torch", reason="torch is not installed (make hf)")
@@ -29,7 +29,7 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 
 from support.tiny import WINDOW, make_tiny  # noqa: E402
 
-from casewise.evaluation.local.hf._engine import Engine, open_engine  # noqa: E402
+from casewise.evaluation.models._hf_engine import Engine, open_engine  # noqa: E402
 
 EXACT = 1e-4
 CASES = 6

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed (make hf)")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed (make hf)")
 
-from casewise.evaluation.local.hf._linear import with_fast_layers  # noqa: E402
+from casewise.evaluation.models._hf_load import with_fast_layers  # noqa: E402
 
 TOKENS = torch.arange(2, 60).reshape(2, 29)
 SIZES: dict[str, Any] = {

@@ -20,7 +20,7 @@ from support.secret import KEY
 from casewise.analysis import read_paths
 from casewise.errors import UsageError
 from casewise.evaluation import RunRequest, make_plan, run
-from casewise.evaluation._lean import send_as_provided, send_leanly
+from casewise.evaluation.models._lean_client import send_as_provided, send_leanly
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.

@@ -6,7 +6,7 @@ from conftest import Cli
 from support.fake_openai import FakeServer
 
 from casewise.cases import STARTER
-from casewise.evaluation._condition import make_condition
+from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import Protocol
 
 LIMIT = 40

@@ -352,7 +352,7 @@ class Outages(Met):
 def test_an_outage_is_told_once_and_its_end(
     tmp_path: Path, client: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("casewise.evaluation._reach.OUTAGE_S", 1.0)
+    monkeypatch.setattr("casewise.evaluation.models._reachability.OUTAGE_S", 1.0)
     leaving, outages, met, service = Leaving(3), Outages(), Met(), f"leaves{client}"
     with leaving.server as server:
         away = threading.Thread(target=leaving.leave_until, args=[outages.told])

@@ -12,7 +12,7 @@ from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 
 from casewise.evaluation import RunRequest, respond
-from casewise.evaluation._cells import plan_conditions
+from casewise.evaluation.plan import plan_conditions
 
 QUERIES = 6
 
@@ -257,7 +257,9 @@ def test_grades_by_another_prompt_are_not_taken_for_these(
 
     graded, by_rules = version("judge"), version(None)
     assert respond(str(path), grader="mockllm/model", model_name="m").version == graded
-    monkeypatch.setattr("casewise.evaluation._respond.GRADE_VERSION", "casewise/grade-1@003ffebd")
+    monkeypatch.setattr(
+        "casewise.evaluation.plan._condition.GRADE_VERSION", "casewise/grade-1@003ffebd"
+    )
     assert version("judge") not in (graded, by_rules)
     # What no model grades stays as it is.
     assert version(None) == by_rules

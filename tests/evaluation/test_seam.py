@@ -9,8 +9,8 @@ import pytest
 from inspect_ai.event import ModelEvent
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ModelUsage, get_model
 
-from casewise.evaluation import seam
-from casewise.evaluation._batches import PROVIDERS
+from casewise.evaluation.models import _seam as seam
+from casewise.evaluation.models._batches import PROVIDERS
 
 
 @pytest.fixture

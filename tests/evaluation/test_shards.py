@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from casewise.cases import address_of, is_elsewhere, place_of
 from casewise.evaluation import Cell, Prices, RunRequest, make_plan
-from casewise.evaluation._budget import Budget
-from casewise.evaluation._shard_run import ShardResult
-from casewise.evaluation._shards import (
+from casewise.evaluation.executor._cluster import LOST, LostError, ShardQueue, ShardResult
+from casewise.evaluation.executor._shards import (
     Piece,
     cut,
     piece_of,
@@ -20,7 +19,7 @@ from casewise.evaluation._shards import (
     with_cases,
     without_cases,
 )
-from casewise.evaluation.cluster._queue import LOST, LostError, ShardQueue
+from casewise.evaluation.plan._costs import Budget
 from casewise.protocols import Status
 
 PRICES = Prices(1000.0, 1000.0)

@@ -12,8 +12,8 @@ from support.scores import model_rows
 
 from casewise.cases import CARDS
 from casewise.errors import AssetError
-from casewise.evaluation import _assets as assets
 from casewise.evaluation import fetch_weights, weights_path
+from casewise.evaluation.models import _smollm2 as assets
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casewise.evaluation.local import Batch, Line, TextOrder, Ticket, common_prefix
+from casewise.evaluation.models._in_process import Batch, Line, TextOrder, Ticket, common_prefix
 
 Tokens = tuple[int, ...]
 
@@ -132,7 +132,7 @@ def test_tasks_that_come_late_are_waited_for() -> None:
 
 
 def test_a_task_that_never_asks_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("casewise.evaluation.local._text_order.START_S", 0.05)
+    monkeypatch.setattr("casewise.evaluation.models._in_process.START_S", 0.05)
     engine = Recorder()
 
     async def main() -> str:

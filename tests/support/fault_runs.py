@@ -17,7 +17,7 @@ from support.written import Writer, write_queries
 from casewise.analysis import read_paths
 from casewise.errors import ModelError
 from casewise.evaluation import GenerateRequest, generate_contexts, plan_generation
-from casewise.evaluation._faults import by_model, counted
+from casewise.evaluation.models._faults import by_model, counted
 from casewise.logs import read_header, runs_of
 
 Command = Callable[..., CompletedProcess[str]]

@@ -101,7 +101,7 @@ def _main() -> None:
 
     import casewise.analysis.logs
     import casewise.evaluation
-    import casewise.evaluation._lean  # noqa: F401
+    import casewise.evaluation.models._lean_client  # noqa: F401
     from casewise.cli import main
 
     for line in sys.stdin:

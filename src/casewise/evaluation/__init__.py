@@ -1,38 +1,34 @@
 """Running models over cases, on Inspect."""
 
-from casewise.evaluation._assets import (
+from casewise.evaluation.executor import RunResult, check_models, run, run_cells
+from casewise.evaluation.executor._cluster import Cluster
+from casewise.evaluation.executor._log_folder import Kept, out_before
+from casewise.evaluation.executor._progress import CellState, Done, State, make_budget, read_done
+from casewise.evaluation.executor._shard_run import Observer
+from casewise.evaluation.generate import (
+    Aside,
+    Generated,
+    check_generation,
+    check_out,
+    generate_contexts,
+)
+from casewise.evaluation.generate._plan import GeneratePlan, GenerateRequest, plan_generation
+from casewise.evaluation.generate._rounds import Step, Structured
+from casewise.evaluation.models import Prices
+from casewise.evaluation.models._faults import refuse_password, refuse_secret
+from casewise.evaluation.models._smollm2 import (
     SIZE_MB,
+    SMOLLM2,
     fetch_weights,
     told_of_weights,
     weights_path,
 )
-from casewise.evaluation._cells import Cell, Plan, RunRequest, make_plan
-from casewise.evaluation._done import CellState, Done, State, make_budget, read_done
-from casewise.evaluation._engine import RunResult, check_models, run, run_cells
-from casewise.evaluation._grading import grade_replies, grade_with
-from casewise.evaluation._judge import judge
-from casewise.evaluation._kept import Kept, out_before
-from casewise.evaluation._plan import Estimate, Prices
-from casewise.evaluation._respond import respond
-from casewise.evaluation._sampling import SAMPLES, Sampling
-from casewise.evaluation._secrets import refuse_password, refuse_secret
-from casewise.evaluation._settings import check_settings, setting_parts
-from casewise.evaluation._smollm2 import SMOLLM2
-from casewise.evaluation._sweep import Sweep, SweepCell, plan_sweep
-from casewise.evaluation.cluster import Cluster
-from casewise.evaluation.executor import Observer
-from casewise.evaluation.generate import (
-    Aside,
-    Generated,
-    GeneratePlan,
-    GenerateRequest,
-    Step,
-    Structured,
-    check_generation,
-    check_out,
-    generate_contexts,
-    plan_generation,
-)
+from casewise.evaluation.plan import Cell, Plan, RunRequest, make_plan
+from casewise.evaluation.plan._costs import Estimate
+from casewise.evaluation.plan._sampling import SAMPLES, Sampling, check_settings, setting_parts
+from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
+from casewise.evaluation.tasks._judge import judge
+from casewise.evaluation.tasks._respond import grade_replies, grade_with, respond
 
 __all__ = [
     "Aside",

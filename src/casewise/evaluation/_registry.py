@@ -2,14 +2,14 @@
 
 from inspect_ai.model import ModelAPI, modelapi
 
-from casewise.evaluation._judge import judge
-from casewise.evaluation._respond import respond
+from casewise.evaluation.tasks._judge import judge
+from casewise.evaluation.tasks._respond import respond
 
 
 @modelapi(name="casewise")
 def casewise() -> type[ModelAPI]:
     """The provider of ``casewise/smollm2``."""
-    from casewise.evaluation._smollm2 import SmolLM2
+    from casewise.evaluation.models._smollm2 import SmolLM2
 
     return SmolLM2
 
@@ -17,7 +17,7 @@ def casewise() -> type[ModelAPI]:
 @modelapi(name="casewise-hf")
 def casewise_hf() -> type[ModelAPI]:
     """The provider of ``casewise-hf/PATH``: Hugging Face models."""
-    from casewise.evaluation.local.hf import HuggingFace
+    from casewise.evaluation.models._hf_provider import HuggingFace
 
     return HuggingFace
 

@@ -1,19 +1,248 @@
-"""The one loop that asks models: shards of conditions, each a log, by as many workers as pay."""
+"""Run models under conditions: in this process, or on a cluster, on the same folder of logs."""
 
-from casewise.evaluation.executor._context import Observer, RunContext
-from casewise.evaluation.executor._loop import ask_all
-from casewise.evaluation.executor._shard import Outcome, ShardRun
-from casewise.evaluation.executor._work import Clients, Work, cell_name, make_work, open_clients
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-__all__ = [
-    "Clients",
-    "Observer",
-    "Outcome",
-    "RunContext",
-    "ShardRun",
-    "Work",
-    "ask_all",
-    "cell_name",
-    "make_work",
-    "open_clients",
-]
+from casewise.cases import address_of, is_elsewhere
+from casewise.errors import ModelError, UsageError
+from casewise.evaluation.executor._cluster import Cluster, ShardResult
+from casewise.evaluation.executor._log_folder import Kept, check_same_numbers, keeping
+from casewise.evaluation.executor._progress import CellState, State, hold, logs_of, read_done
+from casewise.evaluation.executor._shard_run import Observer, Outcome, RunContext, ShardRun
+from casewise.evaluation.executor._shards import (
+    LARGEST,
+    Clients,
+    Piece,
+    cell_of_shard,
+    cut,
+    make_work,
+    new_run,
+    open_clients,
+    sample_ids,
+    with_cases,
+    without_cases,
+)
+from casewise.evaluation.executor._workers import ask_all
+from casewise.evaluation.models import check_all
+from casewise.evaluation.models._batches import BatchObserver
+from casewise.evaluation.models._faults import FaultObserver, printable
+from casewise.evaluation.models._reachability import UNREACHABLE_S
+from casewise.evaluation.plan import Cell, Plan
+from casewise.evaluation.plan._costs import Budget
+from casewise.evaluation.tasks import task_metadata
+from casewise.logs import SHARDS, LogFolder
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run left behind."""
+
+    logs: tuple[Path, ...]
+    """The logs of its models and conditions, those of earlier starts included."""
+    complete: bool
+    """Whether every model and condition ended well (single cases may still be in error)."""
+    failures: tuple[str, ...]
+    """For each that did not, its model and the reason."""
+    capped: bool = False
+    """Whether it stopped because the money was spent."""
+    kept: Kept = field(default_factory=Kept)
+    """What went wrong on the way, and what of earlier starts was found."""
+
+
+def check_models(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Check, without a request, what can be known of the models of cells, graders among them.
+
+    Returns:
+        What their providers still lack (a key, a package): a plan does without, a run does not.
+
+    Raises:
+        ModelError: No such provider, no address of a web server, or a proxy that can't be connected
+            to; a line for each model.
+    """
+    return check_all(model for cell in cells for model in _models_of(cell))
+
+
+def _models_of(cell: Cell) -> Iterator[tuple[str, str | None, Mapping[str, Any]]]:
+    request = cell.request
+    yield cell.model, request.model_base_url, request.model_args
+    if cell.acts and request.grader is not None:
+        yield request.grader, None, {}
+
+
+def run(
+    plan: Plan,
+    log_dir: Path,
+    observer: Observer | None = None,
+    budget: Budget | None = None,
+    cluster: Cluster | None = None,
+    tell: FaultObserver | None = None,
+) -> RunResult:
+    """Run a plan; a second run on the same folder asks only what is still open.
+
+    Raises:
+        ModelError: A model can't be used, or can't do what the protocol needs.
+        UsageError: The cluster can't be reached, or has no room; another process runs in the
+            folder.
+        OSError: The folder can't be written.
+        KeyboardInterrupt: The run was stopped; what was judged is in the folder.
+    """
+    return run_cells(plan.cells, log_dir, observer, budget, cluster, tell)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    log_dir: Path | LogFolder,
+    observer: Observer | None = None,
+    budget: Budget | None = None,
+    cluster: Cluster | None = None,
+    tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
+    tell_batches: BatchObserver | None = None,
+) -> RunResult:
+    """Run models under conditions, as ``run`` does; no two of the cells may be the same.
+
+    Args:
+        cells: What to run.
+        log_dir: Where the logs are; what was read of the folder before is not read again.
+        observer: Told of every judgement.
+        budget: What it may cost.
+        cluster: Where it runs; None is this process.
+        tell: Told when a model meets a kind of fault for the first time.
+        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
+            after which it is given up; on a cluster always the usual.
+        tell_outage: Told when a server that had answered goes away, and when it answers again; not
+            on a cluster.
+        tell_batches: Told how far batches are.
+    """
+    if cluster is not None:
+        if any(cell.request.batch for cell in cells):
+            raise UsageError(
+                "--batch: the provider does the work, and a cluster has none to share: leave out "
+                "--engine ray, or --batch"
+            )
+        # Only here: nothing else needs Ray.
+        from casewise.evaluation.executor._ray import run_on_ray
+
+        return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
+    folder = LogFolder.at(log_dir)
+    clients = [open_clients(cell) for cell in cells]
+    check_same_numbers([one.model for one in clients], folder)
+    with keeping(folder.path, tell, unreachable_s, tell_outage, tell_batches) as keeper:
+        context = RunContext(budget=budget, journal=keeper.journal)
+        if observer is not None:
+            context.observe = observer
+        states = read_done(cells, folder).states
+        shards = [
+            shard
+            for number, (cell, state) in enumerate(zip(cells, states, strict=True))
+            for shard in _open_shards(cell, number, state, clients[number], folder.path, context)
+        ]
+        ask_all(shards)
+        outcomes = [one.outcome for one in shards if one.outcome is not None]
+        done = [one.log for one in states if one.state is State.DONE and one.log is not None]
+        failures = _failures(outcomes, budget)
+        given_up = [one.given_up for one in outcomes if one.given_up is not None]
+        if given_up and not done and not any(one.log.status == "success" for one in outcomes):
+            raise ModelError("\n".join(dict.fromkeys(given_up)))
+        for one in outcomes:
+            folder.add(one.log)
+        logs = logs_of(cells, folder)
+        asked = [Path(one.log.location) for one in outcomes]
+        kept = keeper.end([*asked, *done], not failures)
+    capped = budget is not None and budget.stopped
+    return RunResult(logs, not failures, failures, capped, kept)
+
+
+def _open_shards(
+    cell: Cell, number: int, state: CellState, clients: Clients, log_dir: Path, context: RunContext
+) -> Iterator[ShardRun]:
+    """What is open of a cell: one log where nothing of it is judged and it is small, else parts."""
+    if state.state is State.DONE:
+        return
+    folder = address_of(log_dir)
+    if not state.settled and not state.in_shards and cell.judgements <= LARGEST:
+        work = make_work(cell, number, clients, task_id=state.run)
+        yield ShardRun(work, folder, context)
+        return
+    for shard in cut(cell, number, state.run or new_run(), state.settled, LARGEST):
+        work = make_work(cell_of_shard(cell, shard), number, clients, shard.part)
+        yield ShardRun(work, folder, context)
+
+
+def _failures(outcomes: Sequence[Outcome], budget: Budget | None) -> tuple[str, ...]:
+    if budget is not None and budget.stopped:
+        return (budget.reason,)
+    given_up = {one.given_up: None for one in outcomes if one.given_up is not None}
+    failed = [one.log for one in outcomes if one.log.status != "success" and not one.given_up]
+    reasons = (
+        f"{log.eval.model}: {printable(log.error.message) if log.error else log.status}"
+        for log in failed
+    )
+    return tuple(given_up | dict.fromkeys(reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What all shards of a cell share: the cell without its cases, and what its log says of it."""
+
+    cell: Cell
+    identity: str
+    metadata: dict[str, Any]
+    folder: str
+    """Where the logs of the whole run stand."""
+
+
+def base_of(cell: Cell, folder: Path) -> Base:
+    """What the shards of a cell share."""
+    condition = cell.planned.condition
+    said = task_metadata(condition, cell.sampling, cell.draw)
+    return Base(without_cases(cell), cell.identity, said, address_of(folder))
+
+
+def run_shard(
+    base: Base, piece: Piece, connections: int | None = None, observer: Observer | None = None
+) -> ShardResult:
+    """Ask what is open of a shard, and leave it in a log of its own.
+
+    What an earlier attempt at it wrote is not asked again.
+
+    Raises:
+        ModelError: The model's client can't be made.
+    """
+    folder = f"{base.folder}/{SHARDS}/{piece.shard.key(base.identity)}"
+    before = [hold(header, base.cell) for header in LogFolder(Path(folder)).headers()]
+    part = piece.shard.part
+    ids = sample_ids(with_cases(base.cell, piece, part.places).planned.condition)
+    judged = set(ids) & {case for found in before for case, _ in found.attempts.judged}
+    places = [place for place, one in zip(part.places, ids, strict=True) if one not in judged]
+    if not places:
+        return ShardResult("done", "", len(judged), {})
+    if not is_elsewhere(folder):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    cell = with_cases(base.cell, piece, places)
+    cell = replace(cell, request=replace(cell.request, max_connections=connections))
+    work = make_work(
+        cell,
+        piece.shard.cell,
+        open_clients(cell),
+        replace(part, places=tuple(places)),
+        said=base.metadata,
+    )
+    run = ShardRun(work, folder, RunContext() if observer is None else RunContext(observer))
+    with suppress(KeyboardInterrupt):
+        ask_all([run])
+    outcome = run.outcome
+    if outcome is None:
+        return ShardResult("stopped", "", len(judged), {})
+    log = outcome.log
+    return ShardResult(
+        status={"success": "done", "error": "error"}.get(log.status, "stopped"),  # type: ignore[arg-type]
+        reason=printable(log.error.message) if log.error is not None else "",
+        judged=len(judged) + outcome.judged,
+        tokens=outcome.tokens,
+        given_up=() if outcome.given_up is None else (outcome.given_up,),
+    )

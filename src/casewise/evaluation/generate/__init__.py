@@ -1,25 +1,297 @@
-"""Pairs of contexts for queries, written by models and read by critics."""
+"""Make contexts for queries: written, reviewed, repaired, and kept aside where that fails."""
 
-from casewise.evaluation.generate._asking import Structured
-from casewise.evaluation.generate._generate import (
-    Aside,
-    Generated,
-    check_generation,
-    check_out,
-    generate_contexts,
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from casewise.cases import Case, Side, to_fields, to_line
+from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, Fault, FaultKind, make_context
+from casewise.errors import CasewiseError
+from casewise.evaluation.generate._attempts import Attempt, Work
+from casewise.evaluation.generate._files import (
+    Files,
+    begin,
+    check_files,
+    files_beside,
+    opened_journal,
+    write_files,
 )
-from casewise.evaluation.generate._plan import GeneratePlan, GenerateRequest, plan_generation
-from casewise.evaluation.generate._rounds import Step
+from casewise.evaluation.generate._plan import GeneratePlan
+from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
+from casewise.evaluation.models import check_all
+from casewise.evaluation.models._faults import FaultObserver, counted
+from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 
-__all__ = [
-    "Aside",
-    "GeneratePlan",
-    "GenerateRequest",
-    "Generated",
-    "Step",
-    "Structured",
-    "check_generation",
-    "check_out",
-    "generate_contexts",
-    "plan_generation",
-]
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A side of a query that is no part of the cases, and why."""
+
+    query: int
+    """Its place in the list, from 1."""
+    query_id: str
+    side: Side
+    faults: tuple[Fault, ...]
+    case: Case | None
+    """What was made, where anything was."""
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is its own faults that keep it aside, and not its twin's."""
+        return any(fault.kind is not FaultKind.TWIN for fault in self.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What was made."""
+
+    cases: tuple[Case, ...]
+    aside: tuple[Aside, ...]
+    files: Files
+    asked: int
+    """Requests sent now."""
+    before: int
+    """Answers that were there at the start."""
+    input_tokens: int
+    output_tokens: int
+    """Of all answers, those from before among them."""
+    cost_usd: float | None
+    failures: tuple[str, ...]
+    """Why requests failed, one a request; the next start asks them again."""
+    failed: Path | None = None
+    """The file of what providers said of them."""
+
+
+def check_out(plan: GeneratePlan) -> Files:
+    """The files of a plan.
+
+    Raises:
+        UsageError: They would overwrite what these settings did not make.
+    """
+    files = files_beside(plan.request.out)
+    check_files(files, plan.settings)
+    return files
+
+
+def check_generation(plan: GeneratePlan) -> tuple[str, ...]:
+    """Check, without a request, what can be known of a plan's models; see ``check_models``."""
+    request = plan.request
+    return check_all((name, request.model_base_url, request.model_args) for name in plan.models)
+
+
+def generate_contexts(
+    plan: GeneratePlan,
+    watch: Watcher,
+    tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
+) -> Generated:
+    """Make what is planned, and write it.
+
+    The files are a function of the plan and of the models' answers, which are kept as they come:
+    stopped or killed at any time, a second start asks only what is missing and writes the same.
+
+    Args:
+        plan: What to make.
+        watch: Told how far each round is.
+        tell: Told when a model meets a kind of fault for the first time.
+        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
+            after which it is given up.
+        tell_outage: Told when a server that had answered goes away, and when it answers again.
+
+    Raises:
+        UsageError: The files are another's.
+        ModelError: A model can't be opened, or gives nothing but errors.
+        KeyboardInterrupt: Stopped; the answers so far are kept.
+    """
+    files = check_out(plan)
+    request = plan.request
+    with (
+        opened_journal(files.folder) as journal,
+        counted(tell),
+        reached_anew(unreachable_s, tell_outage),
+    ):
+        begin(files, plan.settings)
+        askers = open_askers(
+            plan.models,
+            journal,
+            structured=plan.structured,
+            max_connections=request.max_connections,
+            base_url=request.model_base_url,
+            model_args=request.model_args,
+        )
+        works = plan.works()
+        asyncio.run(_make(_rounds(plan, askers, watch), works, askers.values()))
+        failing = [one for one in askers.values() if one.failures]
+        if failing and not any(work.current.contexts for work in works):
+            raise failing[0].useless()
+        result = _result(plan, works, files)
+        texts = {
+            files.cases: "".join(f"{to_line(case)}\n" for case in result.cases),
+            files.aside: "".join(f"{_aside_line(one)}\n" for one in result.aside),
+            files.record: "".join(f"{_dumps(line)}\n" for line in _records(plan, works, result)),
+        }
+        write_files(files, texts)
+        asked = sum(one.asked for one in askers.values())
+    failures = tuple(reason for one in failing for reason in one.failures)
+    return replace(
+        result, asked=asked, before=journal.before, failures=failures, failed=journal.failed
+    )
+
+
+def _rounds(plan: GeneratePlan, askers: dict[str, Asker], watch: Watcher) -> Rounds:
+    request = plan.request
+    return Rounds(
+        askers[request.model],
+        askers[plan.critic] if plan.critic else None,
+        request.candidates,
+        plan.repairs,
+        request.seed,
+        request.temperature,
+        *plan.max_tokens,
+        watch,
+    )
+
+
+async def _make(rounds: Rounds, works: Sequence[Work], askers: Iterable[Asker]) -> None:
+    try:
+        await rounds.make(works)
+    except ExceptionGroup as errors:
+        first: BaseException = errors.subgroup(CasewiseError) or errors
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
+    finally:
+        for asker in askers:
+            await asker.model.api.aclose()
+
+
+# --- what becomes of it ---------------------------------------------------------------------
+
+
+def _result(plan: GeneratePlan, works: Sequence[Work], files: Files) -> Generated:
+    cases: list[Case] = []
+    aside: list[Aside] = []
+    for together in _queries(works):
+        made = [one for work in together for one in _sides(plan, work)]
+        if all(case and not faults for _, case, faults in made):
+            cases += [case for _, case, _ in made if case]
+        else:
+            aside += [
+                Aside(
+                    together[0].place + 1, together[0].query.query_id, side, faults or _WAITS, case
+                )
+                for side, case, faults in made
+            ]
+    return Generated(tuple(cases), tuple(aside), files, 0, 0, *_spent(plan, works), ())
+
+
+_WAITS = (Fault(FaultKind.TWIN, "nothing is wrong with it, but its twin is kept aside"),)
+
+
+def _queries(works: Sequence[Work]) -> Iterator[list[Work]]:
+    grouped: dict[int, list[Work]] = {}
+    for work in works:
+        grouped.setdefault(work.place, []).append(work)
+    yield from grouped.values()
+
+
+def _sides(plan: GeneratePlan, work: Work) -> Iterator[tuple[Side, Case | None, tuple[Fault, ...]]]:
+    attempt = work.current
+    for side in work.sides:
+        faults = tuple(one for one in attempt.faults if one.side in (side, None))
+        yield side, _case(plan, work, attempt, side), faults
+
+
+def _case(plan: GeneratePlan, work: Work, attempt: Attempt, side: Side) -> Case | None:
+    if side not in attempt.contexts:
+        return None
+    query = work.query
+    tags = [f"made by {plan.request.model}", f"prompt {MAKE_VERSION}"]
+    tags += [f"matched {','.join(plan.matched)}"] if plan.matched else []
+    return Case(
+        query=query.query,
+        context=make_context(attempt.contexts[side]),
+        intended=side,
+        category=query.category,
+        source=query.source,
+        licence=query.licence,
+        language=query.language,
+        tags=tuple(tags),
+    )
+
+
+def _aside_line(one: Aside) -> str:
+    return _dumps(
+        {
+            "query": one.query,
+            "query_id": one.query_id,
+            "side": one.side,
+            "faults": [fault.record for fault in one.faults],
+            "case": to_fields(one.case) if one.case else None,
+        }
+    )
+
+
+def _records(
+    plan: GeneratePlan, works: Sequence[Work], result: Generated
+) -> Iterator[dict[str, Any]]:
+    aside = {one.query for one in result.aside}
+    for together in _queries(works):
+        tokens_in, tokens_out, cost = _spent(plan, together)
+        yield {
+            "query": together[0].place + 1,
+            "query_id": together[0].query.query_id,
+            "made": together[0].place + 1 not in aside,
+            "model": plan.request.model,
+            "prompt_version": MAKE_VERSION,
+            "critic": plan.critic,
+            "critic_version": CRITIC_VERSION if plan.critic else None,
+            "seed": plan.request.seed,
+            "matched": list(plan.matched),
+            "pieces": [_piece(plan, work) for work in together],
+            "input_tokens": tokens_in,
+            "output_tokens": tokens_out,
+            "cost_usd": cost,
+        }
+
+
+def _piece(plan: GeneratePlan, work: Work) -> dict[str, Any]:
+    return {
+        "piece": work.piece,
+        "chosen": work.current.number,
+        "repairs": work.repairs,
+        "set_repairs": work.set_repairs,
+        "attempts": [
+            {
+                "number": one.number,
+                "repair": one.number > plan.request.candidates,
+                "faults": [fault.record for fault in one.faults],
+                "reviews": {side: fault is None for side, fault in one.reviews.items()},
+            }
+            for one in work.attempts
+        ],
+    }
+
+
+def _spent(plan: GeneratePlan, works: Sequence[Work]) -> tuple[int, int, float | None]:
+    """Tokens in, tokens out, and dollars, of everything that was answered."""
+    attempts = [attempt for work in works for attempt in work.attempts]
+    written = _sum([one.tokens for one in attempts])
+    reviewed = _sum([one.review_tokens for one in attempts])
+    return (
+        written[0] + reviewed[0],
+        written[1] + reviewed[1],
+        plan.cost(written, reviewed),
+    )
+
+
+def _sum(tokens: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return sum(one for one, _ in tokens), sum(one for _, one in tokens)
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -16,13 +16,13 @@ from casewise.contexts import (
     render_review,
 )
 from casewise.errors import UsageError
-from casewise.evaluation._condition import choose
-from casewise.evaluation._plan import BYTES_PER_TOKEN, Estimate, Prices, known_prices
-from casewise.evaluation._sampling import MAX_TOKENS
-from casewise.evaluation._smollm2 import SMOLLM2
-from casewise.evaluation.generate._asking import Structured
-from casewise.evaluation.generate._rounds import REVIEW_TRIES
-from casewise.evaluation.generate._work import Work, open_works
+from casewise.evaluation.generate._attempts import Work, open_works
+from casewise.evaluation.generate._rounds import REVIEW_TRIES, Structured
+from casewise.evaluation.models import Prices, known_prices
+from casewise.evaluation.models._smollm2 import SMOLLM2
+from casewise.evaluation.plan._condition import choose
+from casewise.evaluation.plan._costs import BYTES_PER_TOKEN, Estimate
+from casewise.evaluation.plan._sampling import MAX_TOKENS
 
 CONTEXT_TOKENS = 400
 """Length of a usual context as an answer, in tokens: eight texts of about 25 words."""

@@ -1,0 +1,378 @@
+"""A cluster: what is asked of it, how it is reached, and the queue that hands out its shards."""
+
+import logging
+import os
+import socket
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from casewise.errors import UsageError
+from casewise.evaluation.executor._progress import Tokens
+from casewise.evaluation.executor._shard_run import Observer
+from casewise.evaluation.executor._shards import SMALLEST, Piece, Shard, piece_of
+from casewise.evaluation.models._faults import Faults, count_faults
+from casewise.evaluation.plan import Cell
+from casewise.evaluation.plan._costs import Budget
+from casewise.protocols import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Ray cluster, and what each shard takes of it."""
+
+    address: str | None = None
+    """Of its head; None is one on this machine that lasts as long as the run."""
+    shard_size: int | None = None
+    """The most judgements of a shard; None leaves it to the size of the run."""
+    shard_cpus: float | None = None
+    """None is one, and for a model that a node loads all that it has."""
+    shard_gpus: float = 0.0
+
+
+REACH_S = 5.0
+"""How long a cluster's head may take to answer."""
+
+LONG_NAME = 30
+"""Characters of a folder's name that leave none for those of the sockets in it."""
+
+STORE_BYTES = 256 * 2**20
+"""Of a cluster on this machine: cases and results pass through it, and are small."""
+
+
+@contextmanager
+def connected(ray: Any, cluster: Cluster) -> Iterator[None]:
+    """Connect while the block runs; without an address, to a cluster of this machine's own.
+
+    Args:
+        ray: The library.
+        cluster: Which cluster.
+
+    Raises:
+        UsageError: It can't be reached or begun.
+    """
+    options: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    # Ray's own logs; its last processes may still write to them.
+    with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        if cluster.address is None:
+            options |= {
+                "address": "local",
+                "num_cpus": os.cpu_count(),
+                "include_dashboard": False,
+                "object_store_memory": STORE_BYTES,
+            }
+            # It holds sockets, whose names may not be long.
+            options |= {"_temp_dir": folder} if len(folder) < LONG_NAME else {}
+        else:
+            _check_reachable(ray, cluster.address)
+            options["address"] = cluster.address
+        try:
+            ray.init(**options)
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            where = cluster.address or "this machine"
+            raise UsageError(f"no Ray cluster could be used at {where}: {reason}") from None
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def _check_reachable(ray: Any, address: str) -> None:
+    """Find out at once what Ray would try for minutes.
+
+    Raises:
+        UsageError: Nobody listens there.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if address == "auto":
+        return
+    if not host or not port.isdigit():
+        raise UsageError(f"--address {address}: write HOST:PORT, ray://HOST:PORT or auto")
+    if host in ("localhost", "127.0.0.1") and not address.startswith("ray://"):
+        # What Ray makes of it; a head that listens on the loopback alone it never finds.
+        host = ray.util.get_node_ip_address()
+    try:
+        with socket.create_connection((host, int(port)), timeout=REACH_S) as found:
+            found.sendall(_HELLO)
+            if found.recv(4)[3:] != _SETTINGS:
+                raise OSError("something else answers there")
+    except (OSError, OverflowError) as error:
+        raise UsageError(
+            f"--address {address}: no Ray cluster can be reached at {host} ({error}); start one "
+            "with ray start --head, or leave out --address for one on this machine"
+        ) from None
+
+
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+"""How a conversation of gRPC begins, which Ray speaks: HTTP/2's preface, and no settings."""
+
+_SETTINGS = b"\x04"
+"""The kind of the frame that it is answered with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardResult:
+    """What became of a shard."""
+
+    status: Literal["done", "error", "stopped"]
+    reason: str
+    """Why it is not done."""
+    judged: int
+    """Of its judgements, those that stand in its logs, earlier attempts included."""
+    tokens: Tokens
+    """In and out, of this attempt, by the model that used them."""
+    given_up: tuple[str, ...] = ()
+    """The reasons for which its model can't be used at all."""
+    faults: Faults = field(default_factory=dict)
+    """What went wrong with requests, where another process than the run's own met it."""
+
+
+LOST = 3
+"""How often a shard is asked again whose nodes were lost, beyond what the cluster tries itself."""
+
+POLL_S = 0.3
+STOP_S = 20.0
+"""How long shards may take to write what they have, when a person stops the run."""
+
+NO_ROOM_S = 60.0
+"""How long a run waits while no node is left that could run a shard."""
+
+Work = TypeVar("Work", bound=Hashable)
+
+Counts = Mapping[int, Mapping[str, int]]
+"""Judgements by status, of every attempt at a shard that runs, by the shard's number."""
+
+
+class LostError(Exception):
+    """A shard whose process or node is gone."""
+
+
+class Pool(Protocol[Work]):
+    """Where shards are run."""
+
+    def slots(self, cell: int) -> int:
+        """Shards of a cell that there is room for, if nothing else runs."""
+
+    def submit(self, number: int, piece: Piece, connections: int | None) -> Work:
+        """Begin a shard."""
+
+    def wait(self, running: Sequence[Work], seconds: float) -> Sequence[Work]:
+        """Those that have ended, as soon as one has."""
+
+    def result(self, work: Work) -> ShardResult:
+        """What became of a shard that has ended.
+
+        Raises:
+            LostError: Its process or node is gone.
+        """
+
+    def keep(self, models: Set[str]) -> None:
+        """Let go of what is kept for other models: nothing of theirs is left."""
+
+    def counts(self) -> Counts:
+        """What the running shards tell."""
+
+    def stop(self) -> None:
+        """Ask all that run to write what they have, and end."""
+
+
+@dataclass(slots=True)
+class _Running:
+    number: int
+    shard: Shard
+
+
+class ShardQueue(Generic[Work]):
+    """Runs shards on a pool.
+
+    Args:
+        cells: The cells of the run.
+        shards: What is open of them, in the order in which it is begun.
+        pool: Where they are run.
+        observer: Told of every judgement.
+        budget: What may be spent; looked at before each shard, which is made smaller to fit.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        shards: Sequence[Shard],
+        pool: Pool[Work],
+        observer: Observer,
+        budget: Budget | None,
+    ) -> None:
+        self.failures: dict[str, None] = {}
+        """Why what is left was not asked."""
+        self.given_up: dict[str, None] = {}
+        """Why models can't be used at all."""
+        self.judged = 0
+        self._cells = cells
+        self._pool = pool
+        self._observer = observer
+        self._budget = budget
+        self._waiting: dict[str, deque[tuple[int, Shard]]] = defaultdict(deque)
+        """By model: they take turns, so that all providers are kept busy."""
+        for number, shard in enumerate(shards):
+            self._waiting[cells[shard.cell].model].append((number, shard))
+        self._next_number = len(shards)
+        self._running: dict[Work, _Running] = {}
+        self._lost: Counter[int] = Counter()
+        self._shown: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._dropped: set[int] = set()
+        self._stopping = False
+        self._width = self._widths(shards)
+        self._room_at = time.monotonic()
+
+    def run(self) -> None:
+        """Run all.
+
+        Raises:
+            KeyboardInterrupt: A person stopped it; what was judged is written.
+        """
+        try:
+            while self._begin():
+                self._gather(POLL_S)
+        except KeyboardInterrupt:
+            self._stopping = True
+            self._pool.stop()
+            end = time.monotonic() + STOP_S
+            self._waiting.clear()
+            while self._running and time.monotonic() < end:
+                self._gather(POLL_S)
+            raise
+
+    def _widths(self, shards: Sequence[Shard]) -> dict[int, int]:
+        """For each cell, how many shards of its model run at once, by what there is room for."""
+        of_model = Counter(self._cells[one.cell].model for one in shards)
+        found = {}
+        for number, cell in enumerate(self._cells):
+            most = cell.request.max_connections or len(shards)
+            slots = max(1, self._pool.slots(number))
+            found[number] = max(1, min(slots, most, of_model[cell.model]))
+        return found
+
+    def _begin(self) -> bool:
+        """Begin what there is room for; whether there is anything to wait for."""
+        begun = True
+        while begun:
+            begun = False
+            for waiting in self._waiting.values():
+                begun |= self._begin_next(waiting)
+        left = [queue[0][1].cell for queue in self._waiting.values() if queue]
+        models = {self._cells[cell].model for cell in left}
+        models |= {self._cells[one.shard.cell].model for one in self._running.values()}
+        self._pool.keep(models)
+        return bool(self._running) or (bool(left) and self._may_wait(left))
+
+    def _begin_next(self, waiting: deque[tuple[int, Shard]]) -> bool:
+        """Begin a model's next shard, if there is room for it."""
+        while waiting and waiting[0][1].cell in self._dropped:
+            waiting.popleft()
+        if not waiting:
+            return False
+        number, shard = waiting[0]
+        model = self._cells[shard.cell].model
+        busy = sum(self._cells[one.shard.cell].model == model for one in self._running.values())
+        full = len(self._running) >= self._pool.slots(shard.cell)
+        if full or busy >= self._width[shard.cell]:
+            return False
+        fitting = self._fitting(shard)
+        if fitting is None:
+            return False
+        waiting.popleft()
+        if fitting.size < shard.size:
+            rest = replace(shard.part, places=shard.part.places[fitting.size :])
+            waiting.appendleft((self._next_number, replace(shard, part=rest)))
+            self._next_number += 1
+        self._submit(number, fitting)
+        return True
+
+    def _fitting(self, shard: Shard) -> Shard | None:
+        """As much of a shard as the budget has room for; None for nothing, for now."""
+        if self._budget is None:
+            return shard
+        cell = self._cells[shard.cell]
+        asked = sum(one.shard.size for one in self._running.values())
+        estimate = (cell.estimate.cost_usd or 0.0) / max(1, cell.judgements)
+        room = self._budget.room(asked, estimate)
+        if room >= shard.size:
+            return shard
+        if room < (SMALLEST if self._running else 1):
+            return None
+        return replace(shard, part=replace(shard.part, places=shard.part.places[:room]))
+
+    def _submit(self, number: int, shard: Shard) -> None:
+        cell = self._cells[shard.cell]
+        whole = cell.request.max_connections
+        connections = max(1, whole // self._width[shard.cell]) if whole else None
+        piece = piece_of(shard, cell.planned.condition)
+        work = self._pool.submit(number, piece, connections)
+        self._running[work] = _Running(number, shard)
+        self._room_at = time.monotonic()
+
+    def _may_wait(self, left: Sequence[int]) -> bool:
+        """Whether it makes sense to wait, where nothing runs and nothing could be begun."""
+        if self._budget is not None and any(self._pool.slots(cell) for cell in left):
+            self._budget.stopped = True
+            return False
+        if time.monotonic() - self._room_at < NO_ROOM_S:
+            time.sleep(POLL_S)
+            return True
+        self.failures["no node is left that has what a shard needs"] = None
+        return False
+
+    def _gather(self, seconds: float) -> None:
+        """Take what has ended, and show what runs."""
+        ended = self._pool.wait(list(self._running), seconds) if self._running else ()
+        for number, counts in self._pool.counts().items():
+            self._show(number, counts)
+        for work in ended:
+            running = self._running.pop(work)
+            try:
+                found = self._pool.result(work)
+            except LostError as error:
+                self._again(running, str(error))
+                continue
+            if found.status == "stopped" and not self._stopping:
+                self._again(running, "it was interrupted")
+            else:
+                self._settle(running, found)
+
+    def _again(self, running: _Running, reason: str) -> None:
+        """Ask a lost shard once more; what it had written is not asked again."""
+        number, model = running.number, self._cells[running.shard.cell].model
+        self._lost[number] += 1
+        if self._lost[number] <= LOST:
+            self._waiting[model].appendleft((number, running.shard))
+        else:
+            self.failures[f"{model}: a shard was lost {LOST + 1} times ({reason})"] = None
+
+    def _settle(self, running: _Running, found: ShardResult) -> None:
+        cell = self._cells[running.shard.cell]
+        shown = self._shown[running.number]
+        known = sum(count for one, count in shown.items() if one != Status.ERROR)
+        self._show(running.number, {Status.OK: shown[Status.OK] + max(0, found.judged - known)})
+        self.judged += found.judged
+        count_faults(found.faults)
+        if self._budget is not None:
+            self._budget.settle(found.tokens, found.judged)
+        if found.given_up:
+            self.given_up |= dict.fromkeys(found.given_up)
+            same = [n for n, one in enumerate(self._cells) if one.model == cell.model]
+            self._dropped |= set(same)
+        elif found.status == "error":
+            self.failures[f"{cell.model}: {found.reason}"] = None
+            self._dropped.add(running.shard.cell)
+
+    def _show(self, number: int, counts: Mapping[str, int]) -> None:
+        """Tell the observer what is new; a second attempt at a shard is not counted anew."""
+        shown = self._shown[number]
+        for status, count in counts.items():
+            for _ in range(count - shown[status]):
+                self._observer(Status(status))
+            shown[status] = max(shown[status], count)

@@ -1,0 +1,260 @@
+"""Hold a log folder for one start of a run: its lock, its broken logs, and its count of faults.
+
+One process at a time works in a folder; whoever comes second is told who was first.
+"""
+
+import json
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+from inspect_ai.model import Model
+
+from casewise.cases import address_of, is_elsewhere
+from casewise.errors import UsageError
+from casewise.evaluation.executor._shards import MADE_WITH
+from casewise.evaluation.models._answer_journal import AnswerJournal, answers_kept
+from casewise.evaluation.models._batches import (
+    BatchLedger,
+    BatchObserver,
+    batches_kept,
+    words_of_batches,
+)
+from casewise.evaluation.models._faults import (
+    FaultCounts,
+    FaultKind,
+    FaultObserver,
+    Faults,
+    by_model,
+    counted,
+    redacted,
+)
+from casewise.evaluation.models._in_process import InProcess
+from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
+from casewise.files import hold, write_atomically
+from casewise.logs import SHARDS, LogFolder, is_readable
+
+LOCK = "lock"
+
+
+def locked(folder: Path, what: Path | None = None) -> AbstractContextManager[bool]:
+    """Hold a folder while a block runs, as ``hold`` does; the note says the command.
+
+    Args:
+        folder: Where the lock stands; made if it is absent.
+        what: What is held, as a person knows it; None is the folder.
+    """
+    return hold(folder / LOCK, what=what, command=command_line())
+
+
+def command_line() -> str:
+    """The command that this process was started with, without keys."""
+    return redacted(shlex.join(["casewise", *sys.argv[1:]]))
+
+
+OURS = ".casewise"
+"""Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
+
+START = "start.json"
+"""File within it: the command that was started last, by which a stopped run goes on."""
+
+FAULTS = "faults.json"
+"""File within a log folder: what went wrong, by start."""
+
+BROKEN = ".broken"
+"""What is put behind the name of a log that can't be read."""
+
+
+def out_before(log_dir: Path) -> tuple[str, ...]:
+    """What earlier starts have out in batches, and what becomes of it, a line each."""
+    return () if is_elsewhere(log_dir) else words_of_batches(log_dir / OURS)
+
+
+def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
+    """Rename logs that are cut short or altered, so that what they held is judged again.
+
+    Returns:
+        Their names.
+    """
+    found = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
+    broken = [path for path in sorted(found) if not is_readable(path)]
+    for path in broken:
+        path.replace(path.with_name(path.name + BROKEN))
+    return tuple(path.name for path in broken)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a start met on its way."""
+
+    faults: Faults = field(default_factory=dict)
+    """What went wrong with requests, by model and kind; most are followed by an answer."""
+    errors: Faults = field(default_factory=dict)
+    """Cases that ended in an error, by model and kind."""
+    answers_before: int = 0
+    """Answers that an earlier start had, and no log."""
+    notes: tuple[str, ...] = ()
+    """What else a person should know."""
+    collected: int = 0
+    """Answers from batches that an earlier start had sent."""
+
+
+class _Keeper:
+    def __init__(
+        self,
+        folder: Path | None,
+        journal: AnswerJournal | None,
+        ledger: BatchLedger,
+        counts: FaultCounts,
+        notes: Sequence[str],
+    ) -> None:
+        self._folder, self._counts = folder, counts
+        self.journal, self._ledger = journal, ledger
+        self._notes = tuple(notes)
+        self.complete = False
+        self.kept = Kept()
+
+    def end(self, logs: Sequence[Path], complete: bool) -> Kept:
+        """Sum up a start that was not interrupted; one that is complete leaves no answers."""
+        self.complete = complete
+        self.sum_up(logs)
+        if complete and self.journal is not None:
+            self.journal.forget()
+            self._ledger.forget()
+        return self.kept
+
+    def sum_up(self, logs: Sequence[Path] = ()) -> None:
+        faults = by_model(self._counts)
+        served = 0 if self.journal is None else self.journal.served
+        collected = self._ledger.collected
+        self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes, collected)
+
+    def write(self) -> None:
+        """Add this start to the file of faults."""
+        if self._folder is None:
+            return
+        path = self._folder / FAULTS
+        try:
+            starts = json.loads(path.read_text("utf-8"))["starts"]
+        except (OSError, ValueError, KeyError, TypeError):
+            starts = []
+        this = {
+            "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "complete": self.complete,
+            "faults": self.kept.faults,
+            "errors": self.kept.errors,
+            "answers_before": self.kept.answers_before,
+        }
+        text = json.dumps({"starts": [*starts, this]}, indent=1)
+        write_atomically(path, f"{text}\n".encode())
+
+
+@contextmanager
+def keeping(
+    log_dir: Path,
+    tell: FaultObserver | None = None,
+    unreachable_s: float = UNREACHABLE_S,
+    tell_outage: FaultObserver | None = None,
+    tell_batches: BatchObserver | None = None,
+) -> Iterator[_Keeper]:
+    """Hold a log folder for a start of a run, and keep there what the logs don't.
+
+    Args:
+        log_dir: The folder.
+        tell: Told when a model meets a kind of fault for the first time.
+        unreachable_s: Seconds after which a model is given up whose server can't be reached.
+        tell_outage: Told when a server that had answered goes away, and when it answers again.
+        tell_batches: Told how far batches are.
+
+    Raises:
+        UsageError: Another process runs in the folder.
+        OSError: The folder can't be written.
+    """
+    if is_elsewhere(log_dir):
+        notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
+        with (
+            batches_kept(None, None, tell_batches) as batches,
+            counted(tell) as counts,
+            reached_anew(unreachable_s, tell_outage),
+        ):
+            yield _Keeper(None, None, batches.ledger, counts, notes)
+        return
+    ours = log_dir / OURS
+    with locked(ours, log_dir) as is_locked:
+        write_atomically(ours / START, json.dumps({"command": command_line()}).encode())
+        notes = [
+            f"{name} can't be read; it is now {name}{BROKEN}, and what it held is judged again"
+            for name in set_broken_aside(log_dir)
+        ]
+        if not is_locked:
+            notes.append(f"{log_dir} can't be locked: keep other runs out of it")
+        with (
+            answers_kept(ours) as journal,
+            batches_kept(ours, journal, tell_batches) as batches,
+            counted(tell) as counts,
+            reached_anew(unreachable_s, tell_outage),
+        ):
+            keeper = _Keeper(log_dir, journal, batches.ledger, counts, notes)
+            try:
+                yield keeper
+            except BaseException:
+                keeper.sum_up()
+                with suppress(OSError):
+                    keeper.write()
+                raise
+            keeper.write()
+
+
+def _errors_by_kind(logs: Iterable[Path]) -> dict[str, dict[str, int]]:
+    counts: FaultCounts = Counter()
+    for path in map(address_of, logs):
+        log = read_eval_log(path, header_only=True)
+        results, model = log.results, log.eval.model
+        if results is not None and results.completed_samples == results.total_samples:
+            # No case ended in an error, says the header; summaries take much longer to read.
+            continue
+        for sample in read_eval_log_sample_summaries(path):
+            # What was in flight when a run stopped has not failed.
+            if sample.error is not None and not sample.error.startswith(CANCELLED):
+                counts[model, _KINDS.get(sample.error.split(":")[0], FaultKind.OTHER)] += 1
+    return by_model(counts)
+
+
+CANCELLED = "CancelledError"
+"""How the error of a sample begins that was in flight when the run was stopped."""
+
+_KINDS = {kind.words: kind for kind in FaultKind}
+
+
+def check_same_numbers(models: Iterable[Model], log_dir: Path | LogFolder) -> None:
+    """Refuse to go on with what a model judged in numbers of another width.
+
+    Where nobody says, the width follows the machine, and a folder may be taken from one to
+    another; what is done there would then be completed in other numbers without a word.
+
+    Raises:
+        UsageError: A log of the folder is of the same model and options, and of another width.
+    """
+    own = {
+        str(model): dict(model.api.made_with)["dtype"]
+        for model in models
+        if isinstance(model.api, InProcess)
+        and "dtype" not in model.model_args
+        and model.api.made_with
+    }
+    folder = LogFolder.at(log_dir)
+    for header in folder.headers() if own else ():
+        made_with = header.metadata.get(MADE_WITH) or {}
+        dtype, now = made_with.get("dtype"), own.get(header.model)
+        if dtype and now and dtype != now and "dtype" not in header.log.eval.model_args:
+            raise UsageError(
+                f"{address_of(folder.path)}: {header.model} judged here in {dtype} on "
+                f"{made_with.get('device')}; on this machine it would go on in {now}. Go on "
+                "where it ran, or begin anew in another --log-dir"
+            )

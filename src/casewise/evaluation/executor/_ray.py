@@ -1,0 +1,343 @@
+"""Shards on a Ray cluster: the only file that imports Ray."""
+
+import contextlib
+import os
+import threading
+import time
+from _thread import interrupt_main
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from casewise.cases import is_elsewhere
+from casewise.errors import CasewiseError, ModelError, UsageError, install_hint
+from casewise.evaluation.executor import Base, RunResult, base_of, run_shard
+from casewise.evaluation.executor._cluster import (
+    REACH_S,
+    Cluster,
+    Counts,
+    LostError,
+    ShardQueue,
+    ShardResult,
+    connected,
+)
+from casewise.evaluation.executor._log_folder import keeping
+from casewise.evaluation.executor._progress import CellState, State, logs_of, read_done
+from casewise.evaluation.executor._shard_run import Observer
+from casewise.evaluation.executor._shards import Piece, Shard, cut, new_run, shard_size
+from casewise.evaluation.models import loads_weights
+from casewise.evaluation.models._faults import FaultObserver, by_model, counted
+from casewise.evaluation.plan import Cell
+from casewise.evaluation.plan._costs import Budget
+from casewise.logs import LogFolder
+
+RETRIES = 3
+"""How often Ray itself begins a shard anew whose process or node is gone."""
+
+TELL_S = 1.0
+"""How often a shard tells how far it is, and hears whether to stop."""
+
+NODES_S = 2.0
+"""How long what is known of the nodes holds."""
+
+
+def run_on_ray(
+    cells: Sequence[Cell],
+    log_dir: Path | LogFolder,
+    cluster: Cluster,
+    observer: Observer | None = None,
+    budget: Budget | None = None,
+    tell: FaultObserver | None = None,
+) -> RunResult:
+    """Run models under conditions on a cluster; see ``run_cells``.
+
+    Raises:
+        ModelError: No model can be used.
+        UsageError: Ray is not installed, the cluster can't be reached, or has no room; another
+            process runs in the folder.
+        KeyboardInterrupt: The run was stopped; what was judged is in the folder.
+    """
+    ray = _import(alone=cluster.address is None)
+    logs = LogFolder.at(log_dir)
+    folder = logs.path if is_elsewhere(logs.path) else logs.path.resolve()
+    states = read_done(cells, logs).states
+    if all(one.state is State.DONE for one in states):
+        return RunResult(logs_of(cells, logs), True, ())
+    with connected(ray, cluster), keeping(logs.path, tell) as keeper:
+        pool = _RayPool(ray, cells, cluster, folder)
+        shards = list(_cut(cells, states, cluster, pool))
+        queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
+        try:
+            queue.run()
+        finally:
+            pool.close()
+        judged = queue.judged + sum(one.judged for one in states)
+        if queue.given_up and not judged:
+            raise ModelError("\n".join(queue.given_up))
+        capped = budget is not None and budget.stopped
+        reasons = [budget.reason] if capped and budget is not None else []
+        failures = (*reasons, *queue.given_up, *queue.failures)
+        found = logs_of(cells, logs)
+        kept = keeper.end(found, not failures)
+    return RunResult(found, not failures, failures, capped, kept)
+
+
+def _import(*, alone: bool) -> Any:
+    """Ray, told to keep to itself.
+
+    Args:
+        alone: For a cluster of this run's own. Whoever reaches its ports and knows its token can
+            run programs: it listens on the loopback, and the token is made up for it.
+
+    Raises:
+        UsageError: It is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if alone:
+        # What Ray does where it knows of single machines alone, whatever this system is.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
+    try:
+        import ray
+    except ImportError:
+        raise UsageError(f"--engine ray needs Ray: {install_hint('cluster')}") from None
+    return ray
+
+
+def _cut(
+    cells: Sequence[Cell], states: Sequence[CellState], cluster: Cluster, pool: "_RayPool"
+) -> Iterator[Shard]:
+    """What is open of all cells."""
+    left = sum(one.total - one.judged for one in states if one.state is not State.DONE)
+    for number, (cell, state) in enumerate(zip(cells, states, strict=True)):
+        if state.state is not State.DONE:
+            size = cluster.shard_size or shard_size(left, pool.room(number))
+            yield from cut(cell, number, state.run or new_run(), state.settled, size)
+
+
+def _loads_weights(cell: Cell) -> bool:
+    return loads_weights(cell.model, cell.request.model_base_url)
+
+
+class _RayPool:
+    """Runs shards as Ray's tasks, or on actors where a model is loaded by whoever asks it."""
+
+    def __init__(self, ray: Any, cells: Sequence[Cell], cluster: Cluster, folder: Path) -> None:
+        self._ray = ray
+        self._cells = cells
+        self._cluster = cluster
+        self._folder = folder
+        self._bases: dict[int, Any] = {}
+        self._idle: dict[str, list[Any]] = {}
+        self._actors: dict[Any, tuple[str, Any]] = {}
+        self._nodes: list[dict[str, float]] = []
+        self._looked = 0.0
+        self._needs = [self._need(cell) for cell in cells]
+        self._board = ray.remote(num_cpus=0, max_restarts=-1)(_Board).options(
+            scheduling_strategy=_here(ray)
+        )
+        self._board = self._board.remote()
+
+    def _need(self, cell: Cell) -> dict[str, float]:
+        """What a shard of a cell takes of a node."""
+        gpus, cpus = self._cluster.shard_gpus, self._cluster.shard_cpus
+        if cpus is None:
+            most = [one.get("CPU", 0.0) for one in self._alive()]
+            # A model on the processor uses all of it: several on a node would wait for each other.
+            whole = _loads_weights(cell) and not gpus
+            cpus = min((one for one in most if one >= 1), default=1.0) if whole else 1.0
+        return {"num_cpus": cpus, "num_gpus": gpus}
+
+    def _alive(self) -> list[dict[str, float]]:
+        if time.monotonic() - self._looked > NODES_S:
+            self._nodes = [one["Resources"] for one in self._ray.nodes() if one["Alive"]]
+            self._looked = time.monotonic()
+        return self._nodes
+
+    def slots(self, cell: int) -> int:
+        """Shards of a cell that there is room for, if nothing else runs."""
+        need = self._needs[cell]
+        wanted = (("CPU", need["num_cpus"]), ("GPU", need["num_gpus"]))
+        return sum(
+            min(int(node.get(name, 0.0) / amount) for name, amount in wanted if amount)
+            for node in self._alive()
+        )
+
+    def room(self, cell: int) -> int:
+        """The same at the start, where none is a mistake.
+
+        Raises:
+            UsageError: No node has what a shard needs.
+        """
+        slots = self.slots(cell)
+        if not slots:
+            need = self._needs[cell]
+            raise UsageError(
+                f"no node of the cluster has the {need['num_cpus']:g} CPUs and "
+                f"{need['num_gpus']:g} GPUs that a shard asks for (--shard-cpus, --shard-gpus)"
+            )
+        return slots
+
+    def submit(self, number: int, piece: Piece, connections: int | None) -> Any:
+        """Begin a shard."""
+        cell = piece.shard.cell
+        if cell not in self._bases:
+            self._bases[cell] = self._ray.put(base_of(self._cells[cell], self._folder))
+        # In a list, or Ray would unpack it again for every shard.
+        given = ([self._bases[cell]], piece, connections, number, self._board)
+        if not _loads_weights(self._cells[cell]):
+            task = self._ray.remote(**self._needs[cell], max_retries=RETRIES)(_work)
+            return task.remote(*given)
+        model = self._cells[cell].model
+        idle = self._idle.setdefault(model, [])
+        actor = idle.pop() if idle else self._new_actor(cell)
+        work = actor.work.remote(*given)
+        self._actors[work] = (model, actor)
+        return work
+
+    def _new_actor(self, cell: int) -> Any:
+        options = self._needs[cell] | {"max_restarts": RETRIES, "max_task_retries": RETRIES}
+        return self._ray.remote(**options)(_Worker).remote()
+
+    def wait(self, running: Sequence[Any], seconds: float) -> Sequence[Any]:
+        """Those that have ended, as soon as one has."""
+        ended, _ = self._ray.wait(list(running), num_returns=1, timeout=seconds)
+        return list(ended)
+
+    def result(self, work: Any) -> ShardResult:
+        """What became of a shard that has ended.
+
+        Raises:
+            LostError: Its process or node is gone.
+        """
+        model, actor = self._actors.pop(work, ("", None))
+        try:
+            found: ShardResult = self._ray.get(work)
+        except self._ray.exceptions.RayTaskError as error:
+            cause = error.cause if error.cause is not None else error
+            return ShardResult("error", f"{type(cause).__name__}: {cause}", 0, {})
+        except self._ray.exceptions.RayError as error:
+            raise LostError((str(error).splitlines() or [type(error).__name__])[0]) from None
+        if actor is not None:
+            self._idle[model].append(actor)
+        return found
+
+    def keep(self, models: Set[str]) -> None:
+        """Let go of actors whose model has nothing left to ask."""
+        for model in self._idle.keys() - models:
+            for actor in self._idle.pop(model):
+                self._ray.kill(actor)
+
+    def close(self) -> None:
+        """End every actor: a loaded model may keep its process alive for ever."""
+        for actor in [actor for _, actor in self._actors.values()]:
+            self._ray.kill(actor)
+        self.keep(set())
+
+    def counts(self) -> Counts:
+        """What the running shards tell."""
+        try:
+            found: Counts = self._ray.get(self._board.read.remote(), timeout=REACH_S)
+        except self._ray.exceptions.RayError:
+            return {}
+        return found
+
+    def stop(self) -> None:
+        """Ask all that run to write what they have, and end."""
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            self._ray.get(self._board.stop.remote(), timeout=REACH_S)
+
+
+def _here(ray: Any) -> Any:
+    """Where this process is: what runs there lives as long as the run."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+
+
+class _Board:
+    """Where running shards tell how far they are."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, dict[str, int]] = {}
+        self._stopped = False
+
+    def tell(self, number: int, counts: dict[str, int]) -> bool:
+        """Keep what a shard tells; whether it should stop."""
+        self._counts[number] = counts
+        return self._stopped
+
+    def read(self) -> dict[int, dict[str, int]]:
+        """What was told since the last reading."""
+        told, self._counts = self._counts, {}
+        return told
+
+    def stop(self) -> None:
+        """Let every shard that tells something stop."""
+        self._stopped = True
+
+
+class _Worker:
+    """A process that keeps the model it has loaded."""
+
+    def work(self, base: list[Any], piece: Piece, *given: Any) -> ShardResult:
+        """Run a shard."""
+        return _work(base, piece, *given)
+
+
+_bases: dict[Any, Base] = {}
+
+
+def _work(
+    base: list[Any], piece: Piece, connections: int | None, number: int, board: Any
+) -> ShardResult:
+    """Run a shard in a process of the cluster."""
+    import ray
+
+    (reference,) = base
+    if reference not in _bases:
+        _bases[reference] = ray.get(reference)
+    counts: Counter[str] = Counter()
+    with _telling(ray, board, number, counts):
+        try:
+            with counted() as met:
+                found = run_shard(
+                    _bases[reference],
+                    piece,
+                    connections,
+                    lambda status: counts.update([str(status)]),
+                )
+            return replace(found, faults=by_model(met))
+        except CasewiseError as error:
+            return ShardResult("error", str(error), 0, {}, (str(error),))
+
+
+@contextmanager
+def _telling(ray: Any, board: Any, number: int, counts: Counter[str]) -> Iterator[None]:
+    """Tell the board how far a shard is, and interrupt it as Ctrl-C would, when it says so."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(TELL_S):
+            try:
+                stopped = ray.get(board.tell.remote(number, dict(counts)), timeout=TELL_S)
+            except Exception:
+                # Nobody reads: the shard is worth finishing all the same.
+                continue
+            if stopped and not ended.is_set():
+                interrupt_main()
+                return
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        teller.join()

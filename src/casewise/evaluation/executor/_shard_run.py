@@ -1,0 +1,331 @@
+"""What a run needs everywhere."""
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from inspect_ai.dataset import Sample
+from inspect_ai.event import ModelEvent
+from inspect_ai.log import (
+    EvalError,
+    EvalLog,
+    EvalMetric,
+    EvalResults,
+    EvalSample,
+    EvalScore,
+    EvalStats,
+)
+from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
+from inspect_ai.scorer import Score
+from inspect_ai.util import Store
+
+from casewise.evaluation.executor._shards import FAIL_ON_ERROR, RETRY_ON_ERROR, Work, cell_name
+from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
+from casewise.evaluation.models._faults import redacted
+from casewise.evaluation.plan._costs import Budget, SpentError, input_tokens
+from casewise.evaluation.tasks import Hopes
+from casewise.evaluation.tasks._respond import GRADER
+from casewise.logs import LogStatus, LogWriter
+from casewise.protocols import Status
+
+Observer = Callable[[Status], None]
+"""Called with the status of each judgement, and with ``error`` for each failed attempt at one."""
+
+
+def _ignore(_: Status) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class RunContext:
+    """One start of a run, in one process."""
+
+    observe: Observer = _ignore
+    budget: Budget | None = None
+    journal: AnswerJournal | None = None
+    """Where answers are kept until a log holds them; None on a cluster."""
+    hopes: Hopes = field(default_factory=Hopes)
+    writer: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(1, thread_name_prefix="casewise-logs")
+    )
+    """The thread that writes the logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a log."""
+
+    log: EvalLog
+    """Without samples."""
+    judged: int
+    given_up: str | None = None
+    """Why its model can't be used at all."""
+
+    @property
+    def tokens(self) -> dict[str, tuple[int, int]]:
+        """In and out, by the model that used them; failed attempts included."""
+        usage = self.log.stats.model_usage
+        return {name: (input_tokens(one), one.output_tokens) for name, one in usage.items()}
+
+
+@dataclass(slots=True)
+class _State:
+    """What is said while one case is asked; see ``CaseState``."""
+
+    messages: list[ChatMessage]
+    output: ModelOutput
+    metadata: dict[str, Any]
+    store: Store = field(default_factory=Store)
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What the header says of all samples together."""
+
+    judged: int = 0
+    failed: int = 0
+    values: dict[str, list[float]] = field(default_factory=dict)
+    usage: dict[str, ModelUsage] = field(default_factory=dict)
+    graders: dict[str, ModelUsage] = field(default_factory=dict)
+
+
+class ShardRun:
+    """Asks the cases of one log, and writes it.
+
+    Args:
+        work: What is asked.
+        folder: Where the log will stand, a path or an address.
+        context: Of the run.
+    """
+
+    def __init__(self, work: Work, folder: str, context: RunContext) -> None:
+        self.work = work
+        self.outcome: Outcome | None = None
+        """Once the log is ended."""
+        self._address = f"{folder}/{work.file_name}"
+        self._context = context
+        self._name = cell_name(work.cell)
+        self._writer: LogWriter | None = None
+        self._sums = _Sums()
+        self._left = work.size
+        self._error: EvalError | None = None
+        self._given_up: str | None = None
+        self._started = ""
+
+    async def ask(self, sample: Sample, epoch: int) -> None:
+        """Ask one case, again where that ends in an error, and keep what comes of it.
+
+        Raises:
+            SpentError: All that the run may cost is spent.
+            OSError: The log can't be written.
+        """
+        if self._error is None:
+            kept = await self._attempts(sample, epoch)
+            waiting = self._open().add(kept)
+            if waiting is not None:
+                await asyncio.shield(asyncio.wrap_future(waiting))
+        self._left -= 1
+        if not self._left:
+            self.end("success" if self._error is None and self._given_up is None else "error")
+
+    def end(self, status: LogStatus) -> None:
+        """Write what is left, and the header; once."""
+        if self.outcome is not None:
+            return
+        sums = self._sums
+        log = self._open().finish(
+            status,
+            self._results(),
+            EvalStats(
+                started_at=self._started,
+                completed_at=_now(),
+                model_usage=sums.usage,
+                role_usage=sums.graders,
+            ),
+            self._error if status == "error" else None,
+        )
+        self.outcome = Outcome(log, sums.judged, self._given_up)
+
+    def end_if_begun(self) -> None:
+        """End a log that was left before its last case was asked."""
+        if self._writer is not None:
+            self.end("cancelled" if self._error is None else "error")
+
+    def _open(self) -> LogWriter:
+        """The log; begun when its first case is asked."""
+        if self._writer is None:
+            self._started = _now()
+            self._writer = LogWriter(
+                self._address, self.work.spec, self.work.plan, self._context.writer
+            )
+        return self._writer
+
+    async def _attempts(self, sample: Sample, epoch: int) -> EvalSample:
+        """Ask a case until it is judged, or there is no more hope of that."""
+        self._open()
+        begun, started = monotonic(), _now()
+        events: list[ModelEvent] = []
+        for attempt in range(RETRY_ON_ERROR + 1):
+            epoch_of_run = self._part_epoch or epoch
+            under = Underway(
+                self._name, str(sample.id), epoch_of_run, self._context.journal, events=events
+            )
+            state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
+            found: Score | Exception
+            try:
+                found = await self._ask_and_read(sample, state, under)
+            except SpentError:
+                raise
+            except Exception as error:
+                if self._context.journal is not None and self._context.journal.failure is not None:
+                    raise self._context.journal.failure from None
+                found = error
+                self._context.observe(Status.ERROR)
+                if self._is_given_up(error):
+                    break
+            if isinstance(found, Score) or attempt == RETRY_ON_ERROR:
+                break
+        times = (started, monotonic() - begun, under)
+        return self._keep(sample, epoch, state, found, times)
+
+    @property
+    def _part_epoch(self) -> int | None:
+        return None if self.work.part is None else self.work.part.epoch
+
+    async def _ask_and_read(self, sample: Sample, state: _State, under: Underway) -> Score:
+        context, work = self._context, self.work
+        context.hopes.check(work.clients.model, work.clients.grader)
+        if context.budget is not None:
+            await context.budget.admit(under)
+        judged = False
+        try:
+            with asking(under):
+                await work.ask(state, work.clients.model, work.config)
+                context.hopes.answer(work.clients.model)
+                under.grading = True
+                score = await work.read(state, str(sample.target), work.clients.model)
+            judged = True
+        finally:
+            if context.budget is not None:
+                context.budget.end(under, judged=judged)
+        context.observe(Status((score.metadata or {})["status"]))
+        return score
+
+    def _is_given_up(self, error: Exception) -> bool:
+        """Whether an error shows that the model can't be used; why is kept."""
+        reason = self._context.hopes.fail(self.work.clients.model, error)
+        self._given_up = self._given_up or reason
+        return reason is not None
+
+    def _keep(
+        self,
+        sample: Sample,
+        epoch: int,
+        state: _State,
+        found: Score | Exception,
+        times: tuple[str, float, Underway],
+    ) -> EvalSample:
+        """What the log says of a case."""
+        started, seconds, under = times
+        usage, grader = under.usage, under.graders_usage
+        error = None if isinstance(found, Score) else _error(found)
+        self._count(found, usage, grader, error)
+        return EvalSample.model_construct(
+            id=str(sample.id),
+            epoch=epoch,
+            input=sample.input,
+            target=sample.target,
+            messages=state.messages,
+            output=state.output,
+            scores={self.work.scorer: found} if isinstance(found, Score) else None,
+            metadata=state.metadata,
+            store=dict(state.store.items()),
+            events=list(under.events),
+            model_usage=usage,
+            role_usage={GRADER: grader} if grader is not None else {},
+            started_at=started,
+            completed_at=_now(),
+            total_time=seconds,
+            working_time=under.seconds,
+            uuid=uuid4().hex,
+            error=error,
+            attachments={},
+        )
+
+    def _count(
+        self,
+        found: Score | Exception,
+        usage: Mapping[str, ModelUsage],
+        grader: ModelUsage | None,
+        error: EvalError | None,
+    ) -> None:
+        sums = self._sums
+        for model, used in usage.items():
+            sums.usage[model] = sums.usage[model] + used if model in sums.usage else used
+        if grader is not None:
+            before = sums.graders.get(GRADER)
+            sums.graders[GRADER] = grader if before is None else before + grader
+        if isinstance(found, Score):
+            sums.judged += 1
+            for name, value in _numbers(found).items():
+                sums.values.setdefault(name, []).append(value)
+            return
+        sums.failed += 1
+        if sums.failed >= FAIL_ON_ERROR * self.work.size and self._error is None:
+            self._error = error
+
+    def _results(self) -> EvalResults:
+        """What Inspect's viewer shows above the samples: means, a first look only."""
+        sums, names = self._sums, _METRICS[self.work.scorer]
+        metrics = {
+            shown: EvalMetric(name=f"casewise/{shown}", value=_mean(sums.values.get(name, [])))
+            for shown, name in names.items()
+        }
+        score = EvalScore(
+            name=self.work.scorer,
+            scorer=self.work.scorer,
+            scored_samples=sums.judged,
+            unscored_samples=self.work.size - sums.judged,
+            metrics=metrics,
+        )
+        return EvalResults(
+            total_samples=self.work.size, completed_samples=sums.judged, scores=[score]
+        )
+
+
+_METRICS = {
+    "read_answers": {"coverage": "read", "says_safe": "says_safe", "as_intended": "as_intended"},
+    "grade_reply": {"graded": "graded", "refuses": "refusal"},
+}
+"""By scorer, Inspect's metrics and the numbers that they are the means of."""
+
+
+def _numbers(score: Score) -> dict[str, float]:
+    values = score.value if isinstance(score.value, Mapping) else {}
+    return {name: float(value) for name, value in values.items() if isinstance(value, float)}
+
+
+def _mean(values: list[float]) -> float:
+    defined = [one for one in values if not math.isnan(one)]
+    return sum(defined) / len(defined) if defined else math.nan
+
+
+def _messages(sample: Sample) -> list[ChatMessage]:
+    assert not isinstance(sample.input, str)
+    return list(sample.input)
+
+
+def _error(error: Exception) -> EvalError:
+    """An error as the log keeps it: it holds no traceback, which would hold what was asked."""
+    message = redacted(str(getattr(error, "message", None) or repr(error)))
+    return EvalError(message=message, traceback="", traceback_ansi="")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,373 @@
+"""What one log is about: a model under a condition whole, or a shard of it, with its clients.
+
+A shard's log names the run that it is a part of, and the place of each of its cases in the whole.
+So whoever reads a folder puts the parts together again, whatever wrote them, in whatever order,
+and however often.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Literal
+from uuid import uuid4
+
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalConfig, EvalDataset, EvalPlan, EvalPlanStep, EvalSpec
+from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelConfig
+
+import casewise
+from casewise.cases import Case, digest
+from casewise.evaluation.models import MAX_RETRIES, Client, attempt_timeout, open_models
+from casewise.evaluation.models._batches import batch_settings
+from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
+from casewise.evaluation.plan import Cell
+from casewise.evaluation.plan._condition import Condition
+from casewise.evaluation.tasks import Ask, Read, script_id, script_sample, task_metadata, to_sample
+from casewise.evaluation.tasks._judge import ask_judge, judge, read_judge
+from casewise.evaluation.tasks._respond import GRADER, ask_chatbot, read_chatbot, respond
+from casewise.logs import ORDER, Asked, Part, without_keys
+from casewise.protocols import GRADE_VERSION, READER_VERSION
+
+SMALLEST, LARGEST = 50, 1000
+"""Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
+
+PER_SLOT = 4
+"""Shards for each that runs at once, so that the last ones end together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Some cases of one cell, asked once each."""
+
+    cell: int
+    """The place of its cell in the run."""
+    part: Part
+
+    @property
+    def size(self) -> int:
+        """Judgements."""
+        return len(self.part.places)
+
+    def key(self, identity: str) -> str:
+        """The name of its folder: the same cases again are the same shard."""
+        made_of = (identity, self.part.run, str(self.part.epoch), str(self.part.places))
+        return f"{self.cell:03}-{self.part.epoch}-{self.part.places[0]:07}-{digest(*made_of)}"
+
+
+def sample_ids(condition: Condition) -> list[str]:
+    """The ids of a condition's samples, in their order."""
+    ids = [case.id for case in condition.cases]
+    return [*ids, script_id(condition.script.name)] if condition.script is not None else ids
+
+
+def new_run() -> str:
+    """A name for a run that is begun in shards."""
+    return f"shards-{uuid4().hex[:16]}"
+
+
+def shard_size(judgements: int, slots: int) -> int:
+    """Judgements of a shard, where nobody says."""
+    wanted = -(-judgements // (PER_SLOT * max(1, slots)))
+    return min(LARGEST, max(SMALLEST, wanted))
+
+
+def cut(cell: Cell, number: int, run: str, settled: Set[Asked], size: int) -> Iterator[Shard]:
+    """The shards of what is open in a cell, neighbours together.
+
+    Args:
+        cell: The model under a condition.
+        number: Its place in the run.
+        run: The run that the shards are parts of.
+        settled: Samples with their epochs that aren't asked again.
+        size: The most judgements of a shard.
+    """
+    ids = sample_ids(cell.planned.condition)
+    for epoch in range(1, cell.request.epochs + 1):
+        places = [place for place, one in enumerate(ids) if (one, epoch) not in settled]
+        for start in range(0, len(places), size):
+            part = Part(run, epoch, tuple(places[start : start + size]), cell.judgements)
+            yield Shard(number, part)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a shard asks, to be sent to wherever it is run."""
+
+    shard: Shard
+    cases: tuple[Case, ...]
+    scripted: bool
+    """Whether the conversation of a deployment's script is in it, after the cases."""
+
+
+def piece_of(shard: Shard, condition: Condition) -> Piece:
+    """A shard with its cases."""
+    cases = [condition.cases[place] for place in shard.part.places if place < len(condition.cases)]
+    return Piece(shard, tuple(cases), len(cases) < shard.size)
+
+
+def without_cases(cell: Cell) -> Cell:
+    """A cell that is light to send: its cases travel with their shards."""
+    condition = cell.planned.condition
+    # Kept with the cases gone.
+    data = replace(condition.data, cases=())
+    data.__dict__["hash"] = condition.data.hash
+    ablation = condition.ablation and replace(condition.ablation, cases=())
+    light = replace(condition, cases=(), data=data, ablation=ablation)
+    return replace(cell, planned=replace(cell.planned, condition=light))
+
+
+def with_cases(cell: Cell, piece: Piece, places: Sequence[int]) -> Cell:
+    """A light cell with those cases of a piece that stand at the places of the whole."""
+    condition = cell.planned.condition
+    wanted = set(places)
+    own = zip(piece.shard.part.places, piece.cases, strict=False)
+    cases = tuple(case for place, case in own if place in wanted)
+    scripted = piece.scripted and piece.shard.part.places[-1] in wanted
+    asked = replace(condition, cases=cases, script=condition.script if scripted else None)
+    return replace(cell, planned=replace(cell.planned, condition=asked))
+
+
+def cell_of_shard(cell: Cell, shard: Shard) -> Cell:
+    """A whole cell with the cases of a shard alone."""
+    return with_cases(cell, piece_of(shard, cell.planned.condition), shard.part.places)
+
+
+MADE_WITH = "made_with"
+"""Where a log's metadata keeps what a model's numbers depend on: see ``InProcess.made_with``."""
+
+RETRY_ON_ERROR = 3
+"""How often a case is asked again that ended in an error."""
+
+FAIL_ON_ERROR = 0.05
+"""Share of a log's cases in error at which it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """What asks a cell's model, and the model that grades."""
+
+    model: Model
+    grader: Model | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The cases of one log, and how they are asked, read and written."""
+
+    cell: Cell
+    """With the cases of this log alone."""
+    clients: Clients
+    config: GenerateConfig
+    """Of the model's requests."""
+    part: Part | None
+    """None of a log that is whole by itself."""
+    epochs: range
+    """As the log counts them."""
+    spec: EvalSpec
+    plan: EvalPlan
+    ask: Ask
+    read: Read
+    scorer: str
+    """Under whose name the log keeps the score."""
+
+    @property
+    def condition(self) -> Condition:
+        """With the cases of this log alone."""
+        return self.cell.planned.condition
+
+    @property
+    def size(self) -> int:
+        """Judgements."""
+        return self.condition.size * len(self.epochs)
+
+    @property
+    def file_name(self) -> str:
+        """Of its log: the time, the task, and what no other log has."""
+        created = self.spec.created.replace(":", "-").replace("+", "-")
+        return f"{created}_{self.spec.task.split('/')[-1]}_{self.spec.eval_id}.eval"
+
+    def samples(self) -> Iterator[tuple[Sample, int]]:
+        """Each case with its epoch, made when it is asked for."""
+        condition = self.condition
+        for epoch in self.epochs:
+            for case in condition.cases:
+                yield to_sample(case, condition, self.cell.draw), epoch
+            if condition.script is not None:
+                yield script_sample(condition.script, condition.system), epoch
+
+
+def cell_name(cell: Cell) -> str:
+    """The name of a cell in the journal of answers: the same in every start."""
+    set_besides = [json.dumps(cell.draw.settings, sort_keys=True)] if cell.draw.settings else []
+    arguments = json.dumps(cell.arguments, sort_keys=True, default=str)
+    return digest(cell.planned.version, arguments, *set_besides)
+
+
+def open_clients(cell: Cell) -> Clients:
+    """The clients of a cell's model, and of its grader.
+
+    Raises:
+        ModelError: One can't be used.
+    """
+    request = cell.request
+    (model,) = open_models(
+        [cell.model],
+        base_url=request.model_base_url,
+        model_args=request.model_args,
+        prices=request.prices,
+        # A batch is collected for one run, whose loop its collector would not outlive.
+        memoize=not is_in_process(cell.model) and not request.batch,
+        client=Client(request.client),
+    )
+    grader = None
+    if cell.acts and request.grader is not None:
+        (grader,) = open_models([request.grader], memoize=not request.batch)
+        patience = _patience(cell, request.grader)
+        grader.config = patience.merge(grader.config)
+    return Clients(model, grader)
+
+
+def make_work(
+    cell: Cell,
+    order: int,
+    clients: Clients,
+    part: Part | None = None,
+    *,
+    task_id: str | None = None,
+    said: Mapping[str, Any] | None = None,
+) -> Work:
+    """Everything that one log needs.
+
+    Args:
+        cell: The model under a condition, with the cases of this log alone.
+        order: The cell's place in the run, by which readers of its logs put them in order.
+        clients: From ``open_clients``.
+        part: Which part of the run it is; None of all of it.
+        task_id: Of an earlier log of the same run that holds nothing; None is a new one.
+        said: What the log says of the condition, where not all of its cases are at hand.
+    """
+    request, draw = cell.request, cell.draw
+    epochs = range(1, 2) if part is not None else range(1, request.epochs + 1)
+    config = draw.config.merge(_sending(cell, clients.model, part))
+    said = dict(said or task_metadata(cell.planned.condition, cell.sampling, draw))
+    said |= _made_with(clients.model, said) | {ORDER: order}
+    if cell.acts:
+        said |= {
+            "grader": request.grader or "rules",
+            "grader_version": GRADE_VERSION if request.grader else READER_VERSION,
+        }
+        ask: Ask = ask_chatbot
+        read = read_chatbot(request.grader, clients.grader)
+        scorer, options = "grade_reply", {"grader": request.grader}
+        step = EvalPlanStep(solver="casewise/converse")
+    else:
+        words, logprobs = request.verdict_words, bool(draw.config.logprobs)
+        ask = ask_judge(draw.samples, logprobs)
+        read = read_judge(cell.planned.condition.protocol, words)
+        scorer = "read_answers"
+        options = {"protocol": str(cell.planned.condition.protocol)}
+        options |= {"verdict_words": words} if words is not None else {}
+        asked = {"samples": draw.samples, "logprobs": logprobs}
+        step = EvalPlanStep(solver="casewise/ask", params=asked)
+    if part is not None:
+        said |= part.as_metadata()
+    # By its full name, under which ``inspect score`` finds it again.
+    recipe = {"name": f"casewise/{scorer}", "options": options}
+    spec = _spec(cell, said, epochs, recipe, task_id)
+    plan = EvalPlan(steps=[step], config=config)
+    return Work(cell, clients, config, part, epochs, spec, plan, ask, read, scorer)
+
+
+def _sending(cell: Cell, model: Model, part: Part | None) -> GenerateConfig:
+    """How requests are sent: how many at once, how patiently, with what seed."""
+    request = cell.request
+    # Of several answers to one prompt, all but the first would come from the cache.
+    cache: bool | CachePolicy | None = (request.cache and cell.draw.samples == 1) or None
+    if cache and part is not None and part.epoch > 1:
+        cache = CachePolicy(scopes={"epoch": str(part.epoch)})
+    in_process = isinstance(model.api, InProcess)
+    config = _patience(cell, cell.model).merge(
+        GenerateConfig(
+            max_connections=request.max_connections or (WINDOW if in_process else None),
+            cache=cache,
+            seed=cell.sent_seed,
+        )
+    )
+    if in_process:
+        # A request to a model of this process waits until those before it are answered.
+        config.attempt_timeout = None
+    # A person's own comes first.
+    config.reasoning_summary = cell.draw.config.reasoning_summary or config.reasoning_summary
+    return config
+
+
+def _patience(cell: Cell, model: str) -> GenerateConfig:
+    """How long an answer is waited for, and how often it is asked for."""
+    request = cell.request
+    if not request.batch:
+        timeout = attempt_timeout(request.attempt_timeout)
+        return GenerateConfig(attempt_timeout=timeout, max_retries=MAX_RETRIES)
+    # Inspect asks OpenAI live whether it may have summaries, which nothing here reads.
+    summary: Literal["none"] | None = "none" if model.startswith("openai/") else None
+    return GenerateConfig(
+        batch=batch_settings(), max_retries=MAX_RETRIES, reasoning_summary=summary
+    )
+
+
+def _made_with(model: Model, said: dict[str, Any]) -> dict[str, Any]:
+    """What a model of this process runs on; its numbers depend on it."""
+    made_with = dict(model.api.made_with) if isinstance(model.api, InProcess) else {}
+    if not made_with:
+        return {}
+    return {"variant": f"{said['variant']};dtype={made_with['dtype']}", MADE_WITH: made_with}
+
+
+def _spec(
+    cell: Cell,
+    said: dict[str, Any],
+    epochs: Sequence[int],
+    scorer: dict[str, Any],
+    task_id: str | None,
+) -> EvalSpec:
+    request, condition = cell.request, cell.planned.condition
+    task: Callable[..., Any] = respond if cell.acts else judge
+    name = "casewise/respond" if cell.acts else "casewise/judge"
+    ids = sample_ids(condition)
+    return EvalSpec(
+        eval_id=uuid4().hex,
+        run_id=uuid4().hex,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        task=name,
+        task_id=task_id or uuid4().hex,
+        task_version=cell.planned.version,
+        task_display_name=name.split("/")[-1],
+        task_registry_name=name,
+        task_args=_defaults(task) | cell.arguments,
+        task_args_passed=cell.arguments,
+        dataset=EvalDataset(
+            name=condition.data.name,
+            samples=len(ids),
+            sample_ids=list[str | int](ids),
+            shuffled=False,
+        ),
+        model=cell.model,
+        model_base_url=request.model_base_url,
+        model_args=without_keys(request.model_args),
+        model_roles={GRADER: ModelConfig(model=request.grader)}
+        if cell.acts and request.grader
+        else None,
+        config=EvalConfig(
+            epochs=len(epochs), fail_on_error=FAIL_ON_ERROR, retry_on_error=RETRY_ON_ERROR
+        ),
+        packages={"inspect_ai": version("inspect_ai"), "casewise": casewise.__version__},
+        metadata=said,
+        scorers=[scorer],
+    )
+
+
+def _defaults(task: Callable[..., Any]) -> dict[str, Any]:
+    """A task's arguments at their defaults."""
+    return {name: one.default for name, one in inspect.signature(task).parameters.items()}

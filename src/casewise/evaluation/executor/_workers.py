@@ -1,0 +1,192 @@
+"""Workers: as many for each model as keep its connections busy.
+
+Conditions of one model are asked side by side where an engine keeps what it computed, as their
+prompts of one case share most of their beginnings.
+"""
+
+import asyncio
+import contextvars
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from inspect_ai.dataset import Sample
+from inspect_ai.model import Model
+from inspect_ai.util import AdaptiveConcurrency
+
+from casewise.evaluation.executor._shard_run import ShardRun
+from casewise.evaluation.models._batches import AT_ONCE
+from casewise.evaluation.models._in_process import InProcess, is_in_process
+from casewise.evaluation.models._seam import init_concurrency
+from casewise.evaluation.plan._costs import SpentError
+
+ALLOCATED = 50_000
+"""Objects made between two passes of the garbage collector. Python's own 700 are made within a
+case, and the passes that follow from them take a fifth of a run's processor time."""
+
+
+@contextmanager
+def rare_garbage_collection() -> Iterator[None]:
+    """Collect cyclic garbage rarely while the block runs.
+
+    Objects that exist before the block are not looked at until it ends.
+    """
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(ALLOCATED, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+SIDE_BY_SIDE = 32
+"""Conditions of one model that run together."""
+
+SERVERS = frozenset({"sglang", "vllm"})
+"""Providers whose servers keep the beginnings of prompts, for as long as there is room: the next
+condition's prompts of a case must not come after all the others of this one's."""
+
+
+def shares_beginnings(model: str) -> bool:
+    """Whether a model, by its name, is the faster the nearer its similar prompts come."""
+    return is_in_process(model) or model.partition("/")[0] in SERVERS
+
+
+AHEAD = 2
+"""Cases under way for each request that may be: while some are read, others wait to be sent."""
+
+FIRST = 20
+"""Cases of a model that are asked before anything is known of it: about as many as Inspect asks."""
+
+FIRST_S = 0.1
+"""So long the others wait for the first answer, in seconds, where a person said how many requests
+may be under way at once: most servers have refused a wrong key by then."""
+
+Job = tuple[ShardRun, Sample, int]
+
+
+def ask_all(runs: Sequence[ShardRun]) -> None:
+    """Ask all that is open, and end every log.
+
+    Raises:
+        OSError: A log can't be written.
+        KeyboardInterrupt: A person stopped it; what was judged is in the logs.
+    """
+    with rare_garbage_collection():
+        asyncio.run(_ask_all(runs))
+
+
+async def _ask_all(runs: Sequence[ShardRun]) -> None:
+    # Limits of an earlier run in this process are not this one's.
+    init_concurrency()
+    lines: dict[str, list[ShardRun]] = {}
+    for run in runs:
+        lines.setdefault(run.work.cell.model, []).append(run)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for model, own in lines.items():
+                group.create_task(_ask_model(model, own))
+    except BaseException as error:
+        _end(runs, failed=True)
+        cause = _first(error)
+        # Of a run that has spent all, the budget says that it was stopped.
+        if not isinstance(cause, SpentError):
+            raise cause from None
+    else:
+        _end(runs)
+    finally:
+        for client in _own_clients(runs):
+            await client.api.aclose()
+
+
+def _own_clients(runs: Iterable[ShardRun]) -> list[Model]:
+    """Clients that no later run gets: those that collect batches."""
+    batched = [run.work.clients for run in runs if run.work.config.batch]
+    found = [one for each in batched for one in (each.model, each.grader) if one is not None]
+    return list({id(one): one for one in found}.values())
+
+
+def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
+    """End the logs that were left before their last case was asked."""
+    for run in runs:
+        try:
+            run.end_if_begun()
+        except OSError:
+            # The first fault is told.
+            if not failed:
+                raise
+
+
+def _first(error: BaseException) -> BaseException:
+    """What lies in groups of errors, which tasks that run together raise."""
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:
+    """Ask a model all its cases: condition by condition, or side by side where that pays."""
+    if not shares_beginnings(model):
+        await _work_off(runs)
+        return
+    _expect(runs[:SIDE_BY_SIDE])
+    room = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def ask(run: ShardRun) -> None:
+        async with room:
+            await _work_off([run])
+
+    async with asyncio.TaskGroup() as group:
+        for run in runs:
+            group.create_task(ask(run))
+
+
+def _expect(runs: Iterable[ShardRun]) -> None:
+    """Tell the line of a model of this process who will ask, so that it waits for all."""
+    apis = [run.work.clients.model.api for run in runs]
+    askers = {api.asker for api in apis if isinstance(api, InProcess)}
+    for api in apis[:1]:
+        if isinstance(api, InProcess):
+            api.line.expect(askers)
+
+
+def _workers(runs: Sequence[ShardRun]) -> int:
+    if any(run.work.config.batch for run in runs):
+        # A batch holds what waits at the same time.
+        most = max(run.work.config.max_connections or AT_ONCE for run in runs)
+        return min(most, sum(run.work.size for run in runs))
+    usual = AdaptiveConcurrency().max
+    return max(
+        (run.work.config.max_connections or usual)
+        * (1 if isinstance(run.work.clients.model.api, InProcess) else AHEAD)
+        for run in runs
+    )
+
+
+def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
+    for run in runs:
+        for sample, epoch in run.work.samples():
+            yield run, sample, epoch
+
+
+async def _work_off(runs: Sequence[ShardRun]) -> None:
+    """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
+    shown, jobs = asyncio.Event(), _jobs(runs)
+    if any(run.work.config.batch for run in runs):
+        # Only what waits at the same time goes out in one batch.
+        shown.set()
+    elif any(run.work.config.max_connections is not None for run in runs):
+        asyncio.get_running_loop().call_later(FIRST_S, shown.set)
+
+    async def work(number: int) -> None:
+        if number >= FIRST:
+            await shown.wait()
+        for run, sample, epoch in jobs:
+            # In a context of its own, since Inspect keeps there what a sample says to models.
+            await asyncio.create_task(run.ask(sample, epoch), context=contextvars.copy_context())
+            shown.set()
+        shown.set()
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(_workers(runs)):
+            group.create_task(work(number))

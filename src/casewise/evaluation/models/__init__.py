@@ -1,0 +1,243 @@
+"""Open the models that a run asks: their clients, their patience, and their prices.
+
+The room holds all that stands between casewise and a model: providers that run in this process
+(``_smollm2``, ``_hf_provider``), what goes wrong with requests and how it is counted (``_faults``,
+``_reachability``, ``_provider_calls``), answers kept for the next start (``_answer_journal``), and
+what is used of Inspect's private parts (``_seam``).
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import yaml
+from inspect_ai.model import (
+    Model,
+    ModelCost,
+    ModelInfo,
+    get_model,
+    get_model_info,
+    set_model_cost,
+    set_model_info,
+)
+
+from casewise.errors import ModelError, UsageError
+from casewise.evaluation.models._address import check_address, check_proxy
+from casewise.evaluation.models._batches import PRICE
+from casewise.evaluation.models._faults import redacted
+from casewise.evaluation.models._in_process import is_in_process
+from casewise.evaluation.models._provider_calls import watch
+from casewise.evaluation.models._seam import PrerequisiteError
+from casewise.evaluation.models._smollm2 import SMOLLM2, prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Dollars for a million tokens; None where unknown."""
+
+    input: float | None = None
+    output: float | None = None
+
+
+def model_info(model: str) -> ModelInfo | None:
+    """What Inspect knows of a model: prices, window.
+
+    Inspect reads it from YAML, which takes .25 s in Python and a tenth of that in libyaml.
+    """
+    in_python = yaml.SafeLoader
+    yaml.SafeLoader = getattr(yaml, "CSafeLoader", in_python)  # type: ignore[misc]
+    try:
+        return get_model_info(model)
+    finally:
+        yaml.SafeLoader = in_python  # type: ignore[misc]
+
+
+def known_prices(model: str, given: Prices, *, batch: bool = False) -> Prices:
+    """Prices given by a person, else those that Inspect knows; models of this process are free.
+
+    In a batch, both are halved.
+    """
+    if is_in_process(model):
+        return Prices(0.0, 0.0)
+    info = model_info(model)
+    cost: ModelCost | None = info.cost if info else None
+    part = PRICE if batch else 1.0
+    asked = given.input if given.input is not None else (cost.input if cost else None)
+    answered = given.output if given.output is not None else (cost.output if cost else None)
+    return Prices(
+        None if asked is None else part * asked, None if answered is None else part * answered
+    )
+
+
+ATTEMPT_TIMEOUT_S = 300
+"""After this long, one request is given up and tried again: a hung socket must not stop a run."""
+
+ATTEMPT_TIMEOUT = "CASEWISE_ATTEMPT_TIMEOUT"
+"""The environment variable that says otherwise, in seconds."""
+
+MAX_RETRIES = 8
+
+OPENAI_API = "openai-api/"
+"""How models of any OpenAI-compatible server begin."""
+
+_LOADED = ("hf/", "transformer_lens/", "nnterp/")
+"""How models of others begin that are loaded by the process that asks them, as ours are."""
+
+_SERVED = ("vllm/", "sglang/")
+"""How models begin that are, too, unless a server's address is given."""
+
+
+class Client(StrEnum):
+    """What sends the requests."""
+
+    AUTO = "auto"
+    """A lean client where a model's provider allows it, else the provider's own."""
+    INSPECT = "inspect"
+    """The provider's own."""
+
+
+def attempt_timeout(given: int | None = None) -> int:
+    """Seconds after which one request is given up and tried again.
+
+    Raises:
+        UsageError: What was given, or the environment says, is no whole number above 0.
+    """
+    text = os.environ.get(ATTEMPT_TIMEOUT, "") if given is None else str(given)
+    if not text:
+        return ATTEMPT_TIMEOUT_S
+    if not text.isdecimal() or int(text) < 1:
+        name = ATTEMPT_TIMEOUT if given is None else "--attempt-timeout"
+        raise UsageError(f"{name} {text}: give seconds, 1 or more")
+    return int(text)
+
+
+class _MissingError(ModelError):
+    """A key, a setting or a package of the provider's is not there."""
+
+
+def loads_weights(model: str, base_url: str | None) -> bool:
+    """Whether whoever asks a model has to load it first."""
+    served = base_url is None and model.startswith(_SERVED)
+    return served or is_in_process(model) or model.startswith(_LOADED)
+
+
+def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str | None:
+    """Check what can be known of a model before a request; none is sent, no weights are loaded.
+
+    Returns:
+        What its provider still lacks (a key, a package), which the plan does not need.
+
+    Raises:
+        ModelError: No provider, no model of that form, no address of a web server, or a proxy that
+            can't be connected to.
+    """
+    if loads_weights(name, base_url):
+        return None
+    try:
+        (model,) = open_models([name], base_url=base_url, model_args=model_args, memoize=False)
+    except _MissingError as error:
+        return str(error)
+    check_proxy(model)
+    return None
+
+
+def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tuple[str, ...]:
+    """Check models by name, address and what their clients take besides; see ``check_model``.
+
+    Returns:
+        What their providers lack.
+
+    Raises:
+        ModelError: What is wrong with any of them, a line each.
+    """
+    wrong, lacking = [], []
+    seen: list[tuple[str, str | None, Mapping[str, Any]]] = []
+    for given in models:
+        if given in seen:
+            continue
+        seen.append(given)
+        try:
+            lacking.append(check_model(*given))
+        except ModelError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ModelError("\n".join(dict.fromkeys(wrong)))
+    return tuple(dict.fromkeys(line for line in lacking if line is not None))
+
+
+def open_models(
+    names: Sequence[str],
+    *,
+    base_url: str | None = None,
+    model_args: Mapping[str, Any] | None = None,
+    prices: Prices | None = None,
+    memoize: bool = True,
+    client: Client = Client.INSPECT,
+) -> list[Model]:
+    """Connect to the providers' clients; no request is sent.
+
+    Args:
+        names: The models, as Inspect names them.
+        base_url: Address of their API; None is the provider's own.
+        model_args: What their clients take besides.
+        prices: What their tokens cost, where it is known.
+        memoize: Whether a client is shared with others who ask for the same; then nobody may
+            close it.
+        client: What sends the requests; of a shared client, as it was last asked for.
+
+    Raises:
+        ModelError: An unknown provider, a missing key or package.
+    """
+    models = []
+    for name in names:
+        if name == SMOLLM2:
+            prepare()
+        try:
+            models.append(_open(name, base_url, model_args or {}, memoize, client))
+        except PrerequisiteError as error:
+            raise _MissingError(f"{name}: {plain(str(error.message))}") from None
+        except (ValueError, ImportError, TypeError) as error:
+            raise ModelError(redacted(f"{name}: {error}")) from None
+        if prices is not None:
+            _set_prices(name, prices)
+    return models
+
+
+def _open(
+    name: str, base_url: str | None, model_args: Mapping[str, Any], memoize: bool, client: Client
+) -> Model:
+    if base_url is not None and name.startswith((OPENAI_API, *_SERVED)):
+        # Their clients ask for a key first, or are made with the first request.
+        check_address(name, base_url)
+    model = get_model(name, base_url=base_url, memoize=memoize, **model_args)
+    if model.api.base_url and hasattr(getattr(model.api, "client", None), "base_url"):
+        check_address(name, str(model.api.base_url))
+    if name.startswith(OPENAI_API):
+        # Only here: it imports what no other provider needs.
+        from casewise.evaluation.models._lean_client import send_as_provided, send_leanly
+
+        (send_leanly if client is Client.AUTO else send_as_provided)(model)
+    return watch(model)
+
+
+def _set_prices(model: str, prices: Prices) -> None:
+    if prices.input is not None and prices.output is not None:
+        cost = ModelCost(
+            input=prices.input,
+            output=prices.output,
+            input_cache_write=prices.input,
+            input_cache_read=prices.input,
+        )
+        if model_info(model) is None:
+            set_model_info(model, ModelInfo(cost=cost))
+        else:
+            set_model_cost(model, cost)
+
+
+def plain(text: str) -> str:
+    """A message of Inspect's without its markup, on one line."""
+    from rich.text import Text
+
+    return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())

@@ -1,0 +1,366 @@
+"""What goes wrong between a request and its answer: kinds, counts, and words without keys."""
+
+import asyncio
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from casewise.errors import CasewiseError, UsageError
+
+HIDDEN = "[key]"
+"""What stands where a key stood."""
+
+SHORTEST = 8
+"""Letters of a text that is taken for a key: shorter ones would be taken out of common words."""
+
+_SECRET = re.compile(
+    r"(^|[_-])(api[_-]?key|key|token|secret|password|credentials?)$", re.IGNORECASE
+)
+"""How the names of options and variables end that hold secrets."""
+
+_PROOF = re.compile(r"authori[sz]ation|cookie|(^|[_-])auth$", re.IGNORECASE)
+"""Headers that hold one."""
+
+_PROVEN = re.compile(r"(bearer|basic)\s+\S", re.IGNORECASE)
+"""How what such a header says begins."""
+
+_opened: set[str] = set()
+"""Keys of models that were opened."""
+
+
+def is_secret(name: str) -> bool:
+    """Whether an option or a variable of this name holds a secret, by its name."""
+    return _SECRET.search(name) is not None
+
+
+def keep_secret(*values: str | None) -> None:
+    """Take these out of all that is kept or printed from now on."""
+    _opened.update(value for value in values if value and len(value) >= SHORTEST)
+
+
+def secrets_of_address(address: str | None) -> tuple[str, ...]:
+    """The password that an address holds."""
+    try:
+        found = urlsplit(address or "").password
+    except ValueError:
+        return ()
+    return (found, unquote(found)) if found else ()
+
+
+def refuse_secret(where: str, name: str) -> None:
+    """Refuse an argument that others could read in the list of processes, or in a file.
+
+    Raises:
+        UsageError: Its name is that of a secret.
+    """
+    if is_secret(name) or name.startswith("aws_"):
+        raise _exposed(f"{where} {name}")
+
+
+def _exposed(where: str) -> UsageError:
+    return UsageError(
+        f"{where}: a key that stands there can be read by others; put it into the "
+        "environment variable that the provider reads (OPENAI_API_KEY; SERVICE_API_KEY for "
+        "openai-api/SERVICE/...)"
+    )
+
+
+def refuse_secrets_within(where: str, value: Any) -> None:
+    """Refuse a value that is a secret, or holds one, by the names in it and what is known of keys.
+
+    Raises:
+        UsageError: It does.
+    """
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if is_secret(str(name)) or _PROOF.search(str(name)):
+                raise _exposed(f"{where} {name}")
+            refuse_secrets_within(where, inner)
+    elif isinstance(value, list):
+        for inner in value:
+            refuse_secrets_within(where, inner)
+    elif isinstance(value, str) and (_PROVEN.match(value) or redacted(value) != value):
+        raise _exposed(where)
+
+
+def refuse_password(where: str, address: str | None) -> None:
+    """Refuse an address with a password: it would stand in the logs.
+
+    Raises:
+        UsageError: It has one.
+    """
+    if secrets_of_address(address):
+        raise UsageError(
+            f"{where}: the address holds a password, which others could read; put the address "
+            "into the environment variable that the provider reads (OPENAI_BASE_URL; "
+            "SERVICE_BASE_URL for openai-api/SERVICE/...)"
+        )
+
+
+def redacted(text: str) -> str:
+    """A text without the keys that are known: those of opened models, and of the environment."""
+    return make_redactor()(text)
+
+
+def make_redactor() -> Callable[[str], str]:
+    """``redacted`` for many texts: the environment is read now, and not again for each."""
+    of_environment = _of_environment()
+
+    def redact(text: str) -> str:
+        for secret in sorted(_opened | of_environment, key=len, reverse=True):
+            if secret in text:
+                text = text.replace(secret, HIDDEN)
+        return text
+
+    return redact
+
+
+def _of_environment() -> set[str]:
+    return {
+        value for name, value in os.environ.items() if len(value) >= SHORTEST and is_secret(name)
+    }
+
+
+Answer = TypeVar("Answer")
+
+SHOWN = 200
+"""Characters of a failed request's reason."""
+
+
+class FaultKind(StrEnum):
+    """What went wrong with a request."""
+
+    RATE_LIMITED = "rate_limited"
+    """HTTP 429."""
+    SERVER_ERROR = "server_error"
+    """HTTP 5xx, and what else a server says of itself."""
+    TIMEOUT = "timeout"
+    CONNECTION = "connection"
+    """Refused, reset, or cut before the answer was whole."""
+    UNREADABLE = "unreadable_answer"
+    """Not JSON, of another form, or without choices."""
+    TOO_LONG = "answer_too_long"
+    """More than any answer can be."""
+    OTHER_MODEL = "another_model"
+    """The answer bears the name of another model."""
+    CONTENT_FILTER = "content_filter"
+    """The provider's own filter; the case is counted as refused."""
+    AUTHENTICATION = "authentication"
+    """HTTP 401 or 403: the key."""
+    REFUSED = "request_refused"
+    """Another HTTP 4xx: no later request would be taken."""
+    OTHER = "other"
+
+    @property
+    def words(self) -> str:
+        """The kind as it is printed."""
+        return self.replace("_", " ")
+
+
+Faults = Mapping[str, Mapping[str, int]]
+"""How often each kind was met, by model."""
+
+
+class UnreadAnswerError(RuntimeError):
+    """What came under a status of success is no answer of the model that was asked."""
+
+    def __init__(self, kind: FaultKind, reason: str, again: bool = True) -> None:
+        self.kind = kind
+        self.again = again
+        """Whether it is worth another request."""
+        super().__init__(reason)
+
+
+class FailedRequestError(RuntimeError):
+    """A request that no attempt got an answer to; holds no key.
+
+    Its message holds the provider's own words, which may quote what was asked: it is for logs and
+    tables. What is printed is ``plain``.
+    """
+
+    def __init__(self, kind: FaultKind, reason: str, status_code: int | None) -> None:
+        self.kind = kind
+        self.status_code = status_code
+        # Inspect shows this attribute of an error, and else its repr.
+        self.message = f"{kind.words}: {reason}"
+        super().__init__(self.message)
+
+    @property
+    def plain(self) -> str:
+        """What went wrong, in words of ours alone."""
+        if self.status_code is None:
+            return self.kind.words
+        hint = _HINTS.get(self.status_code)
+        return status_words(self.status_code) + (f": {hint}" if hint else "")
+
+
+_HINTS = {
+    401: "the key is wrong, missing or expired: check the provider's ..._API_KEY",
+    403: "the key has no permission for this model, or from this place",
+    404: "there is no such model, or no such path: check the model's name, and --model-base-url "
+    "or the provider's ..._BASE_URL",
+}
+"""What to do about a status that no later request will mend."""
+
+
+def status_words(status: int) -> str:
+    """An HTTP status of 400 or more, and its kind."""
+    return f"HTTP {status} ({kind_of_status(status).words})"
+
+
+def printable(message: str) -> str:
+    """What may be printed of an error that a log holds: not what a provider said of it."""
+    kind = message.split(":")[0]
+    return kind if kind in _WORDS else message
+
+
+_WORDS = frozenset(kind.words for kind in FaultKind)
+
+
+FaultCounts = Counter[tuple[str, FaultKind]]
+
+FaultObserver = Callable[[str, str], None]
+"""Called with the model and what happened, in words, when a kind is met for the first time."""
+
+_counting: ContextVar[tuple[tuple[FaultCounts, FaultObserver], ...]] = ContextVar(
+    "casewise_counting", default=()
+)
+"""Who counts in this context: the run that asks, and whoever runs it."""
+
+
+def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> None:
+    """Report a fault; an answer may come after several.
+
+    Args:
+        model: The model that was asked.
+        kind: What went wrong.
+        times: How often.
+        said: The same in more words, of ours alone: they are printed.
+    """
+    for counter, tell in _counting.get():
+        if not counter[model, kind]:
+            tell(model, said or kind.words)
+        counter[model, kind] += times
+
+
+def count_faults(met: Faults) -> None:
+    """Report what another process met."""
+    for model, kinds in met.items():
+        for kind, times in kinds.items():
+            count_fault(model, FaultKind(kind), times)
+
+
+@contextmanager
+def counted(tell: FaultObserver | None = None) -> Iterator[FaultCounts]:
+    """Count the faults of all requests that the block, and what it starts in its context, sends.
+
+    Other threads, and other tasks of an event loop, don't count here.
+    """
+    counter: FaultCounts = Counter()
+    observer = tell or (lambda _model, _kind: None)
+    token = _counting.set((*_counting.get(), (counter, observer)))
+    try:
+        yield counter
+    finally:
+        _counting.reset(token)
+
+
+def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
+    """Counts by model, then by kind, both in a fixed order."""
+    found: dict[str, dict[str, int]] = {}
+    for (model, kind), number in sorted(counts.items()):
+        found.setdefault(model, {})[str(kind)] = number
+    return found
+
+
+def failed(error: BaseException) -> FailedRequestError:
+    """An error of a provider's client, in words that may be kept."""
+    if isinstance(error, FailedRequestError):
+        return error
+    cause = root_of(error)
+    return FailedRequestError(kind_of(cause), failure_reason(cause), status_of(cause))
+
+
+async def asked(request: Awaitable[Answer]) -> Answer:
+    """Wait for the answer to a request.
+
+    Raises:
+        FailedRequestError: No answer came.
+    """
+    try:
+        return await request
+    except CasewiseError:
+        raise
+    except Exception as error:
+        # Inspect's own error holds what was asked, and its traceback too.
+        raise failed(error) from None
+
+
+def root_of(error: BaseException) -> BaseException:
+    """What lies under the wrappers of retries and of Inspect."""
+    attempt = getattr(error, "last_attempt", None)
+    inner = attempt.exception() if attempt is not None else None
+    if inner is None and type(error).__name__ == "ModelGenerateError":
+        inner = error.__cause__
+    return error if inner is None else root_of(inner)
+
+
+def failure_reason(error: BaseException) -> str:
+    """Why a request failed, on one line, without what was asked and without keys.
+
+    Inspect's own message holds the whole request, and so the query; its cause's does not.
+    """
+    cause = root_of(error)
+    text = str(cause).split("\nRequest:")[0]
+    return redacted(" ".join(text[: 20 * SHOWN].split()))[:SHOWN] or type(cause).__name__
+
+
+def kind_of(error: BaseException) -> FaultKind:
+    """The kind of an error, by its status, else by what it is called.
+
+    Every provider's client has errors of its own; they go by the same few names.
+    """
+    error = root_of(error)
+    if isinstance(error, UnreadAnswerError | FailedRequestError):
+        return error.kind
+    status = status_of(error)
+    if status is not None:
+        return kind_of_status(status)
+    names = " ".join(one.__name__ for one in type(error).__mro__)
+    if isinstance(error, asyncio.TimeoutError) or "Timeout" in names:
+        return FaultKind.TIMEOUT
+    if isinstance(error, json.JSONDecodeError) or "Validation" in names or "Decod" in names:
+        return FaultKind.UNREADABLE
+    if isinstance(error, OSError) or any(one in names for one in _CONNECTION):
+        return FaultKind.CONNECTION
+    return FaultKind.OTHER
+
+
+_CONNECTION = ("ConnectionError", "TransportError", "ClientError", "ProtocolError")
+
+
+def kind_of_status(status: int) -> FaultKind:
+    """The kind of an HTTP status of 400 or more."""
+    if status == 429:
+        return FaultKind.RATE_LIMITED
+    if status in (401, 403):
+        return FaultKind.AUTHENTICATION
+    if status == 408:
+        return FaultKind.TIMEOUT
+    return FaultKind.SERVER_ERROR if status >= 500 else FaultKind.REFUSED
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an error tells of, if any."""
+    for name in ("status_code", "code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return None

@@ -1,0 +1,189 @@
+"""Inspect's provider ``casewise-hf``: Hugging Face models in this process."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    Logprob,
+    Logprobs,
+    ModelOutput,
+    ModelUsage,
+    TopLogprob,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from casewise.errors import ModelError, install_hint
+from casewise.evaluation.models._in_process import (
+    Asked,
+    InProcess,
+    Options,
+    Place,
+    Replied,
+    TextOrder,
+)
+
+if TYPE_CHECKING:
+    from casewise.evaluation.models._hf_engine import Engine
+
+
+PROVIDER = "casewise-hf"
+
+MAX_TOKENS = 2048
+"""The longest answer, in tokens, where nobody says."""
+
+TOP_LOGPROBS = 200
+"""Candidates kept of each place, besides the tokens of verdicts: a small model leaves much of its
+mass on other words."""
+
+_KNOWN: dict[str, type] = {"dtype": str, "device": str, "batch_size": int, "revision": str}
+"""The arguments of ``-M``, and their types."""
+
+
+class HuggingFace(InProcess):
+    """A model of Hugging Face's transformers: a folder, a ``.gguf`` file, or a name on the hub."""
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, config)
+        self._engine = _open(model_name, _options(model_name, model_args))
+
+    @property
+    def line(self) -> TextOrder[Asked, Replied]:
+        """Where the requests of all tasks wait."""
+        return self._engine.line
+
+    @property
+    def made_with(self) -> Mapping[str, str]:
+        """``dtype``, ``device``, ``torch`` and ``transformers``."""
+        return self._engine.made_with
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Answer when it is the prompt's turn, off the event loop."""
+        engine = self._engine
+        tokens = engine.tokens.prompt([{"role": one.role, "content": one.text} for one in input])
+        room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
+        if room < 0 or not tokens:
+            return self._too_long(len(tokens))
+        asked = _asked(tokens, config, room)
+        return self._output(await engine.line.ask(tokens, asked, self.asker))
+
+    async def first_piece(self, text: str) -> tuple[str, bool]:
+        """The first piece of a text under the model's tokenizer, and whether it is the only one."""
+        return self._engine.tokens.first_piece(text)
+
+    def _too_long(self, tokens: int) -> ModelOutput:
+        message = ChatMessageAssistant(content="")
+        return ModelOutput(
+            model=self.model_name,
+            choices=[ChatCompletionChoice(message=message, stop_reason="model_length")],
+            error=f"the prompt has {tokens} tokens; the model takes {self._engine.window}",
+        )
+
+    def _output(self, replied: Replied) -> ModelOutput:
+        message = ChatMessageAssistant(
+            content=replied.text, model=self.model_name, source="generate"
+        )
+        return ModelOutput(
+            model=self.model_name,
+            choices=[
+                ChatCompletionChoice(
+                    message=message,
+                    stop_reason=replied.stop,
+                    logprobs=_logprobs(replied.places) if replied.places else None,
+                )
+            ],
+            usage=ModelUsage(
+                input_tokens=replied.computed,
+                input_tokens_cache_read=replied.reused,
+                output_tokens=replied.written,
+                total_tokens=replied.computed + replied.reused + replied.written,
+            ),
+            time=replied.seconds,
+            metadata=dict(self.made_with),
+        )
+
+
+def _open(name: str, options: Options) -> "Engine":
+    """The engine of a model.
+
+    Raises:
+        ModelError: A package is missing, or the model can't be loaded.
+    """
+    try:
+        from casewise.evaluation.models._hf_engine import open_engine
+
+        return open_engine(name, options)
+    except ImportError as error:
+        raise ModelError(
+            f"{PROVIDER}/{name} needs packages that are not installed ({_first_line(error)}): "
+            f"{install_hint('hf')}"
+        ) from None
+    except ModelError as error:
+        raise ModelError(f"{PROVIDER}/{name}: {error}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+
+
+def _options(name: str, given: Mapping[str, Any]) -> Options:
+    """The provider's arguments, checked.
+
+    Raises:
+        ModelError: One is unknown, or of another type.
+    """
+    for key, value in given.items():
+        if key not in _KNOWN:
+            known = ", ".join(_KNOWN)
+            raise ModelError(f"{PROVIDER}/{name}: unknown argument {key!r}: choose from {known}")
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not (is_number and value > 0 if _KNOWN[key] is int else isinstance(value, str)):
+            raise ModelError(f"{PROVIDER}/{name}: {key}={value!r} can't be used")
+    return Options(**given)
+
+
+def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> Asked:
+    """A request in the engine's terms; an answer never leaves the model's window."""
+    most = config.max_tokens or MAX_TOKENS
+    return Asked(
+        tokens=tokens,
+        max_tokens=max(1, min(most, room)),
+        # Nobody's wish is the model's own distribution.
+        temperature=1.0 if config.temperature is None else config.temperature,
+        top_p=config.top_p,
+        top_k=config.top_k,
+        seed=config.seed,
+        stop=tuple(config.stop_seqs or ()),
+        candidates=max(config.top_logprobs or 1, TOP_LOGPROBS) if config.logprobs else 0,
+    )
+
+
+def _logprobs(places: tuple[Place, ...]) -> Logprobs:
+    return Logprobs(
+        content=[
+            Logprob(
+                token=place.text,
+                logprob=place.logprob,
+                top_logprobs=[
+                    TopLogprob(token=text, logprob=logprob) for text, logprob in place.candidates
+                ],
+            )
+            for place in places
+        ]
+    )

@@ -1,0 +1,329 @@
+"""Models that run in this process, and the line in which their requests wait.
+
+The requests of all tasks that run at once are answered one after the other, in text order.
+Neighbours in this order share the beginnings of their prompts, and with them what an engine has
+computed of the last one. Conditions of one model are tasks of their own, whose prompts of one case
+differ little: they wait here together.
+"""
+
+import asyncio
+import threading
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from itertools import count
+from operator import itemgetter
+from typing import Any, Generic, Literal, TypeVar
+
+from inspect_ai.model import GenerateConfig, ModelAPI
+
+Key = str | tuple[int, ...]
+"""What a request says, as text or tokens; in one line all are of one kind."""
+
+Item = TypeVar("Item")
+
+
+def common_prefix(one: Sequence[object], other: Sequence[object]) -> int:
+    """How many elements two texts share from their beginnings on."""
+    shorter = min(len(one), len(other))
+    for place in range(shorter):
+        if one[place] != other[place]:
+            return place
+    return shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How much may be answered at once."""
+
+    most: int = 1
+    """Requests."""
+    elements: int = 0
+    """Letters or tokens, each request counted as long as the longest."""
+
+
+class Line(Generic[Item]):
+    """Items that wait under keys.
+
+    Next comes what has the longest beginning in common with the last; of several, the first. A
+    tree of beginnings is so walked branch by branch: where all items wait, each beginning is met
+    once, and where some come late, as much is shared as those that wait allow.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Key, int, Item]] = []
+        self._added = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[Item]:
+        return (item for _, _, item in self._waiting)
+
+    def add(self, key: Key, item: Item) -> None:
+        """Let an item wait; those with one key come in the order in which they were added."""
+        insort(self._waiting, (key, self._added, item), key=itemgetter(0, 1))
+        self._added += 1
+
+    def drop(self, unwanted: Callable[[Item], bool]) -> None:
+        """Let items go that nobody waits for any more."""
+        self._waiting = [one for one in self._waiting if not unwanted(one[2])]
+
+    def take(self, last: Key | None, batch: Batch = Batch()) -> list[Item]:
+        """Take what comes after the key that was last: one item, or as many as a batch allows.
+
+        A batch is filled with the items whose lengths are nearest to the first one's.
+        """
+        place = 0 if last is None else self._after(last)
+        key, _, first = self._waiting.pop(place)
+        taken = [first]
+        if batch.most > 1:
+            length = len(key)
+            near = sorted(self._waiting, key=lambda one: abs(len(one[0]) - length))
+            longest = length
+            for one in near:
+                longest = max(longest, len(one[0]))
+                if len(taken) == batch.most or longest * (len(taken) + 1) > batch.elements:
+                    break
+                self._waiting.remove(one)
+                taken.append(one[2])
+        return taken
+
+    def _after(self, last: Key) -> int:
+        def place_of(key: Key) -> int:
+            return bisect_left(self._waiting, key, key=itemgetter(0))
+
+        # The nearest in order share most: one of the two beside the last key's place.
+        here = place_of(last)
+        beside = self._waiting[max(0, here - 1) : here + 1]
+        shared = max(common_prefix(last, key) for key, _, _ in beside)
+        return place_of(last[:shared])
+
+
+START_S = 3.0
+"""Seconds without news after which tasks that have not asked yet are not waited for."""
+
+PATIENCE_S = 0.2
+"""The same for a task that has asked before: it may have ended, or be about to send its next."""
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+
+
+@dataclass(slots=True, eq=False)
+class Ticket(Generic[Request, Answer]):
+    """A request that waits, or is being answered."""
+
+    key: Key
+    request: Request
+    asker: int
+    future: "Future[Answer]" = field(default_factory=Future)
+    given_up: bool = False
+    """Whether nobody waits for the answer any more."""
+
+
+class TextOrder(Generic[Request, Answer]):
+    """A queue with one worker, for one engine.
+
+    Args:
+        worker: Of one thread.
+        answer: Answers tickets, in their order; called by one thread at a time. Each answer goes
+            out when it comes, and what is raised goes to the tickets that are left.
+        batch: How many tickets it gets at once.
+    """
+
+    def __init__(
+        self,
+        worker: Executor,
+        answer: Callable[[Sequence[Ticket[Request, Answer]]], Iterable[Answer]],
+        batch: Batch = Batch(),
+    ) -> None:
+        self._answer = answer
+        self._batch = batch
+        self._line: Line[Ticket[Request, Answer]] = Line()
+        self._news = threading.Condition()
+        self._worker = worker
+        self._works = False
+        self._last: Key | None = None
+        self._awaited: set[int] = set()
+        self._patience = PATIENCE_S
+
+    def expect(self, askers: set[int]) -> None:
+        """Tell which tasks will ask: the first answer waits until each of them has asked.
+
+        Whoever asks is waited for again when it has nothing in the line, as its next request may
+        come before all others; who is waited for in vain is not until it asks again.
+        """
+        with self._news:
+            self._awaited = set(askers)
+            self._patience = START_S
+
+    async def ask(self, key: Key, request: Request, asker: int) -> Answer:
+        """Wait for the request's turn, and for its answer."""
+        ticket: Ticket[Request, Answer] = Ticket(key, request, asker)
+        with self._news:
+            self._line.add(key, ticket)
+            self._awaited.add(asker)
+            self._news.notify_all()
+            starts, self._works = not self._works, True
+        if starts:
+            self._worker.submit(self._work)
+        try:
+            return await asyncio.wrap_future(ticket.future)
+        except asyncio.CancelledError:
+            ticket.given_up = True
+            with self._news:
+                self._line.drop(lambda one: one is ticket)
+                self._news.notify_all()
+            raise
+
+    def _work(self) -> None:
+        while tickets := self._next():
+            answered = 0
+            try:
+                for ticket, answer in zip(tickets, self._answer(tickets), strict=True):
+                    ticket.future.set_result(answer)
+                    answered += 1
+            except BaseException as error:  # each asker is to see it, and none to wait for ever
+                for ticket in tickets[answered:]:
+                    ticket.future.set_exception(error)
+
+    def _next(self) -> list[Ticket[Request, Answer]]:
+        """What is to be answered now; nothing ends the worker."""
+        with self._news:
+            while len(self._line):
+                self._wait_for_all()
+                if not len(self._line):
+                    break
+                taken = self._line.take(self._last, self._batch)
+                # From here on nobody can take a ticket back, only lose interest.
+                wanted = [one for one in taken if one.future.set_running_or_notify_cancel()]
+                if wanted:
+                    self._last = wanted[-1].key
+                    return wanted
+            self._works = False
+            return []
+
+    def _wait_for_all(self) -> None:
+        """Until every task has something in the line, or was waited for in vain."""
+        while len(self._line):
+            present = {one.asker for one in self._line}
+            if self._awaited <= present:
+                break
+            if not self._news.wait(self._patience):
+                self._awaited &= present
+                break
+        self._patience = PATIENCE_S
+
+
+WINDOW = 64
+"""Cases of a task under way at once: so many wait in text order, where those of other tasks join
+them. They cost memory only, as one is answered at a time."""
+
+PROVIDERS = frozenset({"casewise", "casewise-hf"})
+"""How the names of these models begin."""
+
+_numbers = count(1)
+
+
+def is_in_process(model: str) -> bool:
+    """Whether a model, by its name, runs in this process."""
+    return model.partition("/")[0] in PROVIDERS
+
+
+class InProcess(ModelAPI):
+    """A model of this process: its requests wait in one line, whichever task they are of.
+
+    Each task has a client of its own, so that none keeps the others' requests out of the line.
+    """
+
+    def __init__(self, model_name: str, config: GenerateConfig) -> None:
+        super().__init__(model_name, config=config)
+        self.asker = next(_numbers)
+        """Tells this client from the others of its model."""
+
+    @property
+    def line(self) -> TextOrder[Any, Any]:
+        """Where the requests of all clients of the model wait."""
+        raise NotImplementedError
+
+    @property
+    def made_with(self) -> Mapping[str, str]:
+        """What its numbers depend on, besides the model: ``dtype``, ``device``, versions."""
+        return {}
+
+    def connection_key(self) -> str:
+        """One for each client: what is allowed at once is allowed to each task."""
+        return f"{self.model_name}#{self.asker}"
+
+    def max_connections(self) -> int:
+        """How many requests of a task wait in the line."""
+        return WINDOW
+
+    async def first_piece(self, text: str) -> tuple[str, bool]:
+        """The first piece of a text under the model's tokenizer, and whether it is the only one."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a model is loaded and run."""
+
+    dtype: str = "auto"
+    """``float32``, ``bfloat16``, ``float16``, or ``auto``: fp32 on a CPU, bf16 elsewhere."""
+    device: str = "auto"
+    """As torch names it; ``auto`` is CUDA where there is one, else the CPU."""
+    batch_size: int | None = None
+    """Prompts of one forward pass; with 1, each starts from its neighbour's cache. None is 1 on a
+    CPU and ``BATCH`` elsewhere."""
+    revision: str | None = None
+    """Of a model on the hub."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request, in tokens."""
+
+    tokens: tuple[int, ...]
+    max_tokens: int
+    temperature: float = 0.0
+    """0 is the most probable token, always."""
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    candidates: int = 0
+    """Tokens whose log-probabilities are wanted at each place of the answer; 0 for none."""
+
+    @property
+    def is_one_pass(self) -> bool:
+        """Whether the next token's distribution is all that is asked for."""
+        return self.max_tokens == 1 and self.temperature == 0 and self.candidates > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One token of an answer, and what else might have stood there."""
+
+    text: str
+    logprob: float
+    candidates: tuple[tuple[str, float], ...]
+    """Texts with natural-log probabilities over the whole vocabulary, the most probable first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """An answer, and what it took."""
+
+    text: str
+    places: tuple[Place, ...]
+    """Empty where no log-probabilities were asked for."""
+    written: int
+    """Tokens of the answer, its end included."""
+    computed: int
+    """Tokens of the prompt that went through the model."""
+    reused: int
+    """Tokens of the prompt that the cache of the last one held."""
+    stop: Literal["stop", "max_tokens"]
+    seconds: float

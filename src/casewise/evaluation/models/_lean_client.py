@@ -1,0 +1,220 @@
+"""Send the requests of Inspect's ``openai-api`` provider over aiohttp.
+
+The provider's own client spends more of the processor on a request than all that casewise does
+with the answer. What is sent, how an answer is read, what is logged, and what is tried again
+after how long stay the provider's: nothing is replaced but the sending.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import httpx2
+from inspect_ai.model import GenerateConfig, Model
+from openai import DEFAULT_TIMEOUT, NOT_GIVEN, APIConnectionError, APITimeoutError
+from openai._models import FinalRequestOptions
+from openai.types.chat import ChatCompletion
+
+from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError
+from casewise.evaluation.models._provider_calls import attempt_failed, connected
+from casewise.evaluation.models._seam import HOOKS, SENDS, OpenAICompatibleAPI
+
+CONNECT_TIMEOUT_S = 60.0
+"""As Inspect's: a busy process notices late that a connection stands."""
+
+KEEPALIVE_S = 5.0
+"""As Inspect's: an idle connection is closed before most servers close it."""
+
+MOST_BYTES = 8_000_000
+"""Of an answer: above what any model writes, log-probabilities included."""
+
+_PATH = "/chat/completions"
+_APART = frozenset({"extra_headers", "extra_body"})
+"""Options of a request that aren't members of its body."""
+_RARE = frozenset({"extra_query", "timeout"})
+"""Options that are left to the provider's client."""
+_DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Headers of a body that no longer hold once it is read."""
+_SETTINGS = "INSPECT_HTTP_"
+"""How the environment variables begin that only the provider's client understands."""
+
+
+_open_sessions: set[aiohttp.ClientSession] = set()
+"""Those that are still to be closed: a model may go before its loop does."""
+
+
+def send_leanly(model: Model) -> bool:
+    """Let a model's requests go over aiohttp, where nothing asks for the provider's client.
+
+    Only models of ``openai-api`` without arguments of their own can do without it; and proxies,
+    an address with a name and password, or settings of Inspect's HTTP client ask for it.
+
+    Returns:
+        Whether they go over aiohttp.
+    """
+    api = model.api
+    if type(api) is not OpenAICompatibleAPI or model.model_args:
+        return False
+    address = api.client.base_url
+    if any(name.startswith(_SETTINGS) for name in os.environ) or address.userinfo:
+        return False
+    if getproxies() and not proxy_bypass(address.host):
+        return False
+    if SENDS not in vars(api):
+        setattr(api, SENDS, _Sender(api).complete)
+    return True
+
+
+def send_as_provided(model: Model) -> None:
+    """Let a model's requests go as its provider sends them."""
+    vars(model.api).pop(SENDS, None)
+
+
+class _Sender:
+    """Sends one model's requests."""
+
+    def __init__(self, api: OpenAICompatibleAPI) -> None:
+        self._api = api
+        self._standard = api._generate_completion
+        self._url = f"{str(api.client.base_url).rstrip('/')}{_PATH}"
+        self._headers = {
+            name: value
+            for name, value in api.client.default_headers.items()
+            if isinstance(value, str) and name.lower() != "authorization"
+        }
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opened: AsyncGenerator[aiohttp.ClientSession] | None = None
+        self._current: aiohttp.ClientSession | None = None
+
+    async def complete(self, request: dict[str, Any], config: GenerateConfig) -> ChatCompletion:
+        """The completion of a request, as the provider's own client returns it.
+
+        Raises:
+            openai.APIError: What its client raises, after as many attempts.
+        """
+        if self._api.resolve_stream(config) or not _RARE.isdisjoint(request):
+            return await self._standard(request, config)
+        client = self._api.client
+        body, headers = _body(request), self._headers_of(request)
+        for taken in range(client.max_retries + 1):
+            last = taken == client.max_retries
+            failed: httpx2.Response | None = None
+            try:
+                status, told, content = await self._send(body, headers)
+            except TimeoutError as error:
+                attempt_failed(error)
+                if last:
+                    raise APITimeoutError(request=self._asked()) from error
+            except (aiohttp.ClientError, OSError) as error:
+                attempt_failed(error)
+                if last:
+                    raise APIConnectionError(request=self._asked()) from error
+            else:
+                if status < 400:
+                    return _completion(told.get("content-type", "*"), content)
+                failed = self._response(status, told, content)
+                if last or not client._should_retry(failed):
+                    raise client._make_status_error_from_response(failed)
+            await client._sleep_for_retry(
+                retries_taken=taken,
+                max_retries=client.max_retries,
+                options=FinalRequestOptions.construct(method="post", url=_PATH),
+                response=failed,
+            )
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _send(
+        self, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Status, headers and body of one attempt's answer."""
+        session = await self._session()
+        # Inspect counts attempts and takes their times under this header.
+        hooks = getattr(self._api, HOOKS)
+        number = headers[hooks.REQUEST_ID_HEADER]
+        hooks.update_request_time(number)
+        async with session.post(self._url, data=body, headers=headers) as response:
+            hooks.record_response(number, response.status, response.headers)
+            if (length := response.content_length or 0) > MOST_BYTES:
+                # Not even read.
+                raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {length:,} bytes")
+            return response.status, response.headers, await response.read()
+
+    def _headers_of(self, request: Mapping[str, Any]) -> dict[str, str]:
+        key = {"Authorization": f"Bearer {self._api.client.api_key}"}
+        return self._headers | key | dict(request["extra_headers"])
+
+    def _asked(self) -> httpx2.Request:
+        """What an error says of its request: neither its key nor its text."""
+        return httpx2.Request("POST", self._url)
+
+    def _response(self, status: int, told: Mapping[str, str], content: bytes) -> httpx2.Response:
+        """A failed answer in the terms of the provider's client, which knows what to do next."""
+        headers = [(name, value) for name, value in told.items() if name.lower() not in _DECODED]
+        return httpx2.Response(status, headers=headers, content=content, request=self._asked())
+
+    async def _session(self) -> aiohttp.ClientSession:
+        """The running loop's session: connections of another loop are of no use."""
+        loop = asyncio.get_running_loop()
+        if self._current is None or self._loop is not loop:
+            self._loop, self._opened = loop, _open_session(self._api.client.base_url.scheme)
+            self._current = await anext(self._opened)
+        return self._current
+
+
+async def _open_session(scheme: str) -> AsyncGenerator[aiohttp.ClientSession]:
+    """A session that is closed when its loop ends, as loops end the generators they have begun."""
+    timeout = aiohttp.ClientTimeout(
+        total=None, sock_connect=CONNECT_TIMEOUT_S, sock_read=DEFAULT_TIMEOUT.read
+    )
+    # Inspect decides how many requests are under way at once.
+    connector = aiohttp.TCPConnector(
+        limit=0,
+        keepalive_timeout=KEEPALIVE_S,
+        # The certificates that the provider's client trusts.
+        ssl=httpx2.create_ssl_context() if scheme == "https" else True,
+    )
+    trace = aiohttp.TraceConfig()
+    trace.on_request_headers_sent.append(_connected)
+    async with aiohttp.ClientSession(
+        connector=connector,
+        timeout=timeout,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trace_configs=[trace],
+    ) as session:
+        _open_sessions.add(session)
+        try:
+            yield session
+        finally:
+            _open_sessions.discard(session)
+
+
+async def _connected(*_: object) -> None:
+    connected()
+
+
+def _body(request: Mapping[str, Any]) -> bytes:
+    """A request's options as JSON, written as the provider's client writes it."""
+    given = {
+        name: value
+        for name, value in request.items()
+        if name not in _APART and value is not NOT_GIVEN
+    }
+    whole = given | dict(request.get("extra_body") or {})
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode()
+
+
+def _completion(kind: str, content: bytes) -> ChatCompletion:
+    """The body of an answer, unchecked: a server's own fields stay, as do its omissions.
+
+    What is no JSON object is returned as it is. The provider takes it for a server's passing error.
+    """
+    if not kind.split(";")[0].strip().endswith("json"):
+        found: Any = content.decode(errors="replace")
+    else:
+        found = json.loads(content)
+    return ChatCompletion.construct(**found) if isinstance(found, dict) else found

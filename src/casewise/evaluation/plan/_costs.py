@@ -1,0 +1,239 @@
+"""What a run costs: an estimate before it asks, and a cap while it does.
+
+A judgement is asked for only while what is spent, with what those in flight will probably cost, is
+below the cap; those in flight are finished and kept. So a run ends above its cap by less than what
+was in flight.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from inspect_ai.model import ModelUsage
+
+from casewise.errors import UsageError
+from casewise.evaluation.models import Prices, model_info
+from casewise.evaluation.models._answer_journal import Underway
+from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
+from casewise.evaluation.plan._condition import Condition
+from casewise.evaluation.plan._sampling import Draw, setting_parts
+from casewise.protocols import Opening, Protocol
+
+BYTES_PER_TOKEN = 4.0
+"""Bytes of a prompt a token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean 5.0)
+on our prompts of CASE-Bench."""
+
+ANSWER_TOKENS = {
+    Protocol.BINARY: 80,
+    Protocol.SCORE: 80,
+    Protocol.PROBABILITY: 1,
+    Protocol.GUARD: 5,
+    Protocol.RESPOND: 300,
+}
+"""Length of a usual answer to our prompts, in tokens; reasoning models write many more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What one model will be asked under one condition."""
+
+    model: str
+    condition: str
+    """The condition in few words."""
+    requests: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    """None where a price is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much a condition says to any model, each case asked once."""
+
+    requests: int
+    input_tokens: int
+
+
+def measure(condition: Condition) -> Extent:
+    """Count the requests of a condition and estimate their tokens."""
+    openings = condition.openings
+    usual = ANSWER_TOKENS[condition.protocol]
+    return Extent(
+        sum(len(opening.turns) for opening in openings),
+        sum(_asked(opening, usual) for opening in openings),
+    )
+
+
+def estimate(
+    condition: Condition, extent: Extent, draw: Draw, model: str, known: Prices, epochs: int = 1
+) -> Estimate:
+    """Count the requests and estimate tokens and cost of a condition for a model.
+
+    The prices are those that ``known_prices`` finds.
+    """
+    times = draw.samples * epochs
+    requests, asked = extent.requests * times, extent.input_tokens * times
+    answered = requests * ANSWER_TOKENS[condition.protocol]
+    cost = None
+    if known.input is not None and known.output is not None:
+        cost = (asked * known.input + answered * known.output) / 1e6
+    title = ", ".join([condition.title, *setting_parts(draw.settings)])
+    return Estimate(model, title, requests, asked, answered, cost)
+
+
+def check_window(condition: Condition, draw: Draw, model: str) -> None:
+    """Refuse a conversation that can't fit into a model's window, where that is known.
+
+    Raises:
+        UsageError: The longest conversation is larger, by a cautious estimate.
+    """
+    info = model_info(model)
+    window = CONTEXT_TOKENS if model == SMOLLM2 else info and (info.context_length or None)
+    if not window:
+        return
+    answer = draw.config.max_tokens or ANSWER_TOKENS[condition.protocol]
+    for opening in condition.openings:
+        said = [*(one.content for one in opening.messages), *opening.turns]
+        size = sum(len(text.encode(errors="replace")) for text in said)
+        # Half of the usual size of a token in bytes: nothing that might fit is refused.
+        least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
+        if least > window:
+            raise UsageError(
+                f"{model}: a conversation of at least {least:,} tokens does not fit into its "
+                f"window of {window:,} (it begins: {said[-1][:40]!r})"
+            )
+
+
+def _asked(opening: Opening, answer_tokens: int) -> int:
+    """Tokens sent over a conversation: each request holds all that was said before."""
+    said = sum(len(one.content.encode(errors="replace")) for one in opening.messages)
+    tokens = 0
+    for place, turn in enumerate(opening.turns):
+        said += len(turn.encode(errors="replace"))
+        tokens += round(said / BYTES_PER_TOKEN) + place * answer_tokens
+    return tokens
+
+
+def batch_notes(condition: Condition, draw: Draw) -> tuple[str, ...]:
+    """That a case takes several batches, where it does."""
+    rounds = draw.samples * max((len(one.turns) for one in condition.openings), default=1)
+    if rounds == 1:
+        return ()
+    case = f"{condition.protocol}: a case takes up to {rounds} batches"
+    return (f"{case}, each sent when the one before is back",)
+
+
+PriceOf = Callable[[str], Prices]
+"""Dollars for a million tokens of a model."""
+
+
+class SpentError(Exception):
+    """The cap is reached, and nothing is in flight any more."""
+
+
+class Budget:
+    """Counts what answers cost, and lets no more be asked once the cap is reached.
+
+    Args:
+        cap: Dollars, over all starts.
+        before: Dollars that earlier starts spent.
+        price_of: What a model's tokens cost; every model that answers has known prices.
+        expected: Dollars that a judgement will probably cost, until answers tell; 0 lets as many be
+            asked as there are workers.
+    """
+
+    def __init__(self, cap: float, before: float, price_of: PriceOf, expected: float = 0.0) -> None:
+        self.cap = cap
+        self.stopped = False
+        """Whether judgements were left unasked."""
+        self._before = before
+        self._settled = 0.0
+        self._count = 0
+        self._price_of = price_of
+        self._expected = expected
+        self._live: dict[int, Underway] = {}
+        self._room = asyncio.Event()
+
+    @property
+    def spent(self) -> float:
+        """Dollars, those of earlier starts included."""
+        return self._before + self._settled + sum(map(self._cost, self._live.values()))
+
+    @property
+    def reason(self) -> str:
+        """Why the run stopped."""
+        return f"the cap of ${self.cap:.2f} is reached: ${self.spent:.2f} were spent"
+
+    @property
+    def _promised(self) -> float:
+        """Dollars when what is in flight will be answered, by what answers cost so far."""
+        usual = self._settled / self._count if self._count else self._expected
+        # Thousands may wait for a batch; only few of them have had an answer.
+        above = (self._cost(one) - usual for one in self._live.values() if one.answers)
+        in_flight = len(self._live) * usual + sum(max(0.0, one) for one in above)
+        return self._before + self._settled + in_flight
+
+    async def admit(self, sample: Underway) -> None:
+        """Let a sample ask, or hold it until there is room.
+
+        Raises:
+            SpentError: All is spent.
+        """
+        while self._promised >= self.cap:
+            if self.stopped or (not self._live and self.spent >= self.cap):
+                self.stopped = True
+                self._wake()
+                raise SpentError
+            await self._room.wait()
+        self._live[id(sample)] = sample
+
+    def end(self, sample: Underway, *, judged: bool) -> None:
+        """A sample's attempt is over.
+
+        Args:
+            sample: It was admitted.
+            judged: Whether it ended in a judgement, from whose costs the next ones are guessed.
+        """
+        self._settled += self._cost(self._live.pop(id(sample)))
+        self._count += judged
+        self._wake()
+
+    def settle(self, used: Mapping[str, tuple[int, int]], judgements: int) -> None:
+        """Count what a shard took, asked elsewhere: tokens in and out, by model."""
+        self._settled += sum(cost_of(self._price_of(name), *one) for name, one in used.items())
+        self._count += judgements
+
+    def room(self, in_flight: int, estimate: float) -> int:
+        """How many judgements may be asked beside those that are asked elsewhere now.
+
+        Args:
+            in_flight: Judgements that are asked.
+            estimate: Dollars for one, as long as none has told what it took.
+        """
+        usual = self._settled / self._count if self._count and self._settled else estimate
+        left = self.cap - self._before - self._settled - in_flight * usual
+        return max(0, int(left / usual) if usual else int(left > 0) * sys.maxsize)
+
+    def _wake(self) -> None:
+        """Let those that wait look again whether there is room."""
+        self._room.set()
+        self._room = asyncio.Event()
+
+    def _cost(self, sample: Underway) -> float:
+        return sum(
+            cost_of(self._price_of(model), input_tokens(one), one.output_tokens)
+            for model, one in sample.usage.items()
+        )
+
+
+def cost_of(prices: Prices, asked: int, answered: int) -> float:
+    """Dollars for tokens in and out; an unknown price counts as nothing."""
+    return (asked * (prices.input or 0.0) + answered * (prices.output or 0.0)) / 1e6
+
+
+def input_tokens(usage: ModelUsage) -> int:
+    """Tokens that went in, those that the provider had in its cache included."""
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return usage.input_tokens + cached

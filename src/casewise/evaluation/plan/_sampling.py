@@ -1,0 +1,382 @@
+"""How a model is sampled, and the settings of its generation that a person adds."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any
+
+from inspect_ai.model import GenerateConfig
+from pydantic import BaseModel, ValidationError
+
+from casewise.cases import digest
+from casewise.errors import UsageError
+from casewise.evaluation.models._faults import redacted, refuse_secret, refuse_secrets_within
+from casewise.protocols import Protocol
+
+SAMPLES = 3
+"""Answers that the protocol ``score`` averages by default, as in the published runs of APIs."""
+
+MAX_TOKENS = 2048
+"""Longest answer of the protocols that explain; reasoning counts too."""
+
+TOP_LOGPROBS = 20
+"""Candidates asked for at the first token: the most that common APIs give."""
+
+REPLY_TOKENS = 1024
+"""Longest reply of the protocol ``respond``."""
+
+EMBEDDED_REPLY_TOKENS = 48
+"""The same of the embedded model, which takes a second for six and says little in more."""
+
+GUARD_TOKENS = 64
+"""Longest answer of a moderation model: a word, and codes."""
+
+LOCAL_PROVIDERS = frozenset(
+    {"casewise", "casewise-hf", "hf", "vllm", "sglang", "ollama", "llama-cpp-python"}
+)
+"""Providers that serve open models; the published runs sample those in another way."""
+
+NO_LOGPROBS = frozenset({"anthropic", "bedrock"})
+"""Providers that return no log-probabilities, known beforehand; others are found out at the first
+answer."""
+
+
+class Sampling(StrEnum):
+    """How answers are drawn."""
+
+    GREEDY = "greedy"
+    """Temperature 0."""
+    REFERENCE = "reference"
+    """As the published runs: ``reference-open`` for local providers, else ``reference-api``."""
+    REFERENCE_API = "reference-api"
+    """Temperature 1, at most 1024 tokens, no system message, score = mean of 3."""
+    REFERENCE_OPEN = "reference-open"
+    """A system message, temperature .6, top-p .9, at most 512 tokens, score from 1 sample;
+    Mixtral and Dolphin at their library's defaults (temperature 1, top-k 50)."""
+
+
+SYSTEM_MESSAGE = "You are a helpful assistant."
+"""The system message of the published runs of open models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Everything that a sampling means for one protocol and model."""
+
+    config: GenerateConfig
+    samples: int
+    """Requests for each case."""
+    system: str | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What a person set of the model's generation besides; a part of ``config``."""
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "Draw":
+        """The same with a person's own settings, which come before the sampling's."""
+        own = GenerateConfig.model_validate(settings)
+        return replace(self, config=self.config.merge(own), settings=settings)
+
+
+def resolve_sampling(sampling: Sampling, model: str) -> Sampling:
+    """Settle ``reference`` for a model, by its provider."""
+    if sampling is not Sampling.REFERENCE:
+        return sampling
+    local = model.split("/")[0] in LOCAL_PROVIDERS
+    return Sampling.REFERENCE_OPEN if local else Sampling.REFERENCE_API
+
+
+def make_draw(
+    protocol: Protocol,
+    sampling: Sampling,
+    *,
+    model: str = "",
+    samples: int | None = None,
+    max_tokens: int | None = None,
+) -> Draw:
+    """Sampling settings of a protocol under a settled sampling.
+
+    The model's name matters to ``reference-open`` only.
+    """
+    system = SYSTEM_MESSAGE if sampling is Sampling.REFERENCE_OPEN else None
+    if protocol is Protocol.PROBABILITY:
+        config = GenerateConfig(
+            temperature=0.0,
+            max_tokens=max_tokens or 1,
+            logprobs=True,
+            top_logprobs=TOP_LOGPROBS,
+        )
+        return Draw(config, 1, system)
+    if protocol is Protocol.RESPOND:
+        samples, max_tokens = 1, max_tokens or _reply_tokens(model)
+    if protocol is Protocol.GUARD:
+        # A moderation model has one way to answer; a system message would be a part of what it
+        # judges.
+        return Draw(GenerateConfig(temperature=0.0, max_tokens=max_tokens or GUARD_TOKENS), 1, None)
+    usual = 1 if protocol is Protocol.BINARY else SAMPLES
+    if sampling is Sampling.REFERENCE_API:
+        config = GenerateConfig(temperature=1.0, max_tokens=max_tokens or 1024)
+    elif sampling is Sampling.REFERENCE_OPEN:
+        usual = 1
+        defaults = any(name in model.lower() for name in ("mixtral", "dolphin"))
+        config = GenerateConfig(
+            temperature=1.0 if defaults else 0.6,
+            top_p=None if defaults else 0.9,
+            top_k=50 if defaults else None,
+            max_tokens=max_tokens or 512,
+        )
+    else:
+        config = GenerateConfig(temperature=0.0, max_tokens=max_tokens or MAX_TOKENS)
+    return Draw(config, samples or usual, system)
+
+
+def _reply_tokens(model: str) -> int:
+    return EMBEDDED_REPLY_TOKENS if model.startswith("casewise/") else REPLY_TOKENS
+
+
+WITHOUT_LOGPROBS = (
+    "gives no log-probabilities, which the protocol 'probability' reads; "
+    "the protocols that work are binary and score (--protocol binary)"
+)
+
+_TOOLS = "the model is given no tools"
+_RETRIES = "casewise sends a failed request again itself (--attempt-timeout says after how long)"
+_DRAWN_AGAIN = "--samples averages answers, and --epochs asks again"
+_LOGPROBS = "--protocol probability asks for them"
+
+REFUSED: Mapping[str, str] = {
+    "temperature": "--sampling sets it",
+    "seed": "the seeds of a sweep set it",
+    "max_tokens": "--max-tokens sets it",
+    "num_choices": _DRAWN_AGAIN,
+    "logprobs": _LOGPROBS,
+    "top_logprobs": _LOGPROBS,
+    "prompt_logprobs": "nothing reads them",
+    "system_message": "the prompt and the delivery set it (--prompt, --delivery, --deployment)",
+    "max_connections": "--max-connections sets it",
+    "adaptive_connections": "--max-connections sets how many requests are under way",
+    "attempt_timeout": "--attempt-timeout sets it",
+    "timeout": _RETRIES,
+    "stream_idle_timeout": _RETRIES,
+    "max_retries": _RETRIES,
+    "cache": "a sweep's cache sets it",
+    "batch": "--batch sets it",
+    "parallel_tool_calls": _TOOLS,
+    "internal_tools": _TOOLS,
+    "max_tool_output": _TOOLS,
+    "fallback_models": "an answer by another model is no answer of this one",
+    "fail_on_refusal": "a refusal is counted, and no error",
+    "modalities": "answers are read as text",
+}
+"""Settings that casewise has itself, or that mean nothing here, each with the reason."""
+
+SETTINGS = tuple(name for name in sorted(GenerateConfig.model_fields) if name not in REFUSED)
+"""Those that can be given."""
+
+_REFUSED_IN_BODY: Mapping[str, str] = {
+    **REFUSED,
+    "max_completion_tokens": REFUSED["max_tokens"],
+    "n": _DRAWN_AGAIN,
+    "messages": "the prompt is sent there",
+    "metadata": "Inspect does not send it",
+    "model": "--model sets it",
+    "stream": "answers are taken whole",
+    "tools": _TOOLS,
+    "tool_choice": _TOOLS,
+}
+
+_OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_effort", "top_p")
+
+TAKEN: Mapping[str, tuple[str, ...]] = {
+    "casewise": ("response_schema", "stop_seqs", "top_k", "top_p"),
+    "casewise-hf": ("stop_seqs", "top_k", "top_p"),
+    "openai-api": (
+        *_OF_A_BODY,
+        *("extra_body", "extra_headers", "reasoning_history", "response_schema", "stop_seqs"),
+    ),
+}
+"""What some providers take; the others are held to nothing, and may pass over what they don't
+know."""
+
+_RANGES: Mapping[str, tuple[float, float, str]] = {
+    "top_p": (0.0, 1.0, "a number from 0 to 1"),
+    "frequency_penalty": (-2.0, 2.0, "a number from -2 to 2"),
+    "presence_penalty": (-2.0, 2.0, "a number from -2 to 2"),
+    "top_k": (-1, math.inf, "a whole number (-1 is no limit)"),
+    "best_of": (1, math.inf, "a whole number, 1 or more"),
+    "reasoning_tokens": (0, math.inf, "a whole number, 0 or more"),
+}
+
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "a text",
+    "list": 'a list, as JSON (["a", "b"])',
+    "dict": 'a mapping, as JSON ({"a": 1})',
+    "model": 'a mapping, as JSON ({"a": 1})',
+}
+"""By the beginning of pydantic's name of an error."""
+
+_HEADER_NAME = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_PLAIN_NAME = re.compile(r"[\w-]{1,40}")
+_MOST_PARTS = 4
+"""Of one setting in a variant; a larger one is told by a hash."""
+_LONGEST = 40
+"""Letters of a value in a variant."""
+
+
+def check_settings(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they are sent and recorded: each of its own type, sorted by name.
+
+    Args:
+        where: What a message begins with.
+        given: As a person wrote them; a text is read as a number where one is wanted.
+
+    Raises:
+        UsageError: An unknown setting, one that casewise has itself, a wrong value, or a secret.
+    """
+    return {name: _checked(where, name, given[name]) for name in sorted(given)}
+
+
+def check_taken(
+    where: str, model: str, settings: Mapping[str, Any], model_args: Mapping[str, Any]
+) -> None:
+    """Refuse settings that a model's provider passes over, so that no log tells of one.
+
+    Raises:
+        UsageError: There is one.
+    """
+    provider = model.partition("/")[0]
+    taken = TAKEN.get(provider)
+    if taken is None or (provider == "openai-api" and model_args.get("responses_api")):
+        return
+    for name in settings:
+        if name not in taken:
+            hint = "; what a server knows goes into extra_body" if "extra_body" in taken else ""
+            raise UsageError(
+                f"{where} {name}: models of {provider} ({model}) do not get it: "
+                f"choose from {', '.join(sorted(taken))}{hint}"
+            )
+
+
+def setting_parts(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Settings as parts of a variant: ``reasoning_effort=high``, ``extra_body.top_a=0.2``."""
+    return tuple(part for name, value in sorted(settings.items()) for part in _parts(name, value))
+
+
+def _checked(where: str, name: str, given: Any) -> Any:
+    refuse_secret(where, name)
+    if name in REFUSED:
+        raise UsageError(f"{where} {name}: can't be given: {REFUSED[name]}")
+    if name not in SETTINGS:
+        near = get_close_matches(name, GenerateConfig.model_fields, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(SETTINGS)}"
+        raise UsageError(f"{where} {name}: no such setting: {hint}")
+    try:
+        value = json.loads(json.dumps(given, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise _wrong(where, name, given, "what JSON can hold, and no NaN") from None
+    refuse_secrets_within(f"{where} {name}", value)
+    if value is None:
+        raise _wrong(where, name, given, "a value; leave out what is not to be set")
+    found = _typed(where, name, value)
+    if name in _RANGES:
+        least, most, expected = _RANGES[name]
+        if not least <= found <= most:
+            raise _wrong(where, name, given, expected)
+    if name == "logit_bias" and not all(-100 <= bias <= 100 for bias in found.values()):
+        raise _wrong(where, name, given, "numbers from -100 to 100")
+    if name == "extra_body":
+        for inner in found:
+            if inner in _REFUSED_IN_BODY:
+                reason = _REFUSED_IN_BODY[inner]
+                raise UsageError(f"{where} {name}: {inner} can't be given: {reason}")
+    if name == "extra_headers":
+        for header, text in found.items():
+            if not _HEADER_NAME.fullmatch(header) or not text.isascii() or not text.isprintable():
+                raise UsageError(f"{where} {name}: {header!r}: no header can be written like this")
+    return found
+
+
+def _typed(where: str, name: str, value: Any) -> Any:
+    """A value of the setting's own type."""
+    try:
+        found = getattr(GenerateConfig.model_validate({name: value}), name)
+    except ValidationError as error:
+        kinds = dict.fromkeys(_expected(dict(one)) for one in error.errors())
+        raise _wrong(where, name, value, " or ".join(kinds)) from None
+    if isinstance(value, bool) and not isinstance(found, bool | str):
+        # To pydantic, true is the number 1.
+        expected = _EXPECTED["float" if isinstance(found, float) else "int"]
+        raise _wrong(where, name, value, _RANGES.get(name, (0, 0, expected))[2])
+    if isinstance(found, BaseModel):
+        return found.model_dump(mode="json", exclude_none=True)
+    # As a log's JSON has them.
+    return {str(key): one for key, one in found.items()} if isinstance(found, dict) else found
+
+
+def _expected(error: Mapping[str, Any]) -> str:
+    if error["type"] == "literal_error":
+        return "one of " + str(error["ctx"]["expected"]).replace("'", "").replace(" or ", ", ")
+    field, *inner = (str(part) for part in error["loc"] if "[" not in str(part))
+    at = ".".join(part for part in inner if part not in ("bool", "int", "str"))
+    kind = str(error["type"]).partition("_")[0]
+    if error["type"] == "missing":
+        return f"{at or field} in it"
+    expected = _EXPECTED.get(kind, str(error["msg"]))
+    return f"{at}: {expected}" if at else expected
+
+
+def _wrong(where: str, name: str, given: Any, expected: str) -> UsageError:
+    # What stands in a header or a body may be a key.
+    private = name in ("extra_headers", "extra_body")
+    text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, default=str)
+    found = "" if private else f"found {redacted(text)[:80]}, "
+    return UsageError(f"{where} {name}: {found}expected {expected}")
+
+
+def _parts(name: str, value: Any) -> list[str]:
+    parts = [_part(path, leaf) for path, leaf in _leaves(name, value)]
+    if len(parts) > _MOST_PARTS or None in parts:
+        return [f"{name}=#{_hash(value)}"]
+    return [part for part in parts if part is not None]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What stands in a setting, with the names that lead there; a list is one value."""
+    if not isinstance(value, dict) or not value:
+        yield name, value
+        return
+    for key, inner in sorted(value.items()):
+        # Any other key might be read as two.
+        yield from _leaves(f"{name}.{key}" if _PLAIN_NAME.fullmatch(key) else "", inner)
+
+
+def _part(path: str, value: Any) -> str | None:
+    """One part of a variant; None where the names can't stand in it."""
+    if not path or path.startswith("."):
+        return None
+    text = value if isinstance(value, str) and not _is_json(value) else _json(value)
+    fits = 0 < len(text) <= _LONGEST and text.isprintable() and not set(text) & {";", "="}
+    # A header is between a person and a server.
+    plain = fits and text == text.strip() and not path.startswith("extra_headers.")
+    return f"{path}={text if plain else f'#{_hash(value)}'}"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return text.startswith("#")
+    return True
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _hash(value: Any) -> str:
+    return digest(_json(value))[:8]

@@ -1,0 +1,379 @@
+"""From a sweep's file to the cells that are run: a grid, less what rules leave out."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from casewise.cases import CARDS, CASEBENCH, STARTER
+from casewise.errors import InputError, UsageError
+from casewise.evaluation.models import Prices
+from casewise.evaluation.plan import (
+    Cell,
+    Combination,
+    Planned,
+    RunRequest,
+    combinations,
+    draw_seed_of,
+    plan_cell,
+    plan_condition,
+)
+from casewise.evaluation.plan._condition import deliveries_of
+from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
+from casewise.evaluation.plan._sweep_file import (
+    NONE,
+    GridLine,
+    ModelEntry,
+    Rule,
+    SweepFile,
+    load_sweep,
+)
+from casewise.protocols import UPSTREAM, Protocol, is_ours
+
+AXES = (
+    *("model", "cases", "protocol", "delivery", "ablation", "swap", "vary"),
+    *("deployment", "prompt", "sampling", "seed"),
+)
+"""What a rule may choose by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCell:
+    """One model under one condition, with the names that the file gives."""
+
+    cell: Cell
+    model: str
+    condition: str
+
+    @property
+    def title(self) -> str:
+        """The condition, with the model's settings that its name doesn't say."""
+        settings = setting_parts(self.cell.draw.settings)
+        return ", ".join([self.condition, *(one for one in settings if one not in self.condition)])
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A checked sweep."""
+
+    name: str
+    entries: tuple[SweepCell, ...]
+    """Each model under each condition once; neighbours share a model, then a protocol."""
+    notes: tuple[str, ...]
+    """What a person should know before it starts."""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """What is run."""
+        return tuple(one.cell for one in self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A combination of the grid, not checked yet."""
+
+    entry: ModelEntry
+    request: RunRequest
+    combination: Combination
+    values: Mapping[str, str]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A combination that the rules keep."""
+
+    wanted: _Wanted
+    planned: Planned
+    request: RunRequest
+    key: str
+    """The same for one condition, wherever the grid has it."""
+    own_key: str
+    """The same, with what the model's entry says itself."""
+
+
+def plan_sweep(path: Path) -> Sweep:
+    """Read a sweep's file, and check and count all that it asks for; nothing is sent.
+
+    Raises:
+        InputError: The file can't be used, with the place and what was expected.
+        ModelError: A model that can't do what a protocol needs.
+    """
+    file = load_sweep(path)
+    wanted = [
+        one
+        for number, line in enumerate(file.lines, start=1)
+        for one in _combinations(file, line, number, path)
+    ]
+    kept, notes = _rule(wanted, file, path)
+    if not kept:
+        raise InputError("nothing is left to run: the rules leave out all of it", file=path)
+    once = _each_once(_settle(kept, path))
+    titles = _titles(once, file)
+    order = {entry.label: place for place, entry in enumerate(file.models)}
+    entries = [SweepCell(_cell(one, path), one.wanted.entry.label, titles[one.key]) for one in once]
+    entries.sort(key=lambda one: order[one.model])
+    _check_told_apart(entries, path)
+    about = dict.fromkeys(line for one in once for line in one.planned.condition.notes)
+    about |= dict.fromkeys(line for one in entries for line in one.cell.notes)
+    return Sweep(file.name or path.stem, tuple(entries), (*notes, *about))
+
+
+def _check_told_apart(entries: Sequence[SweepCell], path: Path) -> None:
+    """Refuse two entries of a model that a line of the grid makes the same."""
+    seen: dict[str, SweepCell] = {}
+    for one in entries:
+        first = seen.setdefault(one.cell.identity, one)
+        if first is not one:
+            raise InputError(
+                f"{first.model!r} and {one.model!r} are one model, asked the same",
+                file=path,
+                record=f"condition {one.condition!r}",
+                expected="what the grid does not override: other args, max_tokens or generate",
+            )
+
+
+def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> Iterator[_Wanted]:
+    entries = [one for one in file.models if line.models is None or one.label in line.models]
+    if line.swaps not in (None, [NONE]) and line.ablations not in (None, [NONE]):
+        raise _fault(path, number, "ablations and swaps both change the contexts: one a line")
+    samplings = line.samplings or [Sampling.GREEDY]
+    deployments: Sequence[str | None] = line.deployments or [None]
+    prompts: Sequence[str | None] = line.prompts or [None]
+    for cases, deployment, prompt, sampling in product(
+        line.cases or [STARTER], deployments, prompts, samplings
+    ):
+        drawn = sampling is not Sampling.GREEDY or line.vary not in (None, [NONE])
+        seeds: Sequence[int | None] = line.seeds or [None]
+        for seed in seeds if drawn else seeds[:1]:
+            request = _request(file, line, path.parent, cases, deployment, prompt, sampling, seed)
+            try:
+                found = combinations(request)
+            except UsageError as error:
+                raise _fault(path, number, str(error)) from None
+            said = {"cases": cases, "deployment": deployment, "prompt": prompt}
+            for one, entry in product(found, entries):
+                values = _values(request, one, said | {"model": entry.label})
+                yield _Wanted(entry, request, one, values, number)
+
+
+def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
+    """Check each condition, once for all models."""
+    made: dict[tuple[int, Combination], Planned] = {}
+    for one in kept:
+        key = (id(one.request), one.combination)
+        if key not in made:
+            try:
+                made[key] = plan_condition(one.request, one.combination)
+            except UsageError as error:
+                raise _fault(path, one.line, str(error)) from None
+        planned = made[key]
+        options = _options(one.request, one.entry)
+        given = _for_model(planned, one.entry)
+        yield _Found(
+            one, given, options, key=_key(planned, one.request), own_key=_key(given, options)
+        )
+
+
+def _fault(path: Path, number: int, problem: str) -> InputError:
+    return InputError(problem, file=path, record=f"grid, record {number}")
+
+
+def _request(
+    file: SweepFile,
+    line: GridLine,
+    folder: Path,
+    cases: str,
+    deployment: str | None,
+    prompt: str | None,
+    sampling: Sampling,
+    seed: int | None,
+) -> RunRequest:
+    """What a line asks for, with all its protocols, deliveries and changes of the contexts."""
+    fixed = prompt is None or prompt == UPSTREAM or is_ours(prompt)
+    words = line.verdict_words
+    grader = line.grader
+    return RunRequest(
+        models=(),
+        cases=cases if cases in (STARTER, CASEBENCH) else str(folder / cases),
+        protocols=tuple(line.protocols or [Protocol.PROBABILITY]),
+        deliveries=tuple(line.deliveries or ()),
+        ablations=_changes(line.ablations),
+        swaps=_changes(line.swaps),
+        variations=_changes(line.vary),
+        deployment=deployment if deployment in (None, *CARDS) else str(folder / str(deployment)),
+        prompt=prompt if fixed else str(folder / str(prompt)),
+        verdict_words=None if words is None else str(folder / words),
+        sampling=sampling,
+        samples=line.samples,
+        limit=line.limit,
+        max_tokens=line.max_tokens,
+        generate=check_settings("generate:", line.generate or {}),
+        seed=seed or 0,
+        draw_seed=seed,
+        epochs=line.epochs or 1,
+        cache=file.cache,
+        batch=file.batch,
+        grader=grader.model if grader else None,
+        grader_prices=Prices(grader.price_in, grader.price_out) if grader else Prices(),
+    )
+
+
+def _changes(given: list[str] | None) -> tuple[str | None, ...]:
+    plain = [",".join(part.strip() for part in one.split(",")) for one in given or [NONE]]
+    return tuple(dict.fromkeys(None if one == NONE else one for one in plain))
+
+
+def _key(planned: Planned, request: RunRequest) -> str:
+    given = dict(planned.arguments)
+    if names := given.get("ablate"):
+        given["ablate"] = ",".join(sorted(names.split(",")))
+    settings = sorted(request.generate.items())
+    asked = (planned.condition.protocol, str(request.sampling), sorted(given.items()), settings)
+    return repr(asked)
+
+
+def _for_model(planned: Planned, entry: ModelEntry) -> Planned:
+    if entry.max_tokens is None:
+        return planned
+    return replace(planned, arguments=planned.arguments | {"max_tokens": entry.max_tokens})
+
+
+def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
+    return replace(
+        request,
+        models=(entry.model,),
+        model_base_url=entry.base_url,
+        model_args=entry.args,
+        prices=Prices(entry.price_in, entry.price_out),
+        max_connections=entry.max_connections,
+        batch=request.batch if entry.batch is None else entry.batch,
+        max_tokens=entry.max_tokens or request.max_tokens,
+        generate=request.generate | check_settings("generate:", entry.generate),
+    )
+
+
+def _values(
+    request: RunRequest, one: Combination, said: Mapping[str, str | None]
+) -> dict[str, str]:
+    """The place of a combination on every axis, as rules name it."""
+    acts = one.protocol == Protocol.RESPOND
+    seeded = one.variation is not None or draw_seed_of(request, one.protocol) is not None
+    found: dict[str, object] = {
+        "protocol": one.protocol,
+        "delivery": one.delivery,
+        "ablation": one.ablation,
+        "swap": one.swap,
+        "vary": one.variation,
+        "sampling": request.sampling,
+        "seed": request.draw_seed if seeded else None,
+    }
+    whole = dict(said) | found | ({} if acts else {"deployment": None})
+    return {axis: NONE if whole[axis] is None else str(whole[axis]) for axis in AXES}
+
+
+def _rule(found: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
+    """What the rules keep, and notes on those that say nothing."""
+    known = {axis: list(dict.fromkeys(one.values[axis] for one in found)) for axis in AXES}
+    rules = {
+        kind: [_read_rule(rule, known, kind, n, path) for n, rule in enumerate(given, start=1)]
+        for kind, given in (("only", file.only), ("exclude", file.exclude))
+    }
+    notes = [
+        f"{kind}, record {number}: no combination of the grid is like this"
+        for kind, given in rules.items()
+        for number, rule in enumerate(given, start=1)
+        if not any(_matches(one, rule) for one in found)
+    ]
+    only, exclude = rules["only"], rules["exclude"]
+    kept = [
+        one
+        for one in found
+        if (not only or any(_matches(one, rule) for rule in only))
+        and not any(_matches(one, rule) for rule in exclude)
+    ]
+    return kept, notes
+
+
+def _read_rule(
+    rule: Rule, known: Mapping[str, list[str]], kind: str, number: int, path: Path
+) -> dict[str, list[str]]:
+    record = f"{kind}, record {number}"
+    read = {}
+    for axis, values in rule.items():
+        if axis not in AXES:
+            expected = f"one of {', '.join(AXES)}"
+            raise InputError(
+                "unknown field", file=path, record=record, field=axis, expected=expected
+            )
+        read[axis] = [NONE if one is None else str(one).replace(", ", ",") for one in values]
+        for one in read[axis]:
+            if one not in known[axis]:
+                raise InputError(
+                    "the grid has no such value",
+                    file=path,
+                    record=record,
+                    field=axis,
+                    found=one,
+                    expected=f"one of {', '.join(known[axis])}",
+                )
+    if not read:
+        raise InputError("an empty rule", file=path, record=record, expected=", ".join(AXES))
+    return read
+
+
+def _matches(one: _Wanted, rule: Mapping[str, list[str]]) -> bool:
+    return all(one.values[axis] in values for axis, values in rule.items())
+
+
+def _each_once(found: Iterable[_Found]) -> list[_Found]:
+    """Each model under each condition once, with the most epochs that any line asks for."""
+    once: dict[tuple[str, str], _Found] = {}
+    for one in found:
+        key = (one.wanted.entry.label, one.own_key)
+        first = once.setdefault(key, one)
+        if one.request.epochs > first.request.epochs:
+            once[key] = replace(first, request=replace(first.request, epochs=one.request.epochs))
+    return list(once.values())
+
+
+def _cell(one: _Found, path: Path) -> Cell:
+    try:
+        return plan_cell(one.planned, one.wanted.entry.model, one.request)
+    except UsageError as error:
+        raise _fault(path, one.wanted.line, str(error)) from None
+
+
+def _titles(found: Sequence[_Found], file: SweepFile) -> dict[str, str]:
+    """A name for every condition, no two alike."""
+    names = [line.name for line in file.lines]
+    conditions = {one.key: one.wanted for one in reversed(found)}
+    alone = Counter(one.line for one in conditions.values())
+    varied = {axis for axis in AXES if len({one.wanted.values[axis] for one in found}) > 1}
+    titles: dict[str, str] = {}
+    for key, one in reversed(conditions.items()):
+        name, title = names[one.line - 1], _title(one, varied)
+        if name is not None:
+            title = name if alone[one.line] == 1 else f"{name}: {title}"
+        # Lines may differ in what is no axis, such as a limit.
+        while title in titles.values():
+            title = f"{title} (line {one.line})"
+        titles[key] = title
+    return titles
+
+
+def _title(one: _Wanted, varied: set[str]) -> str:
+    values = one.values
+    parts = [values["protocol"]]
+    if values["delivery"] != deliveries_of(Protocol(values["protocol"]))[0]:
+        parts.append(values["delivery"])
+    for axis, how in (("ablation", "without"), ("swap", "swapped"), ("vary", "under")):
+        if values[axis] != NONE:
+            parts.append(f"{how} {values[axis].replace(',', ', ')}")
+    shown = [axis for axis in ("deployment", "cases", "prompt", "sampling") if axis in varied]
+    parts += [values[axis].split("/")[-1] for axis in shown if values[axis] != NONE]
+    if "seed" in varied and values["seed"] != NONE:
+        parts.append(f"seed {values['seed']}")
+    parts += setting_parts(one.request.generate)
+    return ", ".join(parts)

@@ -1,0 +1,224 @@
+"""Read the file of a sweep, and name what is wrong with it."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from casewise.cases import read_model
+from casewise.errors import InputError
+from casewise.evaluation.models._faults import refuse_password, refuse_secret
+from casewise.evaluation.plan._sampling import Sampling, check_settings, check_taken
+from casewise.protocols import Delivery, Protocol
+
+NONE = "none"
+"""How the file writes that nothing is removed, swapped or varied."""
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _none_or_text(value: Any) -> Any:
+    return NONE if value is None else value
+
+
+Text = Annotated[str, Field(min_length=1)]
+Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
+Changes = Annotated[
+    list[Annotated[Text, BeforeValidator(_none_or_text)]],
+    BeforeValidator(_as_list),
+    Field(min_length=1),
+]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Price = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Seed = Annotated[int, Field(strict=True, ge=0)]
+Rule = dict[str, Annotated[list[Any], BeforeValidator(_as_list)]]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelEntry(_Part):
+    """A model, and how it is reached."""
+
+    model: Text
+    """As Inspect names it."""
+    name: Text | None = None
+    """How rules and the matrix name it."""
+    base_url: Text | None = None
+    args: dict[str, Any] = Field(default_factory=dict)
+    """What the provider's client takes besides."""
+    price_in: Price | None = None
+    """Dollars for a million input tokens."""
+    price_out: Price | None = None
+    max_connections: Count | None = None
+    max_tokens: Count | None = None
+    generate: dict[str, Any] = Field(default_factory=dict)
+    """Settings of its generation; before those of a line of the grid."""
+    batch: Annotated[bool, Field(strict=True)] | None = None
+    """Whether it is asked in batches; None as the file says of all."""
+
+    @property
+    def label(self) -> str:
+        """Its short name."""
+        return self.name or self.model
+
+
+class GraderEntry(_Part):
+    """A model that grades replies."""
+
+    model: Text
+    price_in: Price | None = None
+    price_out: Price | None = None
+
+
+def _grader(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+def _model(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+class Axes(_Part):
+    """What is combined with what; each is one value or a list."""
+
+    cases: Texts | None = None
+    protocols: Annotated[list[Protocol], BeforeValidator(_as_list), Field(min_length=1)] | None = (
+        None
+    )
+    deliveries: Annotated[list[Delivery], BeforeValidator(_as_list), Field(min_length=1)] | None = (
+        None
+    )
+    ablations: Changes | None = None
+    swaps: Changes | None = None
+    vary: Changes | None = None
+    deployments: Texts | None = None
+    prompts: Texts | None = None
+    samplings: Annotated[list[Sampling], BeforeValidator(_as_list), Field(min_length=1)] | None = (
+        None
+    )
+    seeds: Annotated[list[Seed], BeforeValidator(_as_list), Field(min_length=1)] | None = None
+    epochs: Count | None = None
+    samples: Count | None = None
+    limit: Count | None = None
+    max_tokens: Count | None = None
+    generate: dict[str, Any] | None = None
+    verdict_words: Text | None = None
+    grader: Annotated[GraderEntry, BeforeValidator(_grader)] | None = None
+
+
+class GridLine(Axes):
+    """One line of the grid: what it does not say is taken from the top of the file."""
+
+    name: Text | None = None
+    models: Texts | None = None
+    """Names of models defined at the top; all, where it says nothing."""
+
+
+class SweepFile(Axes):
+    """The whole file."""
+
+    models: Annotated[
+        list[Annotated[ModelEntry, BeforeValidator(_model)]],
+        BeforeValidator(_as_list),
+        Field(min_length=1),
+    ]
+    name: Text | None = None
+    """Of the folder of logs; the file's own name by default."""
+    grid: Annotated[list[GridLine], Field(min_length=1)] | None = None
+    only: list[Rule] = Field(default_factory=list)
+    exclude: list[Rule] = Field(default_factory=list)
+    cache: Annotated[bool, Field(strict=True)] = False
+    batch: Annotated[bool, Field(strict=True)] = False
+
+    @property
+    def lines(self) -> list[GridLine]:
+        """The lines of the grid, each whole."""
+        names = [*Axes.model_fields]
+        above = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return [
+            line.model_copy(
+                update={name: value for name, value in above.items() if getattr(line, name) is None}
+            )
+            for line in self.grid or [GridLine()]
+        ]
+
+
+def _told_by(entry: ModelEntry) -> tuple[object, ...]:
+    """What tells the results of two entries of one model apart."""
+    return entry.args, entry.max_tokens, check_settings("", entry.generate)
+
+
+def load_sweep(path: Path) -> SweepFile:
+    """Read a sweep's file.
+
+    Raises:
+        InputError: What is wrong, with the file, the entry and the field.
+    """
+    sweep = read_model(path, SweepFile, "sweep")
+    _check_models(sweep, path)
+    if sweep.name is not None and not re.fullmatch(r"[\w.-]+", sweep.name):
+        expected = "letters, digits, '.', '_' and '-' only: it names a folder"
+        raise InputError(
+            "wrong value", file=path, field="name", found=sweep.name, expected=expected
+        )
+    return sweep
+
+
+def _check_models(sweep: SweepFile, path: Path) -> None:
+    seen: dict[str, int] = {}
+    clients: dict[str, tuple[int, ModelEntry]] = {}
+    for number, entry in enumerate(sweep.models, start=1):
+        record = f"models, record {number}"
+        refuse_password(f"{path}, {record}, field 'base_url'", entry.base_url)
+        for name in entry.args:
+            refuse_secret(f"{path}, {record}, field 'args'", name)
+        where = f"{path}, {record}, field 'generate':"
+        check_taken(where, entry.model, check_settings(where, entry.generate), entry.args)
+        if entry.label in seen:
+            expected = f"another name than that of record {seen[entry.label]} (field 'name')"
+            raise InputError(
+                "two models of one name",
+                file=path,
+                record=record,
+                found=entry.label,
+                expected=expected,
+            )
+        seen[entry.label] = number
+        other = clients.setdefault(entry.model, (number, entry))
+        if other[1] is entry:
+            continue
+        first, same = other
+        if _told_by(same) == _told_by(entry):
+            raise InputError(
+                f"the same model as record {first}: an address tells no results apart",
+                file=path,
+                record=record,
+                found=entry.model,
+                expected="other args, max_tokens or generate",
+            )
+        if (same.price_in, same.price_out) != (entry.price_in, entry.price_out):
+            raise InputError(
+                f"another price than in record {first}, of the same model",
+                file=path,
+                record=record,
+                found=entry.model,
+                expected="one price a model",
+            )
+    check_settings(f"{path}, field 'generate':", sweep.generate or {})
+    for number, line in enumerate(sweep.grid or [], start=1):
+        check_settings(f"{path}, grid, record {number}, field 'generate':", line.generate or {})
+        for name in line.models or []:
+            if name not in seen:
+                raise InputError(
+                    "no such model",
+                    file=path,
+                    record=f"grid, record {number}",
+                    field="models",
+                    found=name,
+                    expected=f"one of {', '.join(seen)}",
+                )

@@ -1,0 +1,326 @@
+"""The task ``casewise/respond``: a model plays the chatbot; does it answer, or refuse?
+
+inspect eval casewise/respond -T delivery=claimed -T cases=FILE --model openai/gpt-4o
+inspect eval casewise/respond -T deployment=therapy-support --model vllm/NAME
+"""
+
+import asyncio
+import json
+import logging
+import math
+from collections.abc import Sequence
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
+from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
+from inspect_ai.solver import Solver, TaskState, solver
+
+from casewise.cases import STARTER
+from casewise.errors import CasewiseError, ModelError
+from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
+from casewise.evaluation.models._faults import FaultKind, asked, failed
+from casewise.evaluation.models._provider_calls import other_model
+from casewise.evaluation.models._reachability import reached_anew
+from casewise.evaluation.models._seam import PrerequisiteError
+from casewise.evaluation.plan._condition import choose, make_condition, respond_version
+from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling, make_draw, resolve_sampling
+from casewise.evaluation.tasks import (
+    CONTEXT,
+    EXPECTATIONS,
+    GRADE_ALL,
+    QUERY,
+    REPLIES,
+    TURNS,
+    CaseState,
+    Read,
+    answered_by,
+    mean_of,
+    provider_refused,
+    script_sample,
+    solve_by,
+    task_metadata,
+    to_sample,
+)
+from casewise.protocols import (
+    GRADE_VERSION,
+    GRADER_DECLINED,
+    READER_VERSION,
+    Conversation,
+    Graded,
+    Protocol,
+    ResponseClass,
+    Status,
+    grade_nonce,
+    read_grade,
+    read_reply,
+    render_grading,
+)
+
+
+@task
+def respond(
+    cases: str = STARTER,
+    delivery: str | None = None,
+    ablate: str | Sequence[str] | None = None,
+    swap: str | None = None,
+    deployment: str | None = None,
+    variation: str | None = None,
+    seed: int = 0,
+    grader: str | None = None,
+    sampling: str = Sampling.GREEDY,
+    limit: int | None = None,
+    max_tokens: int | None = None,
+    model_name: str | None = None,
+    draw_seed: int | None = None,
+) -> Task:
+    """Ask a model in the place of the chatbot, and grade its replies.
+
+    Args:
+        cases: ``starter``, ``casebench`` or a file of cases.
+        delivery: ``system`` (the deployer's verified description), ``claimed`` (the user asserts
+            it), ``history`` (it comes out over earlier turns) or ``none``.
+        ablate: Groups or parameters to remove from every context, joined by commas.
+        swap: A parameter or group that every case takes from its twin.
+        deployment: A card: its name or file; its cases are asked under its system message.
+        variation: How every conversation is changed: ``urgency``, ``filler-4k``...
+        seed: Of the variation.
+        grader: A model that grades the replies; None is the offline reader.
+        sampling: ``greedy``, ``reference``, ``reference-api`` or ``reference-open``.
+        limit: Only the first cases of the file.
+        max_tokens: Longest reply.
+        model_name: The model whose sampling is meant, where it isn't the run's; the embedded
+            model's replies are shorter, if it is named.
+        draw_seed: Tells repetitions apart where replies are drawn at random.
+    """
+    try:
+        condition = make_condition(
+            cases,
+            protocol=Protocol.RESPOND,
+            delivery=delivery,
+            ablate=ablate,
+            swap=swap,
+            limit=limit,
+            deployment=deployment,
+            variation=variation,
+            seed=seed,
+            draw_seed=draw_seed,
+        )
+    except CasewiseError as error:
+        # Inspect shows this one without a traceback.
+        raise PrerequisiteError(str(error)) from error
+    chosen = choose(Sampling, sampling, "sampling")
+    model = "" if chosen is Sampling.GREEDY and not model_name else model_name or str(get_model())
+    settled = resolve_sampling(chosen, model)
+    draw = make_draw(Protocol.RESPOND, settled, model=model, max_tokens=max_tokens)
+    samples = [to_sample(case, condition, draw) for case in condition.cases]
+    if condition.script is not None:
+        samples.append(script_sample(condition.script, condition.system))
+    return Task(
+        dataset=MemoryDataset(samples, name=condition.data.name),
+        solver=converse(),
+        scorer=grade_reply(grader=grader),
+        config=draw.config,
+        model_roles={GRADER: grader} if grader else None,
+        version=respond_version(condition, grader),
+        metadata=task_metadata(condition, settled, draw)
+        | {
+            "grader": grader or "rules",
+            "grader_version": GRADE_VERSION if grader else READER_VERSION,
+        },
+    )
+
+
+@solver
+def converse() -> Solver:
+    """The solver of ``casewise/respond``; see ``ask_chatbot``."""
+    return solve_by(ask_chatbot)
+
+
+async def ask_chatbot(state: CaseState, model: Model, config: GenerateConfig) -> None:
+    """Send the user's turns one after another, each when the last one is answered.
+
+    A provider's own refusal ends the conversation: what the user would say next has nothing to
+    follow.
+    """
+    later: list[str] = list(state.metadata.get(TURNS) or [])
+    for turn in [None, *later]:
+        if turn is not None:
+            state.messages.append(ChatMessageUser(content=turn))
+        state.output = await asked(model.generate(state.messages, config=config))
+        state.messages.append(state.output.message)
+        state.store.set(REPLIES, state.store.get(REPLIES, 0) + 1)
+        if provider_refused(state.output):
+            return
+
+
+GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
+"""How a grader is sampled, where the model's own settings say nothing else."""
+
+
+async def grade_with(
+    model: Model,
+    conversation: Conversation,
+    reply: str,
+    context: str | None,
+    request: str | None = None,
+) -> Graded:
+    """Have a model grade one reply; a blank reply is ``undetermined`` without a request.
+
+    Args:
+        model: The grader.
+        conversation: Role and text of each message before the reply, oldest first.
+        reply: What is graded.
+        context: What is known of the situation; None is nothing.
+        request: What the reply is held against; None is the conversation's last message.
+
+    Raises:
+        FailedRequestError: No answer came.
+    """
+    if not reply.strip():
+        return Graded.of(ResponseClass.UNDETERMINED, "the reply is empty")
+    prompt = render_grading(conversation, reply, context, request)
+    output = await asked(model.generate(prompt, config=GRADER_CONFIG.merge(model.config)))
+    if provider_refused(output):
+        return GRADER_DECLINED
+    grade = read_grade(output.completion, grade_nonce(conversation, reply, request))
+    if grade.status is Status.UNPARSED and (name := other_model(model, output)) is not None:
+        # Until the grader's own name is known, another may be what its server calls it.
+        reason = f"{FaultKind.OTHER_MODEL.words}: the answer is by {name!r}, not by the grader"
+        return Graded(Status.ERROR, None, reason)
+    return grade
+
+
+def grade_replies(
+    grader: str,
+    replies: Sequence[tuple[Conversation, str, str | None]],
+    *,
+    base_url: str | None = None,
+    max_connections: int | None = None,
+) -> list[Graded]:
+    """Have a model grade replies, outside of any run.
+
+    A request that fails leaves its reply at ``error`` with the reason.
+
+    Args:
+        grader: The model, as Inspect names it.
+        replies: What was said before each reply, the reply, and what is known of the situation.
+        base_url: Address of the model's API.
+        max_connections: Requests at once; None is Inspect's default.
+
+    Raises:
+        ModelError: The model can't be opened, or every request fails.
+    """
+    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    (model,) = open_models([grader], base_url=base_url)
+    limits = GenerateConfig(
+        attempt_timeout=attempt_timeout(), max_retries=MAX_RETRIES, max_connections=max_connections
+    )
+    model.config = limits.merge(model.config)
+
+    async def grade_all() -> list[Graded | BaseException]:
+        asked = [grade_with(model, *one) for one in replies]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    with reached_anew():
+        found = asyncio.run(grade_all())
+    errors = [one for one in found if isinstance(one, BaseException)]
+    if errors and len(errors) == len(found):
+        if isinstance(errors[0], CasewiseError):
+            raise errors[0]
+        raise ModelError(f"{grader}: {failed(errors[0]).plain}")
+    return [
+        Graded(Status.ERROR, None, failed(one).message) if isinstance(one, BaseException) else one
+        for one in found
+    ]
+
+
+GRADER = "grader"
+"""The role in which Inspect knows the model that grades."""
+
+
+@metric
+def graded() -> Metric:
+    """Share of the replies that could be graded, in 0..1."""
+    return mean_of("graded")
+
+
+@metric
+def refuses() -> Metric:
+    """Share of refusals among the graded replies, in 0..1; a first look only."""
+    return mean_of("refusal")
+
+
+@scorer(metrics=[graded(), refuses()])
+def grade_reply(grader: str | None = None) -> Scorer:
+    """Grade the reply that counts: by the provider's own signal, a model, or the offline reader."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        model = get_model(role=GRADER) if grader is not None else None
+        return await read_chatbot(grader, model)(state, target.text, get_model())
+
+    return score
+
+
+def read_chatbot(grader: str | None, grading: Model | None) -> Read:
+    """Grade the replies that count: by the provider's own signal, a model, or the offline reader.
+
+    Args:
+        grader: The model that grades, as the log names it; None is the offline reader.
+        grading: That model's client.
+    """
+
+    async def read(state: CaseState, intended: str, model: Model) -> Score:  # noqa: ARG001
+        replies = _replies(state)
+        every = state.metadata.get(EXPECTATIONS) or state.metadata.get(GRADE_ALL)
+        counted = replies if every else replies[-1:]
+        grades = [await _grade(state, place, grader, grading) for place in counted]
+        found, by = grades[-1]
+        return Score(
+            value=_values(found),
+            answer=state.output.completion,
+            explanation=found.reason,
+            metadata={
+                "status": str(found.status),
+                "response_class": str(found.response_class) if found.response_class else None,
+                "graded_by": by,
+                # Short, since Inspect's summaries cut what is long.
+                "turns": " ".join(str(one.response_class or one.status) for one, _ in grades),
+            }
+            | answered_by([state.output], model),
+        )
+
+    return read
+
+
+def _replies(state: CaseState) -> list[int]:
+    """The places of the model's own replies among the messages."""
+    live = int(state.store.get(REPLIES, 1))
+    places = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
+    return places[-live:]
+
+
+async def _grade(
+    state: CaseState, place: int, grader: str | None, grading: Model | None
+) -> tuple[Graded, str]:
+    """The grade of the reply at a place of the conversation, and who gave it."""
+    reply = state.messages[place]
+    if place == len(state.messages) - 1 and provider_refused(state.output):
+        return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
+    # A script's reply is held against its own turn, every other against the case's query.
+    scripted = bool(state.metadata.get(EXPECTATIONS))
+    request = state.messages[place - 1].text if scripted else state.metadata.get(QUERY)
+    if grader is None or grading is None:
+        return read_reply(reply.text, request), "rules"
+    context = state.metadata.get(CONTEXT)
+    shown = json.dumps(context, ensure_ascii=False) if context else None
+    earlier = [(one.role, one.text) for one in state.messages[:place]]
+    return await grade_with(grading, earlier, reply.text, shown, request), grader
+
+
+def _values(found: Graded) -> dict[str, str | int | float | bool | None]:
+    """Numbers alone, NaN where undefined: Inspect averages each over the epochs."""
+    read = found.status is Status.OK
+    classes = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
+    shares = {str(one): float(found.response_class is one) if read else math.nan for one in classes}
+    return {"graded": float(read), **shares}
