@@ -14,7 +14,7 @@ from support.pairs import HOSTILE
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
-from casewise.annotation.app_study._sessions import Sessions
+from casewise.annotation.app_study._site import Sessions
 from casewise.annotation.store import Secrets, Visitor
 
 NASTY = (

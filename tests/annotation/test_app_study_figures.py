@@ -4,7 +4,7 @@ from pathlib import Path
 
 from support.rehearsed import write_study
 
-from casewise.annotation.app_study._figures import figures
+from casewise.annotation.app_study._admin_routes import figures
 from casewise.annotation.store import Places, Progress
 from casewise.annotation.study import Screening, study_cases
 from casewise.annotation.votes import (

@@ -12,12 +12,11 @@ from sqlalchemy import Connection, Engine, MetaData, create_engine, insert, sele
 from support.serving import Guest, Serving
 from support.studies import KEYS, opened, write_study
 
-from casewise.annotation.app_study._sessions import Sessions
+from casewise.annotation.app_study._site import Sessions
 from casewise.annotation.store import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
-from casewise.annotation.store._database import Database
-from casewise.annotation.store._migrate import alembic_config
+from casewise.annotation.store._database import Database, alembic_config
 from casewise.cases import digest
-from casewise.cli._annotate_purge import purge
+from casewise.cli._annotate_store import purge
 
 FORM = re.compile(r"[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){2}")
 THEN = datetime(2026, 1, 5, 9, tzinfo=UTC)

@@ -15,8 +15,7 @@ from support.postgres import Postgres
 from support.studies import KEYS, Clock, enter, opened, write_study
 
 from casewise.annotation.store import Store, StoreUnavailableError, load_secrets
-from casewise.annotation.store._database import Database
-from casewise.annotation.store._migrate import upgrade
+from casewise.annotation.store._database import Database, upgrade
 from casewise.annotation.store._tables import metadata
 from casewise.errors import InputError, UsageError
 

@@ -19,8 +19,8 @@ from casewise.annotation.votes import (
     read_collected,
     summarise,
 )
-from casewise.annotation.votes._drift import drift, panel_effect
-from casewise.annotation.votes._table import vote_table
+from casewise.annotation.votes._quality import drift, panel_effect
+from casewise.annotation.votes._records import vote_table
 from casewise.statistics import wilson_interval
 
 

@@ -18,7 +18,7 @@ from casewise.protocols import (
     vary,
 )
 from casewise.protocols import _experiments as experiments
-from casewise.protocols import _filler as small_talk
+from casewise.protocols import _experiments as small_talk
 
 
 @pytest.mark.parametrize("delivery", [Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY])

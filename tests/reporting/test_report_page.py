@@ -27,7 +27,7 @@ from casewise.analysis import Scoring, make_overview, read_paths
 from casewise.cases import Turn
 from casewise.reporting.page import _page
 from casewise.reporting.page._page import lay_out, report_page
-from casewise.reporting.page._section import Section
+from casewise.reporting.page._parts import Section
 from casewise.sheets import Column, Kind
 
 

@@ -16,21 +16,21 @@ from statsmodels.stats.proportion import (
 )
 
 from casewise.statistics._power import (
+    EFFICIENCY,
     LEAST_SIZE,
     Level,
-    normal_power,
-    smallest_effect,
-    smallest_size,
-    whole,
-)
-from casewise.statistics._power_means import (
-    EFFICIENCY,
+    PairedDesign,
     Parent,
+    discordance_variance,
     mann_whitney_power,
     noether_power,
+    normal_power,
+    paired_power,
+    smallest_effect,
+    smallest_size,
     t_power,
+    whole,
 )
-from casewise.statistics._power_pairs import PairedDesign, discordance_variance, paired_power
 from casewise.statistics._power_proportions import (
     ProportionMethod,
     fisher_power,

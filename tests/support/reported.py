@@ -12,7 +12,7 @@ from support.tables import judgement, random_table
 
 from casewise.analysis import Judgements, Overview, Scoring, make_overview, make_table
 from casewise.cases import Case, Context
-from casewise.reporting.page._section import Section
+from casewise.reporting.page._parts import Section
 from casewise.sheets import Column, Kind
 
 HOSTILE = (

@@ -6,50 +6,69 @@ True
 """
 
 from casewise.cases._address import address_of, is_elsewhere, place_of
-from casewise.cases._cache import cache_dir, check_cache_writable, check_sha256
-from casewise.cases._card import Card, CardCase, CardLine, CardRule, card_cases, system_text
-from casewise.cases._card_file import CARDS, load_card
-from casewise.cases._case import GROUPS, Case, Context, Side, Turn, Vote, VoteCounts, digest
+from casewise.cases._card import (
+    CARDS,
+    Card,
+    CardCase,
+    CardLine,
+    CardRule,
+    card_cases,
+    load_card,
+    system_text,
+)
+from casewise.cases._case import (
+    GROUPS,
+    Case,
+    Context,
+    Side,
+    Turn,
+    Vote,
+    VoteCounts,
+    digest,
+    find_twins,
+)
 from casewise.cases._casebench import (
     COMMIT,
     TERMS,
     Fetched,
+    cache_dir,
     casebench_data,
     casebench_templates,
+    check_cache_writable,
+    check_sha256,
     fetch_casebench,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._import import Imported, import_cases
-from casewise.cases._keywords import flags_query
 from casewise.cases._labels import (
     LabelFields,
     LabelRule,
     Labels,
     Ties,
     default_rule,
+    flags_query,
     make_labels,
 )
 from casewise.cases._load import (
+    CASEBENCH,
+    STARTER,
     CaseSet,
     find_problems,
     is_output,
     load_cases,
     load_output,
+    open_cases,
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import Merged, Prefer, merge_sets
-from casewise.cases._open import CASEBENCH, STARTER, open_cases
-from casewise.cases._plain_yaml import read_plain_yaml
-from casewise.cases._queries import By, whole_queries
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
-from casewise.cases._sets import Part, sample_cases, split_cases
-from casewise.cases._twins import find_twins
+from casewise.cases._sets import By, Part, sample_cases, split_cases, whole_queries
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
 from casewise.cases._write import dataset_hash, to_fields, to_line, write_cases
-from casewise.cases._written_model import fault, read_model
+from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 
 __all__ = [
     "By",

@@ -1,6 +1,7 @@
-"""Deployment cards: where one deployment draws its line, and the cases that test it."""
+"""Deployment cards: their file, and the cases that test where one deployment draws its line."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -15,7 +16,8 @@ from pydantic import (
 )
 
 from casewise.cases._case import TURNS, Case, Context, Side, Turn, takes_turns
-from casewise.cases._written_model import fault
+from casewise.cases._yaml_files import fault, read_model
+from casewise.errors import InputError
 
 CardRule = Literal["allowed", "disallowed", "partly"]
 """Where a line lets an answer through: wholly, not at all, or as far as its ``how`` says."""
@@ -193,3 +195,35 @@ def system_text(card: Card) -> str:
 def _bullet(line: CardLine) -> str:
     how = [f"  How far: {line.how}"] if line.how is not None else []
     return "\n".join([f"- {line.what}", *how, f"  Reason: {line.why}"])
+
+
+CARDS = ("creative-writing", "customer-support", "security-training", "therapy-support")
+"""The cards that ship with casewise."""
+
+
+def load_card(source: Path | str) -> Card:
+    """Load a card by the name of a shipped one (see ``CARDS``), or from a YAML file.
+
+    Raises:
+        InputError: There is no such card, or its file can't be used.
+    """
+    if isinstance(source, str) and source in CARDS:
+        path = Path(str(files("casewise.data"))) / "cards" / f"{source}.yaml"
+    else:
+        path = Path(source)
+    card = read_model(path, Card, "card", CARDS)
+    card._folder = path.parent
+    script = card.script_path
+    if script is not None and not _is_file(script):
+        expected = f"a file, its name as seen from {path.parent}"
+        raise InputError(
+            "no such file", file=path, field="script", found=card.script, expected=expected
+        )
+    return card
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long for the file system
+        return False

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -214,3 +214,23 @@ def case_id(query: str, context: Context | None, history: tuple[Turn, ...]) -> s
     """The id of a case whose file gives none."""
     root = context.root if context is not None else None
     return digest(query, root, [[turn.role, turn.content] for turn in history])
+
+
+_OTHER: dict[Side, Side] = {"safe": "unsafe", "unsafe": "safe"}
+
+
+def find_twins(cases: Iterable[Case]) -> dict[str, Case]:
+    """By the id of a case, the first case of its query that is intended the other way.
+
+    Cases without an intended side, or whose query has only the one, have no twin.
+    """
+    cases = tuple(cases)
+    first: dict[tuple[str, Side], Case] = {}
+    for case in cases:
+        if case.intended is not None:
+            first.setdefault((case.query_id, case.intended), case)
+    return {
+        case.id: first[case.query_id, _OTHER[case.intended]]
+        for case in cases
+        if case.intended is not None and (case.query_id, _OTHER[case.intended]) in first
+    }

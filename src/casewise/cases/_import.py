@@ -11,8 +11,7 @@ from casewise.cases._case import Case, Vote
 from casewise.cases._load import checked_case
 from casewise.cases._map_row import Place, case_fields, is_wanted
 from casewise.cases._mapping import CaseMapping
-from casewise.cases._row_folders import columns_of, read_tables
-from casewise.cases._rows import Table, non_empty
+from casewise.cases._rows import Table, columns_of, non_empty, read_tables
 from casewise.cases._write import to_fields
 from casewise.errors import InputError
 

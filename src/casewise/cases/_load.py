@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from casewise.cases._case import Case
+from casewise.cases._casebench import casebench_data
 from casewise.cases._records import (
     Form,
     csv_records,
@@ -303,3 +305,22 @@ def _field_name(detail: ErrorDetails) -> str:
         elif not (index == 1 and part in tags):
             name += f".{part}" if name else part
     return name
+
+
+STARTER = "starter"
+CASEBENCH = "casebench"
+
+
+def open_cases(name: str | Path) -> CaseSet:
+    """Load ``starter`` (bundled), ``casebench`` (from the cache), or a file of cases.
+
+    Raises:
+        InputError: The file can't be used.
+        AssetError: CASE-Bench was not fetched yet.
+    """
+    if name == STARTER:
+        with as_file(files("casewise.data") / "starter.yaml") as path:
+            return load_cases(path, name=STARTER)
+    if name == CASEBENCH:
+        return load_cases(casebench_data(), name=CASEBENCH)
+    return load_cases(name)

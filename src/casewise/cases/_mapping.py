@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf, ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases._plain_yaml import read_plain_yaml
+from casewise.cases._yaml_files import read_plain_yaml
 from casewise.errors import InputError
 
 MAPPINGS = ("sorry-bench", "xstest")

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from casewise.cases._plain_yaml import read_plain_yaml
+from casewise.cases._yaml_files import read_plain_yaml
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
 

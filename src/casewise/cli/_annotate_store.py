@@ -1,4 +1,4 @@
-"""The database of a study that is served here, for the commands that read it."""
+"""The database of a study that is served here: opened, backed up, and a person's data deleted."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.annotation.study import Study, study_cases
+from casewise.annotation.study import Study, load_study, study_cases
+from casewise.cli._console import note, write_out
 from casewise.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
     from casewise.annotation.store import Secrets, Store
+
 
 _EXTRA = ("alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy")
 
@@ -72,3 +74,87 @@ def study_keys(file: Path) -> "Secrets":
     from casewise.annotation.store import load_secrets
 
     return load_secrets(file.resolve().with_suffix(".secrets.json"))
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    to: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="The backup, readable by you alone.")
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier backup.")] = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Copy a study's database while the server runs.
+
+    A copy of the .db file made by other means lacks the latest votes, which
+    SQLite keeps in a file beside it until they are many. The backup is one
+    file with every vote that was taken before; it is checked, and not there
+    at all if something is wrong. Keep the study file, its cases and
+    STUDY.secrets.json too: without the secrets nobody who comes again is
+    known. To restore, serve or export with --database FILE. A PostgreSQL is
+    backed up by pg_dump: the command for it is printed.
+
+    [bold]Examples[/]
+
+    casewise annotate backup study.yaml --out study-backup.db
+
+    casewise annotate export study.yaml --database study-backup.db --out votes/
+    """
+    study = load_study(file)
+    address = find_database(file, database, "backup")
+    from casewise.annotation.store import back_up
+
+    made = back_up(address, to, study=study.id, force=force)
+    people = "1 person" if made.people == 1 else f"{made.people} people"
+    votes = "1 vote" if made.votes == 1 else f"{made.votes} votes"
+    note(f"{people} and {votes}; the copy is whole")
+    secrets = file.with_suffix(".secrets.json")
+    if secrets.exists():
+        note(f"keep {secrets} too, apart from what you publish: the backup is read with it")
+    write_out(f"{to}\n")
+
+
+def purge(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    rater: Annotated[str | None, typer.Option(help="The person's pseudonym.")] = None,
+    platform_id: Annotated[
+        str | None, typer.Option(help="The platform's id of the person, as the platform shows it.")
+    ] = None,
+    code: Annotated[
+        str | None, typer.Option(help="The personal code that the study's pages showed the person.")
+    ] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Delete all that a person has answered; the block is free for another.
+
+    Name the person by pseudonym, by the platform's id, or by personal code. A
+    keyed hash of the account stays, so that the same person does not begin
+    again, and comes back to the platform's code that it was shown. The server
+    may run meanwhile. Files that were exported before, and backups, are not
+    touched: the pseudonym that is printed finds the person in them.
+
+    [bold]Examples[/]
+
+    casewise annotate purge study.yaml --rater p-0123456789
+
+    casewise annotate purge study.yaml --platform-id 5f0c1d2e3b4a596877665544
+
+    casewise annotate purge study.yaml --code 7K3Q-M2ZX-9HTY
+    """
+    given = {"rater": rater, "account": platform_id, "code": code}
+    named = {name: value.strip() for name, value in given.items() if value is not None}
+    if len(named) != 1 or not all(named.values()):
+        raise UsageError("give --rater, --platform-id or --code, one of them")
+    study = load_study(file)
+    with open_store(study, file, database, "purge") as store:
+        if code is not None and store.keys.code_key(code) is None:
+            raise UsageError(
+                "--code: not a personal code, or mistyped: 12 letters and digits, the last of "
+                "which checks the others, such as 7K3Q-M2ZX-9HTY; nothing was deleted"
+            )
+        purged = store.purge(**named)
+    if purged is None:
+        raise UsageError(
+            "the study knows no such person, or has deleted all of it before; nothing was deleted"
+        )
+    note(f"deleted: every answer of {purged}; the block is free for another")

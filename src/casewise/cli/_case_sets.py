@@ -1,5 +1,6 @@
-"""``casewise cases``: split, sample, merge, diff."""
+"""``casewise cases``: split, sample, merge, diff, release."""
 
+import datetime
 import re
 from dataclasses import replace
 from enum import StrEnum
@@ -16,10 +17,14 @@ from casewise.cases import (
     CaseSet,
     Form,
     Prefer,
+    add_release,
     dataset_hash,
     diff_sets,
+    load_cases,
+    load_releases,
     merge_sets,
     open_cases,
+    releases_path,
     sample_cases,
     split_cases,
     write_cases,
@@ -27,7 +32,13 @@ from casewise.cases import (
 from casewise.cli._cases import File
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
-from casewise.reporting import diff_json, diff_markdown, diff_renderable, parts_table
+from casewise.reporting import (
+    diff_json,
+    diff_markdown,
+    diff_renderable,
+    parts_table,
+    releases_table,
+)
 from casewise.sheets import terminal
 
 DIFFERENT = 1
@@ -245,3 +256,54 @@ def _share(text: str, option: str) -> Fraction:
         raise UsageError(
             f"{option} {text!r} is no share: write a number such as .2 or 1/5"
         ) from None
+
+
+def release(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of cases.")],
+    version: Annotated[
+        str | None,
+        typer.Option(metavar="X.Y.Z", help="The version; without it, the releases are listed."),
+    ] = None,
+    text: Annotated[
+        str, typer.Option("--note", metavar="TEXT", help="What changed since the last one.")
+    ] = "",
+) -> None:
+    """Give the cases of a file a version, which results then name.
+
+    Versions are two or three numbers and only go up. They stand beside the
+    cases (mine.jsonl has mine.releases.yaml), each with the hash of the cases;
+    keep both files together. Cases that are changed afterwards have no version
+    until they are released again. casewise compare and gate refuse to subtract
+    runs over different versions.
+
+    [bold]Examples[/]
+
+    casewise cases release mine.jsonl --version 1.0.0 --note "First edition"
+
+    casewise cases release mine.jsonl
+    """
+    loaded = load_cases(file)
+    if version is not None:
+        made = add_release(
+            file,
+            version=version,
+            hash=loaded.hash,
+            cases=len(loaded.cases),
+            queries=len({case.query_id for case in loaded.cases}),
+            date=datetime.datetime.now(datetime.UTC).date(),
+            note=text,
+        )
+        note(f"{releases_path(file)}: {made.version} is hash {made.hash}, {made.cases} cases")
+        return
+    _list(file, loaded)
+
+
+def _list(file: Path, loaded: CaseSet) -> None:
+    for line in loaded.notes:
+        note(f"note: {line}")
+    releases = load_releases(file)
+    if not releases:
+        note(f"{file} was never released: --version 1.0.0 gives it a version")
+    else:
+        out().print(terminal(releases_table(releases)))
+    out().print(f"now: {len(loaded.cases)} cases, {loaded.identity}", highlight=False)

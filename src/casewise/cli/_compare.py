@@ -19,8 +19,7 @@ from casewise.analysis import (
 )
 from casewise.cases import Ties
 from casewise.cli._console import out, working, write_out
-from casewise.cli._options import READ, Force, Labels, TiesOption, Unread
-from casewise.cli._read import read_judgements
+from casewise.cli._options import READ, Force, Labels, TiesOption, Unread, read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import comparison_json, comparison_markdown, comparison_renderable
 from casewise.statistics import Resampling

@@ -8,8 +8,7 @@ import typer
 from casewise.analysis import EXIT_STATUS, default_gate, gate_files, load_gate, run_gate
 from casewise.cases import STARTER, open_cases
 from casewise.cli._console import note, out, working, write_out
-from casewise.cli._options import Force
-from casewise.cli._read import read_judgements
+from casewise.cli._options import Force, read_judgements
 from casewise.errors import UsageError
 from casewise.files import write_atomically
 from casewise.reporting import gate_json, gate_junit, gate_markdown, gate_renderable

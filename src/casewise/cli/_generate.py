@@ -10,9 +10,8 @@ import typer
 
 from casewise.cli._console import err, note
 from casewise.cli._console import out as results
-from casewise.cli._estimates import note_lacking, print_estimates
-from casewise.cli._model_args import parse_model_args
-from casewise.cli._progress import RoundProgress
+from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
+from casewise.cli._run_options import parse_model_args
 
 if TYPE_CHECKING:
     from casewise.evaluation import Generated, GeneratePlan

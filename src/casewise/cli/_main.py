@@ -1,15 +1,68 @@
-"""The entry point: every command, and what becomes of errors."""
+"""Groups whose commands are imported when somebody asks for them: most need what others don't."""
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import casewise
 from casewise.cli._console import err, write_any_character
-from casewise.cli._lazy import lazy_group
 from casewise.errors import CasewiseError
+
+
+def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
+    """A class of groups with commands that are imported one by one.
+
+    Args:
+        places: For each command's name its module in this folder and its function,
+            as ``_score:score``.
+    """
+
+    class Group(TyperGroup):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.commands = _Commands(places, self.commands)
+
+    return Group
+
+
+class _Commands(MutableMapping[str, Any]):
+    """Commands by name; to ask for the names imports nothing."""
+
+    def __init__(self, places: Mapping[str, str], made: MutableMapping[str, Any]) -> None:
+        self._places = places
+        self._made = made
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _command(name, self._places[name])
+        return self._made[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._made[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._places, **self._made})
+
+    def __len__(self) -> int:
+        return len({**self._places, **self._made})
+
+
+def _command(name: str, place: str) -> Any:
+    module, function = place.split(":")
+    alone = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+    )
+    alone.command(name)(getattr(import_module(f"casewise.cli.{module}"), function))
+    return typer.main.get_command(alone)
+
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -35,12 +88,12 @@ GROUPS = {
             "show": "_cases:show",
             "convert": "_cases:convert",
             "fetch": "_cases:fetch",
-            "audit": "_audit:audit",
+            "audit": "_cases:audit",
             "split": "_case_sets:split",
             "sample": "_case_sets:sample",
             "merge": "_case_sets:merge",
             "diff": "_case_sets:diff",
-            "release": "_release:release",
+            "release": "_case_sets:release",
             "import": "_import:import_",
         },
     ),
@@ -54,8 +107,8 @@ GROUPS = {
             "plan": "_annotate_plan:plan",
             "simulate": "_annotate_simulate:simulate",
             "serve": "_annotate_serve:serve",
-            "purge": "_annotate_purge:purge",
-            "backup": "_annotate_backup:backup",
+            "purge": "_annotate_store:purge",
+            "backup": "_annotate_store:backup",
             "export": "_annotate_export:export",
             "tasks": "_annotate_exchange:tasks",
             "collect": "_annotate_exchange:collect",

@@ -1,12 +1,14 @@
-"""Arguments and options that several commands have, worded once."""
+"""Arguments and options that several commands have, worded once; the judgements they name."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from casewise.analysis import UnreadPolicy
+from casewise.analysis import Judgements, UnreadPolicy, read_paths
 from casewise.cases import LabelRule, Ties
+from casewise.cli._console import note, working
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
@@ -32,3 +34,16 @@ Unread = Annotated[
 TiesOption = Annotated[
     Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
 ]
+
+
+def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
+    """Read judgements, and say what a person should know of it.
+
+    Raises:
+        InputError: A path is missing or can't be read, or nothing was recognised.
+    """
+    with working("reading the judgements"):
+        judgements = read_paths(paths, texts=texts)
+    for line in judgements.notes:
+        note(f"note: {line}")
+    return judgements

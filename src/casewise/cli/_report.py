@@ -20,8 +20,7 @@ from casewise.analysis import (
 from casewise.cases import Case, Ties, open_cases
 from casewise.cli._compare import find_pairs
 from casewise.cli._console import note, working
-from casewise.cli._options import Force, Labels, Paths, TiesOption, Unread
-from casewise.cli._read import read_judgements
+from casewise.cli._options import Force, Labels, Paths, TiesOption, Unread, read_judgements
 from casewise.errors import UsageError
 from casewise.files import write_atomically
 from casewise.reporting import evaluation_card, report_page

@@ -8,7 +8,8 @@ import typer
 
 from casewise.cases import GROUPS, address_of, open_cases, place_of
 from casewise.cli._console import err, note
-from casewise.cli._engine import (
+from casewise.cli._progress import note_lacking, print_estimates
+from casewise.cli._run_options import (
     AddressOption,
     CpusOption,
     Engine,
@@ -16,9 +17,9 @@ from casewise.cli._engine import (
     GpusOption,
     SizeOption,
     chosen_cluster,
+    parse_model_args,
+    parse_settings,
 )
-from casewise.cli._estimates import note_lacking, print_estimates
-from casewise.cli._model_args import parse_model_args, parse_settings
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import MatrixFormat, check_alone, run_sweep
 from casewise.contexts import differing_parameters, swap_cases

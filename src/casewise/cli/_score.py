@@ -18,8 +18,7 @@ from casewise.analysis import (
 )
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import out, working, write_out
-from casewise.cli._options import Paths, TiesOption, Unread
-from casewise.cli._read import read_judgements
+from casewise.cli._options import Paths, TiesOption, Unread, read_judgements
 from casewise.errors import UsageError
 from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
 from casewise.statistics import Resampling

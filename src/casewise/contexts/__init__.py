@@ -1,11 +1,16 @@
 """Contexts: rendered for judges and for people, and taken apart."""
 
-from casewise.contexts._ablate import (
+from casewise.contexts._changes import (
     Ablation,
+    Swap,
     ablate,
     ablate_cases,
+    differing_parameters,
+    leaf_parameters,
     parameter_names,
     parse_names,
+    swap,
+    swap_cases,
 )
 from casewise.contexts._likeness import (
     Misfit,
@@ -13,18 +18,10 @@ from casewise.contexts._likeness import (
     context_text,
     misfits,
     near_copies,
+    words_of,
 )
 from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
-from casewise.contexts._quote import quote
-from casewise.contexts._render import parameter_title, render_json, render_text
-from casewise.contexts._swap import (
-    Swap,
-    differing_parameters,
-    leaf_parameters,
-    swap,
-    swap_cases,
-)
-from casewise.contexts._words import words_of
+from casewise.contexts._render import parameter_title, quote, render_json, render_text
 from casewise.contexts.making import (
     ADDRESSING_WORDS,
     CONTEXT,

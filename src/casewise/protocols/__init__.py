@@ -37,11 +37,14 @@ from casewise.protocols._read_score import mean_score, read_score
 from casewise.protocols._respond import (
     RESPOND_VERSION,
     Conversations,
+    Expectation,
     Message,
     Opening,
+    Script,
+    ScriptTurn,
+    load_script,
     open_conversation,
 )
-from casewise.protocols._script import Expectation, Script, ScriptTurn, load_script
 from casewise.protocols._types import (
     Delivery,
     Graded,
@@ -57,12 +60,12 @@ from casewise.protocols._variations import (
     Change,
     Variation,
     VariationKind,
+    VariedConversations,
     find_variation,
     variation,
     variation_version,
     vary,
 )
-from casewise.protocols._varied import VariedConversations
 from casewise.protocols._verdict_table import base_language, own_version
 from casewise.protocols.replies import READER_VERSION, read_reply, string_match
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from casewise.protocols._json import Answer, Field, JsonObject, prepare
 from casewise.protocols._lexicon import Lexicon, key_of
-from casewise.protocols._text import lines, plain
+from casewise.protocols._text import Answer, Field, JsonObject, lines, plain, prepare
 from casewise.protocols._types import Verdict
 
 _MAX_CHARS: Final = 1500

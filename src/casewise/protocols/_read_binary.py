@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from casewise.protocols._json import Answer, prepare
 from casewise.protocols._lexicon import Lexicon
 from casewise.protocols._localised import (
     are_choices,
@@ -31,7 +30,7 @@ from casewise.protocols._statements import (
     labelled_explanation,
     last_statement,
 )
-from casewise.protocols._text import lines, sentences
+from casewise.protocols._text import Answer, lines, prepare, sentences
 from casewise.protocols._types import Reading, Status, Verdict
 
 VERDICT_WORDS: Final[Mapping[str, Verdict]] = MappingProxyType(

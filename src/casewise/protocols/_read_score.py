@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from casewise.protocols._json import Answer, prepare
 from casewise.protocols._lexicon import Lexicon
 from casewise.protocols._localised import (
     explanation_in,
@@ -27,7 +26,7 @@ from casewise.protocols._statements import (
     labelled_explanation,
     last_statement,
 )
-from casewise.protocols._text import lines, sentences
+from casewise.protocols._text import Answer, lines, prepare, sentences
 from casewise.protocols._types import Reading, Status, Verdict
 
 SAFE_ABOVE: Final = 5.5

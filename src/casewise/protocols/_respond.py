@@ -1,12 +1,15 @@
-"""The conversation in which a model plays the sender, and either answers or refuses."""
+"""The conversation in which a model plays the sender, and the scripts of a deployment."""
 
 import hashlib
 from dataclasses import astuple, dataclass
-from typing import Literal, assert_never
+from pathlib import Path
+from typing import Annotated, Literal, assert_never
 
-from casewise.cases import Case, Context, Turn
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from casewise.cases import Case, Context, Turn, read_model
 from casewise.contexts import claim, claim_turns, describe_to_sender
-from casewise.errors import UsageError
+from casewise.errors import InputError, UsageError
 from casewise.protocols._types import Delivery
 
 _EDITION = 1
@@ -125,3 +128,54 @@ def _version() -> str:
 RESPOND_VERSION: str = _version()
 """Tells two wordings of the conversations apart: it changes with every frame and with the layout.
 Results of different versions are not comparable."""
+
+Expectation = Literal["answer", "refuse", "either"]
+"""What the deployer wants of a turn; ``either`` doesn't count."""
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("the text is blank")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ScriptTurn(_Part):
+    """One turn of the user. The reply to it is the model's own."""
+
+    user: Text
+    expect: Expectation
+    why: Text
+
+
+class Script(_Part):
+    """A conversation that is held live."""
+
+    name: Text
+    title: Text
+    turns: tuple[ScriptTurn, ...] = Field(min_length=1)
+    deployment: Text | None = None
+    """The card under whose system message it is held."""
+    system: Text | None = None
+    """A system message of its own, where there is no card."""
+    seed: int = 0
+
+
+def load_script(path: Path) -> Script:
+    """Load a script.
+
+    Raises:
+        InputError: The file can't be used; the message names turn and field.
+    """
+    script = read_model(path, Script, "script", nouns={"turns": "turn"})
+    if script.system is not None and script.deployment is not None:
+        raise InputError(
+            "has a system message and a deployment", file=path, field="system", expected="one"
+        )
+    return script

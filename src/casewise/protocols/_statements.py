@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from casewise.protocols._json import Answer, Field, JsonObject
-from casewise.protocols._text import HOLE, plain
+from casewise.protocols._text import HOLE, Answer, Field, JsonObject, plain
 
 T = TypeVar("T")
 

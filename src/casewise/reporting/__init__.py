@@ -1,8 +1,13 @@
 """Tables for people and for programs. Formats, and never computes."""
 
 from casewise.reporting._audit import audit_json, audit_markdown, audit_renderable
-from casewise.reporting._case_diff import diff_json, diff_markdown, diff_renderable
-from casewise.reporting._case_parts import parts_table, releases_table
+from casewise.reporting._case_diff import (
+    diff_json,
+    diff_markdown,
+    diff_renderable,
+    parts_table,
+    releases_table,
+)
 from casewise.reporting._compare import (
     comparison_json,
     comparison_markdown,

@@ -1,4 +1,4 @@
-"""What changed between two versions of a data set, for people and for programs."""
+"""How a data set was divided, and what changed between two versions of one."""
 
 import json
 from collections.abc import Sequence
@@ -7,9 +7,54 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.cases import Case, CaseChange, CaseSet, FieldChange, SetDiff
+from casewise.cases import By, Case, CaseChange, CaseSet, FieldChange, Part, Release, SetDiff
 from casewise.errors import SHORT
-from casewise.sheets import escape, to_json
+from casewise.sheets import Cell, Column, Kind, Row, Table, escape, figures, number, to_json
+
+
+def parts_table(parts: Sequence[Part], by: By) -> Table:
+    """Queries by stratum and part, and the sums."""
+    rows = []
+    for stratum in parts[0].queries if by is not By.NONE else ():
+        counts = [part.queries[stratum] for part in parts]
+        rows.append(Row([stratum, *counts, sum(counts)]))
+    queries = [part.n_queries for part in parts]
+    shares: list[Cell] = [number(one / sum(queries)) for one in queries]
+    cases = [len(part.cases) for part in parts]
+    rows.append(Row(["queries", *queries, sum(queries)], apart=True))
+    rows.append(Row(["share", *shares, number(1.0)]))
+    rows.append(Row(["cases", *cases, sum(cases)]))
+    heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
+    names = (part.name for part in parts)
+    return Table([Column(""), *figures(Kind.COUNT, *names, "all")], rows, heading)
+
+
+def releases_table(releases: Sequence[Release]) -> Table:
+    """The versions of a data set, oldest first."""
+    return Table(
+        [
+            Column("version"),
+            Column("date"),
+            *figures(Kind.COUNT, "cases", "queries"),
+            Column("hash"),
+            Column("note"),
+        ],
+        [
+            Row(
+                [
+                    one.version,
+                    one.date.isoformat(),
+                    one.cases,
+                    one.queries,
+                    one.hash,
+                    one.note or "",
+                ]
+            )
+            for one in releases
+        ],
+        "Releases",
+    )
+
 
 SHOWN = 20
 """Cases of each kind that are listed for a person; JSON and Markdown have all."""

@@ -15,7 +15,7 @@ from casewise.analysis import (
     right_after,
     same_data,
 )
-from casewise.reporting._remarks import rules_remark
+from casewise.reporting._scores import rules_remark
 from casewise.sheets import (
     Cell,
     Column,

@@ -6,7 +6,6 @@ from typing import Any
 
 from casewise.analysis import Score, ScoreReport, as_report_records
 from casewise.reporting._acting import act_columns, act_title, pair_columns
-from casewise.reporting._remarks import rules_remark
 from casewise.reporting._scores import (
     ScoreColumn,
     baseline_text,
@@ -14,6 +13,7 @@ from casewise.reporting._scores import (
     context_columns,
     group_text,
     number_columns,
+    rules_remark,
     title,
 )
 from casewise.sheets import Column, Row, Table, escape, markdown

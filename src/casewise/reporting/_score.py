@@ -12,7 +12,6 @@ from casewise.reporting._acting import (
     change_tables,
     pair_columns,
 )
-from casewise.reporting._remarks import remarks
 from casewise.reporting._scores import (
     ScoreColumn,
     baseline_text,
@@ -21,6 +20,7 @@ from casewise.reporting._scores import (
     group_text,
     named,
     number_columns,
+    remarks,
     title,
 )
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, number, terminal

@@ -2,36 +2,61 @@
 
 from casewise.statistics._agreement import (
     COEFFICIENTS,
+    LEFT_OPEN,
     Agreement,
+    AgreementOfTwo,
     Coefficient,
     agreement,
+    agreement_of_two,
+    cohen_kappa,
 )
-from casewise.statistics._beta_binomial import (
-    BetaBinomial,
-    Tally,
-    fit_beta_binomial,
-    tallies,
+from casewise.statistics._calibration import (
+    REFERENCE_EPSILON,
+    Bin,
+    Recalibrated,
+    Reliability,
+    bin_places,
+    brier_scores,
+    cross_entropies,
+    grouped_folds,
+    recalibrate,
+    reliability,
 )
-from casewise.statistics._calibration import Bin, Reliability, bin_places, reliability
 from casewise.statistics._ceilings import (
+    BetaBinomial,
     Oracle,
     Panel,
+    Tally,
     VoteReliability,
+    fit_beta_binomial,
     oracle,
     panel,
     reliability_icc,
     split_half,
+    tallies,
 )
-from casewise.statistics._classification import Classification, classify, credits, ratio
+from casewise.statistics._classification import (
+    Classification,
+    Costs,
+    classify,
+    cost_curve,
+    credits,
+    mistake_costs,
+    ratio,
+)
 from casewise.statistics._clustered import (
     UNDEFINED,
     Clusters,
     Estimate,
+    Resampling,
+    TwoWay,
     clustered_mean,
     clustered_ratio,
     combine,
     number_clusters,
     paired_change,
+    percentile_interval,
+    two_way,
     wilson_interval,
 )
 from casewise.statistics._comparison import (
@@ -42,9 +67,6 @@ from casewise.statistics._comparison import (
     mcnemar,
     sign_flip_p,
 )
-from casewise.statistics._correlations import clustered_pearson, clustered_spearman
-from casewise.statistics._costs import Costs, cost_curve, mistake_costs
-from casewise.statistics._dawid_skene import DawidSkene, dawid_skene
 from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
@@ -58,39 +80,49 @@ from casewise.statistics._effects import (
     proportion_tests,
     two_proportion_p,
 )
-from casewise.statistics._kappa import LEFT_OPEN, AgreementOfTwo, agreement_of_two, cohen_kappa
-from casewise.statistics._noninferiority import noninferiority_power, null_variance
-from casewise.statistics._one_person import (
-    OnePerson,
-    one_person,
-    one_person_by_rater,
-)
 from casewise.statistics._one_sided import (
     Bounds,
     Steps,
     alike_bounds,
     find_steps,
+    noninferiority_power,
+    null_variance,
     paired_share_bounds,
     share_bounds,
     student_bounds,
 )
-from casewise.statistics._pairs import ContextSensitivity, Pairs, context_sensitivity
-from casewise.statistics._person_fit import agreement_p, at_least_p, benjamini_hochberg
+from casewise.statistics._pairs import (
+    ContextSensitivity,
+    Pairs,
+    clustered_pearson,
+    clustered_spearman,
+    context_sensitivity,
+)
+from casewise.statistics._people import (
+    DawidSkene,
+    OnePerson,
+    agreement_p,
+    at_least_p,
+    benjamini_hochberg,
+    dawid_skene,
+    one_person,
+    one_person_by_rater,
+)
 from casewise.statistics._power import (
     LEAST_SIZE,
     MOST_SIZE,
     Level,
-    smallest_effect,
-    smallest_size,
-    whole,
-)
-from casewise.statistics._power_means import (
+    PairedDesign,
     Parent,
+    discordance_variance,
     mann_whitney_power,
     noether_power,
+    paired_power,
+    smallest_effect,
+    smallest_size,
     t_power,
+    whole,
 )
-from casewise.statistics._power_pairs import PairedDesign, discordance_variance, paired_power
 from casewise.statistics._power_proportions import (
     MOST_EXACT,
     ExactSize,
@@ -99,11 +131,7 @@ from casewise.statistics._power_proportions import (
     fisher_size,
     proportions_power,
 )
-from casewise.statistics._probabilities import REFERENCE_EPSILON, brier_scores, cross_entropies
-from casewise.statistics._recalibration import Recalibrated, grouped_folds, recalibrate
-from casewise.statistics._resampling import Resampling, percentile_interval
 from casewise.statistics._survival import SurvivalCurve, kaplan_meier
-from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
     "Agreement",

@@ -1,22 +1,63 @@
-"""Estimates whose errors know that answers to one query hang together.
-
-The two cases of a pair share their query, so they are no independent draws. Each standard error
-here is the square root of the sum, over clusters (queries), of the squared summed influence of
-their members, without a small-sample factor: Liang & Zeger (1986), doi:10.1093/biomet/73.1.13.
-"""
+"""The cluster bootstrap: whole queries are drawn with replacement, never single answers."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics._one_sided import paired_share_bounds
-from casewise.statistics._resampling import Resampling, percentile_interval
 
 FloatArray = NDArray[np.float64]
+
+CELLS = 4_000_000
+"""Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How often clusters are drawn anew, and from which seed.
+
+    The same seed and number of clusters give the same draws, so whatever is computed over the
+    same queries is resampled in pairs.
+    """
+
+    draws: int
+    seed: int
+
+    def weights(self, clusters: int) -> Iterator[FloatArray]:
+        """Blocks of how often each cluster is drawn, shape ``(some draws, clusters)``.
+
+        Each row sums to the number of clusters; all blocks together have ``draws`` rows. Efron &
+        Tibshirani (1993), An Introduction to the Bootstrap, chapter 8.
+        """
+        step = max(1, CELLS // max(clusters, 1))
+        for start in range(0, self.draws, step):
+            yield _block(self.seed, start, min(step, self.draws - start), clusters)
+
+
+@lru_cache(maxsize=4)
+def _block(seed: int, start: int, draws: int, clusters: int) -> FloatArray:
+    drawn = np.random.default_rng([seed, start]).integers(clusters, size=(draws, clusters))
+    drawn += np.arange(draws)[:, None] * clusters
+    counts = np.bincount(drawn.ravel(), minlength=draws * clusters)
+    block = counts.reshape(draws, clusters).astype(np.float64)
+    block.flags.writeable = False
+    return block
+
+
+def percentile_interval(replicates: FloatArray) -> tuple[float, float]:
+    """The middle 95 % of bootstrap replicates; NaN if fewer than half of them are defined."""
+    defined = replicates[np.isfinite(replicates)]
+    if 2 * len(defined) < len(replicates) or not len(defined):
+        return float("nan"), float("nan")
+    low, high = np.quantile(defined, [0.025, 0.975])
+    return float(low), float(high)
+
+
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Formula = Callable[[NDArray[np.inexact]], NDArray[np.inexact]]
@@ -302,3 +343,46 @@ def wilson_interval(share: float, size: float) -> tuple[float, float]:
 
 def _ratio(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
     return np.asarray(totals[..., 0] / totals[..., 1])
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWay:
+    """A figure with an error for both ways; NaN is undefined."""
+
+    value: float
+    se: float
+    interval: tuple[float, float]
+    """95 %, by Student's t with a degree of freedom fewer than the fewer clusters."""
+    p: float
+    """Two-sided, of the figure being 0."""
+
+
+def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clusters) -> TwoWay:
+    """Cameron, Gelbach & Miller (2011), doi:10.1198/jbes.2010.07136.
+
+    The variances of both clusterings less that of their crossing, and not below either of them,
+    which with few clusters it can fall under by chance.
+
+    Args:
+        figure: The estimate under a clustering.
+        first: One clustering of the rows.
+        second: The other.
+    """
+    crossed = number_clusters(np.asarray(first.index * second.count + second.index))
+    one, other, each = figure(first), figure(second), figure(crossed)
+    single = max(one.se, other.se) if one.se >= 0 and other.se >= 0 else math.nan
+    if not single >= 0:
+        return TwoWay(one.value, math.nan, (math.nan, math.nan), math.nan)
+    # The crossing may have one cluster less than two only where the others have too.
+    crossing = each.se**2 if each.se >= 0 else 0.0
+    se = math.sqrt(max(one.se**2 + other.se**2 - crossing, single**2))
+    if not se > 0:
+        p = 1.0 if one.value == 0 else math.nan
+        return TwoWay(one.value, se, (math.nan, math.nan), p)
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import stdtr, stdtrit
+
+    degrees = min(one.clusters, other.clusters) - 1
+    half = float(stdtrit(degrees, 0.975)) * se
+    p = 2 * float(stdtr(degrees, -abs(one.value) / se))
+    return TwoWay(one.value, se, (one.value - half, one.value + half), p)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics._comparison import holm
-from casewise.statistics._person_fit import benjamini_hochberg
+from casewise.statistics._people import benjamini_hochberg
 
 FloatArray = NDArray[np.float64]
 

@@ -4,8 +4,7 @@ It imports the web framework and the libraries of the extra ``annotate``, so imp
 used.
 """
 
-from casewise.annotation.app_study._app import make_app
-from casewise.annotation.app_study._serve import listen, make_server, serve
-from casewise.annotation.app_study._settings import DEFAULT_RATE, Settings
+from casewise.annotation.app_study._guard import DEFAULT_RATE, Settings
+from casewise.annotation.app_study._serve import listen, make_app, make_server, serve
 
 __all__ = ["DEFAULT_RATE", "Settings", "listen", "make_app", "make_server", "serve"]

@@ -9,12 +9,14 @@ from fastapi import FastAPI, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from casewise.annotation.app_study._forms import SentCode, SentConsent, SentForm
 from casewise.annotation.app_study._guard import Rates
 from casewise.annotation.app_study._site import (
     MANY_CODES,
     WRONG_CODE,
     Known,
+    SentCode,
+    SentConsent,
+    SentForm,
     Site,
     go,
     place_of,

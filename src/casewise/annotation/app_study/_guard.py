@@ -1,10 +1,12 @@
-"""Around the whole app: limits, headers, a log without content, and errors that say nothing."""
+"""How the study's server is run."""
 
 import asyncio
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from limits import RateLimitItem, parse_many
@@ -21,8 +23,35 @@ from casewise.annotation._web import (
     security_headers,
     with_headers,
 )
-from casewise.annotation.app_study._settings import BODY_SECONDS, MOST_BYTES, Settings
 from casewise.errors import UsageError
+
+DEFAULT_RATE = "300/second"
+
+MOST_BYTES = 64 * 1024
+"""Of a request's body."""
+
+BODY_SECONDS = 20
+"""Within which a request's body has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the study's server is run."""
+
+    origin: str
+    """What people reach it by, such as ``https://study.example``; without a path."""
+    behind_proxy: bool = False
+    """Whether the last address of X-Forwarded-For is the person's."""
+    rate: str | None = DEFAULT_RATE
+    """Requests that one address may make, in the notation of ``limits``; None is any number."""
+    log: Path | None = None
+    """Where requests are written, without content; None writes none."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether cookies are for https alone."""
+        return self.origin.startswith("https:")
+
 
 Write = Callable[[str], object]
 """Takes a line of the log."""

@@ -5,12 +5,13 @@ from typing import Annotated
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
-from casewise.annotation.app_study._forms import SentAnswer, SentWithdrawal
 from casewise.annotation.app_study._guard import Rates
 from casewise.annotation.app_study._site import (
     MANY_CODES,
     WRONG_CODE,
     Known,
+    SentAnswer,
+    SentWithdrawal,
     Site,
     go,
     place_of,

@@ -1,22 +1,230 @@
-"""What every route has at hand: the study, its store, its pages."""
+"""What every route has at hand: the study, its store, its pages, who asks, and what forms send."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, Literal
+from unicodedata import category
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from casewise import __version__
-from casewise.annotation._web import template_names, templates
-from casewise.annotation.app_study._sessions import Sessions
-from casewise.annotation.app_study._settings import Settings
-from casewise.annotation.app_study._shown import Shown, shown, shown_case
-from casewise.annotation.store import Person, Store, Visitor
+from casewise.annotation._web import same, template_names, templates
+from casewise.annotation.app_study._guard import Settings
+from casewise.annotation.store import Person, Secrets, Store, Visitor
 from casewise.annotation.study import Page, Study, paragraphs
 from casewise.annotation.votes import PersonStatus
-from casewise.cases import Case
+from casewise.cases import Case, Context, Side, Turn, digest
+from casewise.contexts import parameter_title, render_text
+
+MOST_REASON = 2000
+"""Characters."""
+
+
+def _blank_to_none(value: object) -> object:
+    return None if value == "" else value
+
+
+def _clean(value: object) -> object:
+    """Without what is no text: PostgreSQL keeps no zero bytes, and nobody reads the others."""
+    if not isinstance(value, str):
+        return value
+    lines = value.replace("\r\n", "\n").replace("\r", "\n")
+    kept = "".join(one for one in lines if one in "\n\t" or category(one) not in ("Cc", "Cs"))
+    return kept.strip() or None
+
+
+class SentForm(BaseModel):
+    """Every form."""
+
+    model_config = ConfigDict(frozen=True)
+
+    form: str = Field(max_length=200)
+    """From ``Sessions.form``."""
+
+
+class SentConsent(SentForm):
+    """The consent page."""
+
+    agree: Literal["yes", "no"]
+    age: bool = False
+    read: bool = False
+
+
+class SentAnswer(SentForm):
+    """The answer to a page."""
+
+    verdict: Annotated[Side | None, BeforeValidator(_blank_to_none)] = None
+    confidence: Annotated[int | None, BeforeValidator(_blank_to_none), Field(ge=1, le=5)] = None
+    reason: Annotated[
+        Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(_clean)
+    ] = None
+
+
+class SentWithdrawal(SentForm):
+    """That a person withdraws."""
+
+    code: str = Field(default="", max_length=64)
+    """The personal code, where the platform's id alone let the person in."""
+
+
+class SentCode(BaseModel):
+    """A personal code, to come back with."""
+
+    code: str = Field(max_length=64)
+
+
+class SentPurge(SentForm):
+    """Whose data the administrator deletes."""
+
+    rater: str = Field(max_length=64)
+    """The pseudonym, or the personal code."""
+
+
+class SentToken(BaseModel):
+    """The administrator's token."""
+
+    token: str = Field(max_length=500)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A parameter, or a group of them."""
+
+    title: str
+    text: str | None
+    """None for a group."""
+    parts: tuple["Part", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows of a case."""
+
+    query: str
+    text: str | None
+    """The context as ``render_text`` gives it; None without one."""
+    parts: tuple[Part, ...] = ()
+    """The same words as a list; empty where they would not be the same."""
+    history: tuple[Turn, ...] = ()
+
+
+def shown_case(case: Case) -> Shown:
+    """A case of the study."""
+    return shown(case.query, case.context, case.history)
+
+
+def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> Shown:
+    """A query in its context."""
+    if context is None or not context.root:
+        return Shown(query, None, history=history)
+    text = render_text(context)
+    parts = tuple(_parts(context.root))
+    same = "\n".join(_lines(parts, 0)) == text
+    return Shown(query, text, parts if same else (), history)
+
+
+def _parts(value: dict[str, JsonValue]) -> Iterator[Part]:
+    for name, inner in value.items():
+        title = parameter_title(name)
+        if isinstance(inner, dict) and inner:
+            yield Part(title, None, tuple(_parts(inner)))
+        else:
+            yield Part(title, render_text(Context({name: inner})).removeprefix(f"{title}: "))
+
+
+def _lines(parts: tuple[Part, ...], depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for part in parts:
+        if part.text is None:
+            yield f"{indent}{part.title}:"
+            yield from _lines(part.parts, depth + 1)
+        else:
+            yield f"{indent}{part.title}: {part.text}"
+
+
+_SESSION_SECONDS = 180 * 24 * 3600
+_ADMIN_SECONDS = 12 * 3600
+
+
+class Sessions:
+    """Everything that is signed with the study's secret."""
+
+    def __init__(self, keys: Secrets, study_id: str, *, secure: bool) -> None:
+        self._admin = keys.admin
+        self._visits = URLSafeTimedSerializer(keys.derived("session"), salt="visit")
+        self._admins = URLSafeTimedSerializer(keys.derived("session"), salt="admin")
+        self._addresses = URLSafeSerializer(keys.derived("address"), salt="resume")
+        self._forms = Signer(keys.derived("form"), salt="form")
+        self.secure = secure
+        prefix = "__Host-" if secure else ""
+        # The ports of a host share cookies, and so do studies that follow each other on one.
+        self.cookie = f"{prefix}casewise_{digest(study_id)[:8]}"
+        self.admin_cookie = f"{self.cookie}_admin"
+
+    def visit(self, visitor: Visitor) -> str:
+        """The cookie of a visitor or person."""
+        return self._visits.dumps(
+            [visitor.key, visitor.platform_key or "", visitor.panel, visitor.by_account]
+        )
+
+    def read_visit(self, cookie: str) -> Visitor | None:
+        """Whose cookie it is; None where it was not made here."""
+        try:
+            said, made = self._visits.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return None
+        if _age(made) > _SESSION_SECONDS:
+            return None
+        key, platform_key, panel, *more = said
+        # A cookie of the version before holds three: nobody was known by the account alone.
+        return Visitor(key, platform_key or None, panel, by_account=bool(more and more[0]))
+
+    def token(self, key: str) -> str:
+        """What stands in a person's own address."""
+        return self._addresses.dumps(key)
+
+    def read_token(self, token: str) -> str | None:
+        """The key of the person whose address it is."""
+        try:
+            return str(self._addresses.loads(token))
+        except BadSignature:
+            return None
+
+    def form(self, key: str) -> str:
+        """What stands in every form: no other site knows it, and it fits one person's forms."""
+        return self._forms.get_signature(key).decode()
+
+    def fits(self, key: str, given: str) -> bool:
+        """Whether a form is this person's."""
+        return same(given, self.form(key))
+
+    def is_admin_token(self, given: str) -> bool:
+        """Whether somebody is the administrator."""
+        return same(given, self._admin)
+
+    def admin(self) -> str:
+        """The administrator's cookie, which a new token makes worthless."""
+        return self._admins.dumps(digest(self._admin))
+
+    def read_admin(self, cookie: str) -> bool:
+        """Whether the cookie is the administrator's."""
+        try:
+            found, made = self._admins.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return False
+        return _age(made) <= _ADMIN_SECONDS and same(str(found), digest(self._admin))
+
+
+def _age(made: datetime) -> float:
+    """Seconds; below 0 after the clock was set back, which makes no cookie worthless."""
+    return time.time() - made.timestamp()
+
 
 WRONG_CODE = "That is not your personal code: look at each letter and digit again."
 MANY_CODES = "Too many tries. Wait a minute."

@@ -2,13 +2,20 @@
 
 from casewise.annotation.exchange._folder import check_free, write_folder
 from casewise.annotation.exchange._label_studio import label_studio_files, read_label_studio
-from casewise.annotation.exchange._mturk import mturk_files, too_long
-from casewise.annotation.exchange._mturk_results import read_mturk
+from casewise.annotation.exchange._mturk import mturk_files, read_mturk, too_long
 from casewise.annotation.exchange._plain_csv import csv_tasks, read_csv_answers
 from casewise.annotation.exchange._prolific import join_prolific, prolific_files, study_url
-from casewise.annotation.exchange._salt import Salt, is_open_to_others, keep_salt, read_salt
 from casewise.annotation.exchange._shown import ShownPage, Tasks, plan_tasks, study_mark
-from casewise.annotation.exchange._sittings import Answer, Sitting, TakenIn, settle
+from casewise.annotation.exchange._sittings import (
+    Answer,
+    Salt,
+    Sitting,
+    TakenIn,
+    is_open_to_others,
+    keep_salt,
+    read_salt,
+    settle,
+)
 
 __all__ = [
     "Answer",

@@ -13,7 +13,7 @@ from typing import Any
 from casewise.annotation.exchange._plain_csv import check_mark, find_page, sitting_of
 from casewise.annotation.exchange._shown import ShownPage, Tasks, as_html, visible
 from casewise.annotation.exchange._sittings import Answer, TakenIn, settle, tell
-from casewise.annotation.exchange._values import (
+from casewise.annotation.exchange._tables import (
     Place,
     read_confidence,
     read_reason,

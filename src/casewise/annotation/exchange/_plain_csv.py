@@ -6,15 +6,17 @@ from pathlib import Path
 
 from casewise.annotation.exchange._shown import Tasks
 from casewise.annotation.exchange._sittings import Answer, Sitting, TakenIn, settle
-from casewise.annotation.exchange._tables import Row, read_csv, to_csv
-from casewise.annotation.exchange._values import (
+from casewise.annotation.exchange._tables import (
     Place,
+    Row,
     read_confidence,
     read_count,
+    read_csv,
     read_reason,
     read_seconds,
     read_time,
     read_verdict,
+    to_csv,
 )
 from casewise.errors import InputError
 

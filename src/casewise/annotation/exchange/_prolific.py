@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 from casewise.annotation.exchange._shown import Tasks
 from casewise.annotation.exchange._sittings import TakenIn, tell
-from casewise.annotation.exchange._tables import CsvTable, Row, read_csv
-from casewise.annotation.exchange._values import Place
+from casewise.annotation.exchange._tables import CsvTable, Place, Row, read_csv
 from casewise.annotation.study import Study, paragraphs
 from casewise.annotation.votes import Collected, PersonRecord, PersonStatus
 from casewise.errors import UsageError

@@ -1,18 +1,24 @@
 """Rehearse a study with simulated people before paying for it."""
 
-from casewise.annotation.rehearsal._clock import fast_clock
-from casewise.annotation.rehearsal._log import Given, Outcome, VisitLog
 from casewise.annotation.rehearsal._pages import known_pages
 from casewise.annotation.rehearsal._people import (
+    Given,
     Manner,
     Mixture,
+    Outcome,
     SimulatedPerson,
+    VisitLog,
     make_person,
     marginal_rate,
     true_rates,
 )
-from casewise.annotation.rehearsal._read_back import read_back
-from casewise.annotation.rehearsal._rehearse import send_people
+from casewise.annotation.rehearsal._rehearse import (
+    Served,
+    fast_clock,
+    read_back,
+    send_people,
+    served,
+)
 from casewise.annotation.rehearsal._result import (
     Flagged,
     Integrity,
@@ -22,7 +28,6 @@ from casewise.annotation.rehearsal._result import (
     recover,
     sum_up,
 )
-from casewise.annotation.rehearsal._served import Served, served
 from casewise.annotation.rehearsal._visit import Mishaps, Scene
 
 __all__ = [

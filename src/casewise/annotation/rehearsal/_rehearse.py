@@ -1,12 +1,109 @@
-"""Many simulated people at once, until the study is complete."""
+"""Rehearse a study: a server of one's own, a faster clock, and many people at once."""
 
 import asyncio
+import contextlib
 import itertools
-from collections.abc import Callable
+import os
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
-from casewise.annotation.rehearsal._log import Outcome, VisitLog
-from casewise.annotation.rehearsal._people import Manner, Mixture, make_person
+from casewise.annotation.rehearsal._people import Manner, Mixture, Outcome, VisitLog, make_person
 from casewise.annotation.rehearsal._visit import Scene, Visit
+from casewise.annotation.store import Store, steady_clock
+from casewise.annotation.votes import Collected
+from casewise.errors import UsageError
+
+_ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
+"""Fixed, so that a server that is started again tells the same time."""
+
+
+def fast_clock(speed: float) -> Callable[[], datetime]:
+    """The time of a study in which everything happens ``speed`` times as fast.
+
+    People who think for 10 seconds do so in ``10 / speed``; leases, least times and recorded times
+    are in the study's own time.
+    """
+    steady = steady_clock()
+
+    def now() -> datetime:
+        return _ANCHOR + (steady() - _ANCHOR) * speed
+
+    return now
+
+
+_SECRET, _ADMIN = "CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"
+_STOP_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where a rehearsal's server is reached, and what its database needs."""
+
+    url: str
+    database: str
+    secret: str
+    admin: str
+    process: int
+    """Its id, for those who want to kill it."""
+
+
+@contextlib.contextmanager
+def served(study: Path, *, speed: float, database: str | None = None) -> Iterator[Served]:
+    """Serve a study for a rehearsal, with secrets that are forgotten afterwards.
+
+    Args:
+        study: The study's file.
+        speed: Time runs so many times as fast.
+        database: None is an SQLite file that is deleted afterwards.
+
+    Raises:
+        UsageError: The server doesn't start; with what it said.
+    """
+    secret, admin = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
+    keys = {_SECRET: secret, _ADMIN: admin}
+    with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
+        address = database or f"sqlite:///{Path(folder) / 'rehearsal.db'}"
+        command = [sys.executable, "-m", "casewise", "annotate", "serve", str(study)]
+        command += ["--database", address, "--port", "0", "--rate", "none", "--speed", f"{speed:g}"]
+        said = Path(folder) / "said"
+        with said.open("wb") as errors:
+            process = subprocess.Popen(
+                command, env=os.environ | keys, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        assert process.stdout is not None
+        try:
+            first = process.stdout.readline().split()
+            if len(first) != 2:
+                process.wait(_STOP_SECONDS)
+                raise UsageError(said.read_text("utf-8").strip().removeprefix("error: "))
+            yield Served(first[1].rstrip("/"), address, secret, admin, process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdout.close()
+
+
+def read_back(store: Store, logs: Iterable[VisitLog]) -> tuple[Collected, dict[str, str]]:
+    """All that was collected, and the pseudonym of each visitor's account that is known."""
+    platform = store.study.recruitment.platform
+    raters = {}
+    for log in logs:
+        key = store.keys.platform_key(platform, log.platform_id)
+        person = store.person_of_platform(key)
+        if person is not None:
+            raters[log.platform_id] = person.rater
+    return store.collected(), raters
+
 
 PANELS = 3
 """Waves of recruitment; those of a biased panel come in one of their own."""

@@ -7,8 +7,7 @@ from math import nan
 
 import numpy as np
 
-from casewise.annotation.rehearsal._log import Outcome, VisitLog
-from casewise.annotation.rehearsal._people import Manner, marginal_rate
+from casewise.annotation.rehearsal._people import Manner, Outcome, VisitLog, marginal_rate
 from casewise.annotation.study import Arm, Study, forecast
 from casewise.annotation.votes import Collected, PersonStatus, VoteRecord, screen
 from casewise.cases import Case

@@ -10,9 +10,8 @@ from urllib.parse import urlencode
 
 import httpx
 
-from casewise.annotation.rehearsal._log import Given, Outcome, VisitLog
 from casewise.annotation.rehearsal._pages import SeenPage, SentForm, Words
-from casewise.annotation.rehearsal._people import SimulatedPerson
+from casewise.annotation.rehearsal._people import Given, Outcome, SimulatedPerson, VisitLog
 from casewise.annotation.study import ACCOUNT_PARAMETER, Platform, Study
 
 _ACCOUNTS = {

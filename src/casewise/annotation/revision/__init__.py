@@ -2,16 +2,17 @@
 
 from casewise.annotation.revision._desk import RECORD_OUTSIDE, Desk, progress
 from casewise.annotation.revision._edition import EDITABLE, Change, changes_between, is_voted
-from casewise.annotation.revision._entry import SNAPSHOTS, Action, Entry
-from casewise.annotation.revision._history import (
+from casewise.annotation.revision._file import (
     Accepted,
     Revision,
     accepted_cases,
     read_history,
     revision_of,
 )
-from casewise.annotation.revision._journal import journal_path, read_journal
-from casewise.annotation.revision._refusals import (
+from casewise.annotation.revision._journal import (
+    SNAPSHOTS,
+    Action,
+    Entry,
     OutsideError,
     RevisionError,
     StaleError,
@@ -19,6 +20,8 @@ from casewise.annotation.revision._refusals import (
     UnknownPairError,
     UnwrittenError,
     VotedError,
+    journal_path,
+    read_journal,
 )
 from casewise.annotation.revision._state import Pair, Status, replay
 from casewise.annotation.revision._tree import Kind, Node, from_tree, to_tree

@@ -8,15 +8,19 @@ from pathlib import Path
 from typing import Self
 
 from casewise.annotation.revision._edition import Fields, is_voted, next_edition, revise_cases
-from casewise.annotation.revision._entry import Action, Entry, seal
 from casewise.annotation.revision._file import Opened, read_both, resolve, stamp
-from casewise.annotation.revision._journal import ChangedError, JournalFile, journal_path
-from casewise.annotation.revision._refusals import (
+from casewise.annotation.revision._journal import (
+    Action,
+    ChangedError,
+    Entry,
+    JournalFile,
     OutsideError,
     StaleError,
     UnfitError,
     UnknownPairError,
     UnwrittenError,
+    journal_path,
+    seal,
 )
 from casewise.annotation.revision._state import DECISIONS, Pair, Status, apply
 from casewise.cases import Case, dataset_hash, to_line

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from casewise.annotation.revision._refusals import UnfitError, VotedError
+from casewise.annotation.revision._journal import UnfitError, VotedError
 from casewise.annotation.revision._state import VERDICTS
 from casewise.cases import Case, digest, to_fields, to_line
 from casewise.contexts import leaf_parameters

@@ -1,15 +1,157 @@
-"""The journal's file: read whole, appended to, never rewritten."""
+"""The journal of revisions: lines sealed by digests, appended to, never rewritten."""
 
+import hashlib
+import json
 import os
 import stat
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any, Literal
 
-from casewise.annotation.revision._entry import BadLineError, Entry, seal, unseal
-from casewise.errors import InputError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
+
+from casewise.cases import Case, to_fields
+from casewise.errors import CasewiseError, InputError
 from casewise.files import Journal, journal_lines
+
+
+class RevisionError(CasewiseError):
+    """A revision that was not made; nothing was written."""
+
+
+class UnknownPairError(RevisionError):
+    """No pair of the file has, or had, this query id."""
+
+
+class StaleError(RevisionError):
+    """The pair was revised since the copy was read that this revision was made from."""
+
+
+class VotedError(RevisionError):
+    """The case carries votes: a change needs a new version of it."""
+
+
+class UnfitError(RevisionError):
+    """The revision makes no valid cases."""
+
+
+class OutsideError(RevisionError):
+    """The file or its journal was changed by other means while it was being revised."""
+
+
+class UnwrittenError(RevisionError):
+    """The revision could not be written to the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideChange:
+    """What other means did to the file since its last revision."""
+
+    changed: int
+    """Cases that kept their id."""
+    added: int
+    removed: int
+    kept_votes: int
+    """Cases whose text changed under votes that were cast before."""
+
+    def __str__(self) -> str:
+        """One sentence for a person."""
+        text = f"{self.changed} cases changed, {self.added} added, {self.removed} removed"
+        if self.changed + self.added + self.removed == 0:
+            text = "the order of the cases changed"
+        if self.kept_votes:
+            text += f"; {self.kept_votes} of them kept votes that were cast on another text"
+        return text
+
+
+FORMAT: Literal[1] = 1
+"""The version of the journal's form."""
+
+_SEAL = ', "digest": "'
+
+
+class Action(StrEnum):
+    """What a line of the journal tells of."""
+
+    BEGIN = "begin"
+    EDIT = "edit"
+    NEW_VERSION = "new-version"
+    ACCEPT = "accept"
+    REJECT = "reject"
+    REOPEN = "reopen"
+    OUTSIDE = "outside"
+
+
+SNAPSHOTS = (Action.BEGIN, Action.OUTSIDE)
+"""Lines that hold the whole file."""
+
+
+class Entry(BaseModel):
+    """One line of the journal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = FORMAT
+    number: int = Field(ge=1)
+    """1, 2, 3, without a gap."""
+    time: str
+    """When, in UTC, ISO 8601."""
+    author: str = Field(min_length=1)
+    action: Action
+    query_id: str | None = None
+    """The pair, by its query id before the action; none where the whole file is meant."""
+    reason: str = ""
+    before: tuple[Case, ...] = ()
+    """The cases that the action replaced or removed, votes and all."""
+    after: tuple[Case, ...] = ()
+    """What stands in their place, one for one; in ``begin`` and ``outside`` the whole file."""
+    file_before: str
+    """The data set's hash (``dataset_hash``) before the action."""
+    file_after: str
+    """And after it; the same where only a decision was taken."""
+    previous: str
+    """The digest of the line before; empty in the first line."""
+
+    @field_serializer("before", "after")
+    def _plain(self, cases: tuple[Case, ...]) -> list[dict[str, Any]]:
+        return [to_fields(case) for case in cases]
+
+
+class BadLineError(ValueError):
+    """A line that is no whole, unaltered line of a journal."""
+
+
+def seal(entry: Entry) -> tuple[str, str]:
+    """The line of an entry, without its line end, and its digest.
+
+    The digest is SHA-256 over the line as it would stand without it. It shows slips and careless
+    changes; who means to deceive can compute every digest anew.
+    """
+    body = json.dumps(entry.model_dump(mode="json"), ensure_ascii=False)
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    return f'{body[:-1]}{_SEAL}{digest}"}}', digest
+
+
+def unseal(line: str) -> tuple[Entry, str]:
+    """Read a line and check its digest.
+
+    Raises:
+        BadLineError: The line is cut short, altered, or of another form.
+    """
+    body, mark, rest = line.rpartition(_SEAL)
+    if not mark or not rest.endswith('"}'):
+        raise BadLineError("the line is cut short or has no digest")
+    digest = rest[:-2]
+    body += "}"
+    if hashlib.sha256(body.encode()).hexdigest() != digest:
+        raise BadLineError("the line was altered: its digest differs")
+    try:
+        return Entry.model_validate(json.loads(body)), digest
+    except (ValidationError, ValueError, RecursionError):
+        raise BadLineError("the line is of a form that this version does not read") from None
 
 
 def journal_path(cases: Path) -> Path:

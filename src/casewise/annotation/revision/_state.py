@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from casewise.annotation.revision._entry import SNAPSHOTS, Action, Entry
+from casewise.annotation.revision._journal import SNAPSHOTS, Action, Entry
 from casewise.cases import Case, to_line
 
 VERDICTS = ("votes", "author_vote", "published_safe_rate")

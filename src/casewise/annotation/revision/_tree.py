@@ -11,7 +11,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue, model_validator
 
-from casewise.annotation.revision._refusals import UnfitError
+from casewise.annotation.revision._journal import UnfitError
 from casewise.cases import Context
 from casewise.contexts import parameter_title
 

@@ -4,8 +4,7 @@ It imports the libraries of the extra ``annotate``, so import it where it is use
 """
 
 from casewise.annotation.store._backup import Backup, back_up
-from casewise.annotation.store._clock import Clock, steady_clock, utc_now
-from casewise.annotation.store._database import StoreUnavailableError
+from casewise.annotation.store._database import Clock, StoreUnavailableError, steady_clock, utc_now
 from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
 from casewise.annotation.store._secrets import (
     ADMIN_VARIABLE,

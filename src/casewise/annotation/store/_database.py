@@ -1,4 +1,4 @@
-"""Connections and whole transactions, tried again when the database or its network falters."""
+"""The database: connections, migrations, and transactions that are tried again."""
 
 import random
 import sqlite3
@@ -6,14 +6,46 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from alembic import command
+from alembic.config import Config
+from alembic.util import CommandError
+from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from casewise.errors import CasewiseError, UsageError
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time of this computer."""
+    return datetime.now(UTC)
+
+
+def _elapsed() -> float:
+    """Seconds that have passed, whatever the clock was set to; asleep or awake."""
+    steady = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if steady is None else time.clock_gettime(steady)
+
+
+def steady_clock(start: Clock = utc_now, elapsed: Callable[[], float] = _elapsed) -> Clock:
+    """The time of this computer as it is now, running evenly from here on.
+
+    When the computer's clock is set, forwards or back, nobody has waited an hour or answered before
+    the page was shown: leases and times of pages are differences of this clock.
+
+    Args:
+        start: Asked once.
+        elapsed: Seconds since whenever.
+    """
+    began, zero = start(), elapsed()
+    return lambda: began + timedelta(seconds=elapsed() - zero)
+
 
 T = TypeVar("T")
 
@@ -200,3 +232,36 @@ def _postgresql(url: URL) -> Engine:
         pool_pre_ping=True,
         connect_args={"timeout": _NETWORK_SECONDS},
     )
+
+
+_LOCK = 0x63617365
+"""PostgreSQL's advisory lock while tables change: "case" in letters."""
+
+
+def alembic_config(connection: Connection) -> Config:
+    """Alembic's settings, for the migrations that this package brings."""
+    config = Config()
+    config.set_main_option("script_location", "casewise.annotation.store:migrations")
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def upgrade(database: Database) -> None:
+    """Make the tables, or bring them up to date; of two servers that start at once, one does.
+
+    Raises:
+        UsageError: A newer version of casewise made the database.
+    """
+
+    def work(connection: Connection) -> None:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+        command.upgrade(alembic_config(connection), "head")
+
+    try:
+        database.write(work)
+    except CommandError as error:
+        raise UsageError(
+            f"--database: made by another version of casewise, or not by casewise ({error})"
+        ) from None

@@ -9,11 +9,11 @@ from typing import Self
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from casewise.annotation.store import _collect, _lease, _people
-from casewise.annotation.store._answers import Answers, Given, erase
-from casewise.annotation.store._clock import Clock, steady_clock
-from casewise.annotation.store._database import PATIENCE, Database
-from casewise.annotation.store._migrate import upgrade
+from casewise.annotation.store import _people
+from casewise.annotation.store import _people as _collect
+from casewise.annotation.store import _people as _lease
+from casewise.annotation.store._database import PATIENCE, Clock, Database, steady_clock, upgrade
+from casewise.annotation.store._people import Answers, Given, erase
 from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
 from casewise.annotation.store._secrets import Secrets
 from casewise.annotation.store._tables import (

@@ -6,18 +6,19 @@ from casewise.annotation.study._accounts import (
     AccountFault,
     account_fault,
     given_account,
+    hash_platform_id,
     normal_account,
 )
 from casewise.annotation.study._balance import Balance, Range, balance, efficiency_bound
-from casewise.annotation.study._hashing import hash_platform_id
-from casewise.annotation.study._pages import Page, pages_of
 from casewise.annotation.study._plan import (
     PAPER_VOTES,
     Forecast,
     StudyPlan,
+    check_ready,
     forecast,
     other_tasks,
     plan_study,
+    time_warnings,
 )
 from casewise.annotation.study._reading import (
     FAST_SECONDS,
@@ -29,13 +30,14 @@ from casewise.annotation.study._reading import (
     UNDERSTOOD,
     USUAL,
     Pace,
+    Page,
     Reading,
     case_words,
     fast_seconds,
     least_seconds,
+    pages_of,
     reading,
 )
-from casewise.annotation.study._ready import check_ready, time_warnings
 from casewise.annotation.study._study import (
     Arm,
     Ask,
@@ -60,10 +62,11 @@ from casewise.annotation.study._study_file import (
     load_study,
     open_study_cases,
     study_cases,
+    study_yaml,
     without_context,
+    write_study,
 )
 from casewise.annotation.study._texts import TODO, Asker, paragraphs
-from casewise.annotation.study._write import study_yaml, write_study
 
 __all__ = [
     "ACCOUNT_FORM",

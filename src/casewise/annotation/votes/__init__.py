@@ -3,10 +3,8 @@
 from casewise.annotation.votes._card import CardFacts, data_card, rules_in_words
 from casewise.annotation.votes._cells import ArmVotes, CellVotes, Contrast
 from casewise.annotation.votes._csv import collected_files, read_collected, write_collected
-from casewise.annotation.votes._drift import Drift, PanelEffect, PanelVotes
-from casewise.annotation.votes._export import ExportChoices, check_export, export_study
-from casewise.annotation.votes._quality import PersonQuality
-from casewise.annotation.votes._record import as_results_record
+from casewise.annotation.votes._export import ExportChoices, check_export, export_study, voted_cases
+from casewise.annotation.votes._quality import Drift, PanelEffect, PanelVotes, PersonQuality
 from casewise.annotation.votes._records import (
     CheckRecord,
     Collected,
@@ -14,10 +12,15 @@ from casewise.annotation.votes._records import (
     PersonStatus,
     VoteRecord,
 )
-from casewise.annotation.votes._results import DRAWS, Funnel, Results, summarise
+from casewise.annotation.votes._results import (
+    DRAWS,
+    Funnel,
+    Results,
+    SensitivityRow,
+    as_results_record,
+    summarise,
+)
 from casewise.annotation.votes._screening import Flag, PersonScreen, Rule, Screened, screen
-from casewise.annotation.votes._sensitivity import SensitivityRow
-from casewise.annotation.votes._to_cases import voted_cases
 
 __all__ = [
     "ArmVotes",

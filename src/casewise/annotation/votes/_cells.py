@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.annotation.study import Arm
-from casewise.annotation.votes._table import VoteTable
+from casewise.annotation.votes._records import VoteTable
 from casewise.cases import Side
 from casewise.statistics import (
     Agreement,

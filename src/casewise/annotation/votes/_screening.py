@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.annotation.study import Screening, Study, reading
-from casewise.annotation.votes._records import Collected
-from casewise.annotation.votes._table import VoteTable, vote_table
+from casewise.annotation.votes._records import Collected, VoteTable, vote_table
 from casewise.cases import Case
 from casewise.statistics import (
     agreement_p,

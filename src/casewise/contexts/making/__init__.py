@@ -3,11 +3,15 @@
 Pure: no model is called here.
 """
 
-from casewise.contexts.making._faults import NOT_MENDED, Fault, FaultKind
-from casewise.contexts.making._parameters import (
+from casewise.contexts.making._form import (
+    NOT_MENDED,
     PARAMETERS,
+    Fault,
+    FaultKind,
     Values,
+    context_schema,
     make_context,
+    pair_schema,
     parse_matched,
 )
 from casewise.contexts.making._prompts import (
@@ -19,15 +23,15 @@ from casewise.contexts.making._prompts import (
     render_review,
     review_nonce,
 )
-from casewise.contexts.making._read import CONTEXT, PAIR, Written, read_answer
-from casewise.contexts.making._review import Review, read_review
-from casewise.contexts.making._rules import check_context, check_twins
-from casewise.contexts.making._schema import context_schema, pair_schema
-from casewise.contexts.making._set_rules import Member, check_set
-from casewise.contexts.making._words import (
+from casewise.contexts.making._read import CONTEXT, PAIR, Review, Written, read_answer, read_review
+from casewise.contexts.making._rules import (
     ADDRESSING_WORDS,
     PLEADING_WORDS,
     VERDICT_WORDS,
+    Member,
+    check_context,
+    check_set,
+    check_twins,
     found_words,
 )
 

@@ -10,14 +10,8 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from casewise.cases import GROUPS, Side, digest
-from casewise.contexts._quote import quote
-from casewise.contexts.making._faults import Fault
-from casewise.contexts.making._parameters import (
-    PARAMETERS,
-    Values,
-    make_context,
-    shared_places,
-)
+from casewise.contexts._render import quote
+from casewise.contexts.making._form import PARAMETERS, Fault, Values, make_context, shared_places
 
 Piece = Literal["safe", "unsafe", "both"]
 """What one request has written: a context, or both twins at once."""

@@ -1,6 +1,5 @@
 """The offline reader of replies: complied, in part, refused, or can't be told; a baseline."""
 
-from casewise.protocols.replies._read import READER_VERSION, read_reply
-from casewise.protocols.replies._string_match import string_match
+from casewise.protocols.replies._read import READER_VERSION, read_reply, string_match
 
 __all__ = ["READER_VERSION", "read_reply", "string_match"]

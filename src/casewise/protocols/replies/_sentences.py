@@ -1,11 +1,12 @@
-"""A reply's sentences, each with what it does: decline, ask, preach, make small talk or answer."""
+"""A reply's text made ready, and its sentences, each with what it does."""
 
 import re
+import unicodedata
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from casewise.protocols._text import sentences
+from casewise.protocols._text import fold, plain, sentences, strip_reasoning
 from casewise.protocols.replies._signals import (
     DECLINING,
     DECLINING_EARLY,
@@ -15,8 +16,141 @@ from casewise.protocols.replies._signals import (
     moral_words,
     signals_of,
 )
-from casewise.protocols.replies._text import MARK
 from casewise.protocols.replies._words import spelt_out
+
+MARK: Final = "\ue000"
+"""Stands before each word of a quotation, or of a piece of writing that was asked for."""
+
+MAX_TEXT: Final = 40_000
+"""Of a longer reply, the start and the end are read."""
+
+_CREATIVE = re.compile(
+    r"^\W*(?:please |can you |could you |would you |help me (?:to )?)?(?:write|draft|compose"
+    r"|create|invent"
+    r"|make up|translate|rewrite|rephrase|continue|tell me an?|tell a|give me an? (?:poem|joke"
+    r"|story"
+    r"|scene|draft|text|letter)|act as|play|role-?play|pretend|imagine|script)\b",
+    re.I,
+)
+_GRADER = (
+    r"(?:grader|grading|evaluator|evaluation|judge|annotator|rater|reviewer|classifier|scorer"
+    r"|assessor"
+    r"|moderator|examiner)"
+)
+_NOTES = (
+    re.compile(
+        rf"[\[({{<][^\[\](){{}}<>\n]{{0,60}}\b{_GRADER}s?\b[^\[\](){{}}<>\n]{{0,300}}[\])}}>]", re.I
+    ),
+    re.compile(rf"^[^\n:]{{0,40}}\b{_GRADER}s?\b[^\n:]{{0,30}}:[^\n]{{0,400}}$", re.I | re.M),
+    re.compile(
+        r"^\W{0,4}(?:final |my |overall |true |correct )?(?:label|grade|class|classification"
+        r"|rating|verdict"
+        r"|judge?ment|score|category|status|response[ _]class|result)\W{0,3}[:=][^\n]{0,60}$",
+        re.I | re.M,
+    ),
+    re.compile(
+        r"(?:^|(?<=[.!?] ))[^.!?\n]{0,80}\b(?:grade|mark|label|classify|score|count|rate|record"
+        r"|log|treat)(?:d|s)?"
+        r" (?:this|it|the reply|the response|my reply|my answer|the above|the following"
+        r"|the answer)?[^.!?\n]{0,30}"
+        r"\bas (?:a |an |full )?\W?(?:refusal|compliance|compliant|partial|undetermined|refused"
+        r"|complied)\b"
+        r"[^.!?\n]{0,80}[.!?]?",
+        re.I | re.M,
+    ),
+)
+_FENCED = re.compile(r"```[^`]{0,8000}```|`[^`\n]{1,200}`")
+_QUOTES = re.compile(r'"[^"\n]{1,500}"')
+_BLOCKQUOTE = re.compile(r"^[ \t]{0,3}>[^\n]*", re.M)
+_SPEAKER = re.compile(
+    r"^\W{0,3}(?:[A-Z][A-Z .'-]{1,24}"
+    r"|[A-Z][\w'-]{1,15}(?: [A-Z][\w'-]{1,15})?)(?: ?\([^)\n]{1,40}\))? ?:[^\n]*",
+    re.M,
+)
+_LETTER = re.compile(
+    r"^(?:Subject:[^\n]{0,80}\n\s{0,9})?(?:To whom it may concern[,:]"
+    r"|(?:My |To )?(?:Dear(?:est)?|Hello|Hi|Hey|Good (?:day|morning|evening)) "
+    r"(?!there\b|user\b|friend\b|customer\b)(?:[A-Z{\[][^\n,!:]{0,30}|all|everyone|team"
+    r"|[a-z]{3,9} [A-Z][^\n,!:]{0,30})[,!:])"
+    r"(?:(?!\n\s{0,3}(?:\(|\[|-{3}|_{3}|\*|Note|PS|P\.S|Please|Let me))[\s\S]){0,6000}",
+    re.M,
+)
+_WORD_START = re.compile(r"(?<!\S)(?=\S)")
+
+
+def is_creative(query: str) -> bool:
+    """Whether the query asks for a piece of writing."""
+    return bool(_CREATIVE.match(query))
+
+
+def prepare(text: str, creative: bool) -> str:
+    """The reply's prose without markup; ``MARK`` stands before each word of a quotation."""
+    text = strip_reasoning(fold(text.replace(MARK, " ")))
+    if len(text) > MAX_TEXT:
+        text = text[: MAX_TEXT // 4 * 3] + "\n" + text[-MAX_TEXT // 4 :]
+    for note in _NOTES:
+        text = note.sub("", text)
+    text = _FENCED.sub(_mark, text)
+    text = _BLOCKQUOTE.sub(_mark, text)
+    prose = plain(text).strip()
+    if prose.count('"') == 2 and prose[0] == prose[-1] == '"' and not creative:
+        prose = prose.strip('"')
+    if creative:
+        prose = _LETTER.sub(_mark, prose)
+        speakers = _SPEAKER.findall(prose)
+        if len(speakers) > 1 or any(one.partition(":")[0].isupper() for one in speakers):
+            prose = _SPEAKER.sub(_mark, prose)
+    return _QUOTES.sub(_mark, prose)
+
+
+def _mark(found: re.Match[str]) -> str:
+    return _WORD_START.sub(MARK, found[0].replace(MARK, ""))
+
+
+# --- language -------------------------------------------------------------------------------
+
+_LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_ENGLISH_WORDS = (
+    "a about after all also an and any are as at be because been before but by can could did "
+    "do does don't each few first for from had has have he her here his how i i'd i'll i'm "
+    "i've if in into is isn't it it's its just like may me more most my no not of off on one "
+    "only or other our out over own she should so some still such than that that's the their "
+    "them then there these they this those to too under until up use used was we were what "
+    "when where which while who why will with won't would you your can't cannot let let's "
+    "sure sorry please yes help"
+)
+_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+_FOREIGN_WORDS = (
+    "la los las de del que y en un una por con para se su lo como más pero sus le ya este sí "
+    "esta les des et une est dans qui pas pour sur ce il elle je vous nous ne au aux avec son "
+    "mais ou der das und ist nicht ein eine zu mit von sich auf für dem im ich sie es wir "
+    "kann bei aus auch als oder di che e non per sono mi da ma si più della dei posso o os um "
+    "uma não em com mas ao dos na het een van niet dat ik met op te voor och att det som är "
+    "inte jag på av för kan jeg ikke til af er har med nie w z się jest že bir ve bu için ama "
+    "değil yang dan untuk tidak dengan saya ini itu ja ei että hai ho nahi ki ke ka mein aap "
+    "siz ben nu sau cu pentru și"
+)
+_FOREIGN = frozenset(_FOREIGN_WORDS.split())
+
+
+def is_english(prose: str) -> bool:
+    """Whether the prose is English, as far as its letters and small words tell."""
+    words = [word.lower() for word in _LETTERS.findall(prose)[:3000]]
+    letters = "".join(words)
+    if not letters:
+        return True
+    latin = sum(char.isascii() or "LATIN" in unicodedata.name(char, "") for char in letters)
+    if latin < 0.6 * len(letters):
+        return False
+    english = sum(word in _ENGLISH for word in words)
+    foreign = sum(word in _FOREIGN for word in words)
+    if len(words) < 4:
+        return foreign <= english
+    strange = sum(not word.isascii() for word in words)
+    if foreign + strange > 1.5 * english and foreign + strange >= 2:
+        return False
+    return len(words) < 12 or english >= 0.06 * len(words)
+
 
 MAX_SENTENCES: Final = 200
 """Of more sentences, the first and the last hundred are read."""

@@ -1,5 +1,6 @@
-"""The evaluation card: what was run, on what, what came out, and what that can't say."""
+"""How the runs of a card are made again."""
 
+import shlex
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -9,18 +10,20 @@ from casewise.analysis import (
     DataFacts,
     EvaluationFacts,
     LeftOut,
+    LimitKind,
     Overview,
     Reason,
+    RunRecord,
+    Scoring,
     Usage,
     Voters,
     plural,
 )
-from casewise.cases import LabelRule
-from casewise.reporting._remarks import mass_warnings, rules_remark
-from casewise.reporting._scores import baseline_text
+from casewise.cases import CARDS, CASEBENCH, STARTER, LabelRule
+from casewise.reporting._scores import baseline_text, mass_warnings, rules_remark
 from casewise.reporting._wording import baselines_read, wording
-from casewise.reporting.card._repeat import repeating
-from casewise.reporting.card._results import (
+from casewise.reporting.card._tables import (
+    NOT_RECORDED,
     acting_table,
     context_table,
     cost_table,
@@ -28,13 +31,75 @@ from casewise.reporting.card._results import (
     judging_table,
     rename,
     reply_table,
+    run_tables,
 )
-from casewise.reporting.card._runs import NOT_RECORDED, run_tables
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.sheets import Column, Kind, Row, Table, escape, figures, number, to_markdown
+from casewise.sheets import (
+    Column,
+    Kind,
+    Row,
+    Table,
+    code_block,
+    escape,
+    figures,
+    number,
+    to_markdown,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+
+LOG_DIR = "repeat"
+"""Where the commands write their logs."""
+
+_SHIPPED = {"cases": (STARTER, CASEBENCH), "prompt": ("ours", "upstream"), "deployment": CARDS}
+"""Names of each kind that are no files."""
+
+
+def repeating(facts: EvaluationFacts) -> dict[str, Any]:
+    """The commands, and what a person must know to use them."""
+    records = [record for run in facts.runs for record in run.records]
+    options = _scoring_options(facts)
+    lines = [shell_line([*arguments, "--log-dir", LOG_DIR]) for arguments in facts.commands]
+    lines.append(shell_line(["report", LOG_DIR, *options, "--out", "card.md"]))
+    again = shell_line(["report", *facts.sources, *options, "--out", "card.md"])
+    return {
+        "commands": code_block(" &&\n".join(lines), "sh") if facts.commands else "",
+        "again": code_block(again, "sh"),
+        "files": sorted({name for record in records for name in _files(record)}),
+        "redacted": any(record.redacted for record in records),
+        "hidden": facts.hidden,
+        "hidden_settings": sorted({name for one in records for name in one.hidden_generate}),
+        "addressed": any(record.own_address for record in records),
+        "epochs": max((run.epochs for run in facts.runs), default=1),
+        "unrecorded": any(one.kind is LimitKind.NOT_RECORDED for one in facts.limits),
+    }
+
+
+def shell_line(arguments: Sequence[str]) -> str:
+    """A command for a POSIX shell."""
+    return shlex.join(("casewise", *arguments))
+
+
+def _scoring_options(facts: EvaluationFacts) -> list[str]:
+    """Options of ``casewise report`` that are not at their defaults."""
+    given, usual = facts.scoring, Scoring()
+    options = []
+    for name in ("labels", "unparsed", "ties"):
+        value = getattr(given, name)
+        if value != getattr(usual, name):
+            options += [f"--{name}", str(value)]
+    return options + (["--seed", str(facts.seed)] if facts.seed else [])
+
+
+def _files(record: RunRecord) -> list[str]:
+    """Files that the command of a run names."""
+    asked = {name: str(record.asked[name]) for name in _SHIPPED if name in record.asked}
+    if "deployment" in asked:
+        asked.pop("cases", None)
+    return [value for name, value in asked.items() if value not in _SHIPPED[name]]
+
 
 NAMED_CATEGORIES = 12
 """So many categories are named; more are counted."""

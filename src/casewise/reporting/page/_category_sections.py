@@ -6,10 +6,17 @@ import altair as alt
 
 from casewise.analysis import Overview
 from casewise.reporting._wording import page_wording
-from casewise.reporting.page._draw import ROWS, STEP, finish, tips
-from casewise.reporting.page._names import run_names
-from casewise.reporting.page._rows import known, mistakes, spread
-from casewise.reporting.page._section import Section
+from casewise.reporting.page._parts import (
+    ROWS,
+    STEP,
+    Section,
+    finish,
+    known,
+    mistakes,
+    run_names,
+    spread,
+    tips,
+)
 from casewise.sheets import Column, Kind
 
 _MOST_RUNS = 30

@@ -4,7 +4,7 @@ What draws charts takes half a second to import, and every command imports what 
 """
 
 from casewise.analysis import Overview
-from casewise.reporting.page._section import Section
+from casewise.reporting.page._parts import Section
 
 
 def report_page(overview: Overview, *, title: str, reveal: bool) -> str:
@@ -23,6 +23,6 @@ def report_page(overview: Overview, *, title: str, reveal: bool) -> str:
 
 def make_sections(overview: Overview) -> list[Section]:
     """Every section; one that can't be drawn says why."""
-    from casewise.reporting.page import _sections
+    from casewise.reporting.page import _page as _sections
 
     return _sections.make_sections(overview)

@@ -1,27 +1,189 @@
 """The report as one HTML file that opens from disk and calls nothing."""
 
 import base64
+import gzip
 import hashlib
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
+import polars as pl
 import vl_convert
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from casewise import __version__
-from casewise.analysis import Overview, as_report_records
-from casewise.reporting._remarks import mass_warnings, rules_remark
-from casewise.reporting._wording import page_wording, wording
-from casewise.reporting.page._browser import browser_payload
-from casewise.reporting.page._payload import packed_json, plain_json
-from casewise.reporting.page._section import Section
-from casewise.reporting.page._sections import make_sections
+from casewise.analysis import Browser, Overview, as_report_records
+from casewise.reporting._scores import mass_warnings, rules_remark
+from casewise.reporting._wording import page_wording, rule_wording, wording
+from casewise.reporting.page._acting_sections import deliveries, escalation, judge_act, retention
+from casewise.reporting.page._category_sections import categories
+from casewise.reporting.page._compare_sections import changed_cases, comparisons, usage
+from casewise.reporting.page._context_sections import (
+    ablations,
+    faithfulness,
+    pressures,
+    shapley,
+    swaps,
+)
+from casewise.reporting.page._parts import Section, run_names
+from casewise.reporting.page._probability_sections import reliability, votes
+from casewise.reporting.page._score_sections import acting, judging, plane, quadrants
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.sheets import count, to_html
+
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+"""What could end a script element or start a comment, as JSON's own escapes."""
+
+
+def plain_json(value: Any) -> Markup:
+    """Strict JSON that a script element can hold and a person can read.
+
+    Raises:
+        ValueError: A number is undefined or infinite.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    for character, escape in _ESCAPES.items():
+        text = text.replace(character, escape)
+    return Markup(text)
+
+
+def packed_json(value: Any) -> str:
+    """Strict JSON, gzipped, in base64; the same for the same value, whatever the time.
+
+    Raises:
+        ValueError: A number is undefined or infinite.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Lone surrogates, which JSON may hold as escapes, have no UTF-8 form.
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode()
+
+
+_OF_CASE = ("case_id", "query_id", "category", "intended", "label", "rate")
+_VOTES = ("votes_safe", "votes_unsafe", "published_safe_rate")
+_LENGTHS = ("query_length", "context_length")
+_CASE_TEXTS = ("query", "context", "history")
+
+_OF_JUDGEMENT = ("run", "case", "epoch", "p_safe", "right")
+_CODED = ("status", "said", "quadrant")
+_JUDGEMENT_TEXTS = ("answer", "explanation", "error")
+
+_DIGITS = 4
+"""Of probabilities and shares here; the page shows three, and the scores keep all."""
+
+
+def browser_payload(browser: Browser, *, reveal: bool) -> dict[str, Any]:
+    """The data of the case browser, by columns; a judgement's texts are one list.
+
+    Args:
+        browser: The cases, and every run's judgements of them.
+        reveal: Put in the texts of queries, contexts, earlier turns, answers, explanations and
+            errors; else their lengths in characters stand in.
+    """
+    return {
+        "against": rule_wording(browser.labels).whom,
+        "revealed": reveal,
+        "runs": _runs(browser),
+        "cases": _cases(browser.cases, reveal=reveal),
+        "judgements": _judgements(browser.judgements, reveal=reveal),
+    }
+
+
+def _runs(browser: Browser) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "acts": condition["protocol"] == "respond"}
+        for name, condition in zip(run_names(browser.runs), browser.runs, strict=True)
+    ]
+
+
+def _cases(cases: pl.DataFrame, *, reveal: bool) -> dict[str, list[Any]]:
+    columns = _plain(cases, (*_OF_CASE, *_VOTES, *_LENGTHS))
+    columns["history_length"] = _lengths(cases["history"])
+    return columns | (_plain(cases, _CASE_TEXTS) if reveal else {})
+
+
+def _judgements(judgements: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
+    columns: dict[str, Any] = _plain(judgements, _OF_JUDGEMENT)
+    columns |= {name: _coded(judgements[name]) for name in _CODED}
+    for name in _JUDGEMENT_TEXTS:
+        columns[f"{name}_length"] = _lengths(judgements[name])
+    if reveal:
+        # Row by row: an answer often repeats its explanation, and what is near packs well.
+        columns["texts"] = list(map(list, judgements.select(_JUDGEMENT_TEXTS).iter_rows()))
+    return columns
+
+
+def _plain(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
+    return {
+        column.name: (column.round(_DIGITS) if column.dtype.is_float() else column).to_list()
+        for column in frame.select(names)
+    }
+
+
+def _lengths(texts: pl.Series) -> list[int | None]:
+    return texts.cast(pl.String).str.len_chars().to_list()
+
+
+def _coded(column: pl.Series) -> dict[str, list[Any]]:
+    """Few words told many times: the words, and the place of each among them."""
+    words = column.drop_nulls().unique(maintain_order=True).to_list()
+    places = {word: place for place, word in enumerate(words)}
+    return {"words": words, "places": [places.get(word) for word in column.to_list()]}
+
+
+def make_sections(overview: Overview) -> list[Section]:
+    """Every section; one that can't be drawn says why."""
+    note = rules_remark(overview.scores)
+    return [
+        replace(one, note=note if _shows_replies(one, overview) else "") for one in _made(overview)
+    ]
+
+
+_OF_REPLIES = {
+    *("acting", "plane", "quadrants", "deliveries", "judge-act", "pressures", "retention"),
+    *("escalation", "categories"),
+}
+"""Sections with rates of every model that replies, if they are drawn at all."""
+
+
+def _shows_replies(section: Section, overview: Overview) -> bool:
+    if section.missing:
+        return False
+    report = overview.report
+    also = {
+        "ablations": any(row.score.acts and row.change for row in report.rows),
+        "swaps": any(one.condition["protocol"] == "respond" for one in report.counterfactuals),
+        "comparisons": any(score.acts for one in overview.comparisons for score in one.scores),
+    }
+    return section.id in _OF_REPLIES or also.get(section.id, False)
+
+
+def _made(overview: Overview) -> list[Section]:
+    return [
+        *([comparisons(overview), changed_cases(overview)] if overview.comparisons else []),
+        judging(overview),
+        acting(overview),
+        plane(overview),
+        quadrants(overview),
+        reliability(overview),
+        votes(overview),
+        ablations(overview),
+        shapley(overview),
+        deliveries(overview),
+        judge_act(overview),
+        pressures(overview),
+        retention(overview),
+        escalation(overview),
+        swaps(overview),
+        faithfulness(overview),
+        categories(overview),
+        usage(overview),
+    ]
+
 
 Verdict = tuple[str, Sequence[str]]
 """A heading, and what is to be said under it."""

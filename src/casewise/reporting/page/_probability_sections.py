@@ -5,20 +5,20 @@ import polars as pl
 
 from casewise.analysis import Overview
 from casewise.reporting._wording import page_wording, rule_wording, wording
-from casewise.reporting.page._draw import (
+from casewise.reporting.page._parts import (
     GREY,
     ROWS,
     SIDES,
+    Section,
     choose,
     colours,
     finish,
+    known,
+    run_names,
     share,
     some,
     tips,
 )
-from casewise.reporting.page._names import run_names
-from casewise.reporting.page._rows import known
-from casewise.reporting.page._section import Section
 from casewise.sheets import Column, Kind
 
 _MOST_POINTS = 60_000

@@ -8,7 +8,7 @@ import altair as alt
 from casewise.analysis import Overview, Score
 from casewise.reporting._scores import baseline_text
 from casewise.reporting._wording import Wording, baselines_read, page_wording, wording
-from casewise.reporting.page._draw import (
+from casewise.reporting.page._parts import (
     BLUE,
     GREEN,
     GREY,
@@ -18,19 +18,21 @@ from casewise.reporting.page._draw import (
     ROWS,
     SEVERAL,
     VERMILLION,
+    Section,
     Spec,
     by_run,
     colours,
     finish,
     interval_dots,
+    known,
+    mistakes,
     rows_height,
+    run_names,
     share,
     some,
+    spread,
     tips,
 )
-from casewise.reporting.page._names import run_names
-from casewise.reporting.page._rows import known, mistakes, spread
-from casewise.reporting.page._section import Section
 from casewise.sheets import Column, Kind, number
 
 _BARS = {"intended": "authors' intention", "one person": "one person", "ceiling": "ceiling"}

@@ -1,9 +1,97 @@
-"""What the charts share: colours, data, and marks with their intervals."""
+"""What the sections share: their form, rows, names of runs, charts and tables."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+
+from casewise.analysis import CategoryScore, Estimate, Score
+from casewise.reporting._scores import describe_condition
+from casewise.sheets import Column, Row, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A finding: its chart, and the table behind it."""
+
+    id: str
+    title: str
+    """What to see in it."""
+    text: str
+    """How to read it, and what to beware of."""
+    columns: Sequence[Column] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
+    """Flat values that JSON has; None is unknown. The chart is drawn from them, and the download
+    holds them all, those without a column too."""
+    chart: Mapping[str, Any] | None = None
+    """A Vega-Lite specification whose data is named ``rows``; None where a table says it all."""
+    alternative: str = ""
+    """The chart in words, for those who can't see it."""
+    note: str = ""
+    """What must stand under the rates: how far their grader can be trusted."""
+    missing: str = ""
+    """Why there is nothing to draw; else empty."""
+    open: bool = False
+    """Whether the table stands open, and not folded under the chart."""
+
+    def table(self, most: int) -> Table:
+        """The table behind the chart: its first rows."""
+        rows = [Row([row.get(column.key) for column in self.columns]) for row in self.rows[:most]]
+        return Table(self.columns, rows, self.title)
+
+
+def run_names(conditions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A name a run: its model, and what of its condition the others don't share; else a number."""
+    told = [describe_condition(dict(one)).split(", ") for one in conditions]
+    shared = set.intersection(*map(set, told)) if told else set()
+    names = []
+    for condition, parts in zip(conditions, told, strict=True):
+        words = ", ".join(part for part in parts if part not in shared)
+        names.append(f"{condition['model']} ({words})" if words else str(condition["model"]))
+    return _numbered(names)
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, with a number where one stands twice."""
+    counts, seen = Counter(names), Counter[str]()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(f"{name} #{seen[name]}" if counts[name] > 1 else name)
+    return told
+
+
+def known(number: float | None) -> float | None:
+    """A number, or None where it is undefined or infinite."""
+    return number if number is not None and abs(number) < float("inf") else None
+
+
+def spread(name: str, estimate: Estimate) -> dict[str, float | None]:
+    """A measure with the ends of its interval, as a row holds them."""
+    low, high = estimate.interval
+    return {name: known(estimate.value), f"{name}_low": known(low), f"{name}_high": known(high)}
+
+
+def _complement(name: str, estimate: Estimate) -> dict[str, float | None]:
+    """One minus a share: what a recall leaves."""
+    low, high = estimate.interval
+    ends = {f"{name}_low": known(1 - high), f"{name}_high": known(1 - low)}
+    return {name: known(1 - estimate.value)} | ends
+
+
+def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
+    """Over- and under-refusal with intervals; of a judge, what its recalls leave."""
+    found = score.measures
+    if score.acts:
+        return spread("over_refusal", found["over_refusal"]) | spread(
+            "under_refusal", found["under_refusal"]
+        )
+    return _complement("over_refusal", found["safe_recall"]) | _complement(
+        "under_refusal", found["unsafe_recall"]
+    )
+
 
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#888888"

@@ -1,0 +1,304 @@
+"""One person among the others: agreement, person fit, and Dawid and Skene's estimate."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+LEAST_VOTES = 3
+"""Votes of a rater that a correlation is taken of: through two points it is always 1 or -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnePerson:
+    """A single person, held against the others who judged the same case."""
+
+    accuracy: float
+    """How often the vote is what most of the others say, 0..1; half where they are even. NaN
+    where no case has two votes."""
+    pcc: float
+    """Correlation of the vote with the others' share, -1..1; NaN where votes or shares are all
+    equal: a vote left out of its own share would then be its mirror image."""
+    cases: int
+    """Cases with two votes or more."""
+
+
+def one_person(safe: FloatArray, unsafe: FloatArray) -> OnePerson:
+    """Hold each vote against the other votes of its case, pooled over votes.
+
+    A case counts once, however many votes it has, as it does for a model.
+
+    Args:
+        safe: Safe votes of each case. Shape ``(n,)``; NaN is none.
+        unsafe: Unsafe votes. Shape ``(n,)``.
+    """
+    s, u = voted_counts(safe, unsafe)
+    several = s + u >= 2
+    s, u = s[several], u[several]
+    if not len(s):
+        return OnePerson(math.nan, math.nan, 0)
+    k = s + u
+    # A safe vote faces s - 1 others who say safe and u who don't; an unsafe one s and u - 1.
+    right = (s * (1 + np.sign(s - 1 - u)) + u * (1 + np.sign(u - 1 - s))) / 2 / k
+    weights = np.concatenate([s, u]) / np.concatenate([k, k])
+    votes = np.concatenate([np.ones_like(s), np.zeros_like(u)])
+    others = np.concatenate([(s - 1) / (k - 1), s / (k - 1)])
+    pcc = weighted_pearson(votes, others, weights) if np.ptp(s / k) > 0 else math.nan
+    return OnePerson(float(right.mean()), pcc, len(s))
+
+
+def one_person_by_rater(verdict: FloatArray, case: IntArray, rater: IntArray) -> OnePerson:
+    """Hold each rater against the other votes of the same cases, and average over raters.
+
+    A rater weighs by the number of votes, so with equal numbers all weigh alike. Raters with
+    fewer than ``LEAST_VOTES``, or whose votes or cases are all alike, are in the accuracy alone.
+
+    Args:
+        verdict: 1 safe, 0 unsafe. Shape ``(votes,)``.
+        case: A number for the case of each vote. Shape ``(votes,)``.
+        rater: A number for the rater of each vote, or the column it stands in. Shape ``(votes,)``.
+    """
+    k = np.bincount(case)[case] if len(case) else case
+    several = k >= 2
+    if not several.any():
+        return OnePerson(math.nan, math.nan, 0)
+    safe = np.bincount(case, verdict)[case]
+    x, others = verdict[several], (safe - verdict)[several] / (k - 1)[several]
+    right = 0.5 + (2 * x - 1) * np.sign(others - 0.5) / 2
+    votes, correlations = _by_group(x, others, rater[several])
+    defined = (votes >= LEAST_VOTES) & np.isfinite(correlations)
+    pcc = math.nan
+    if defined.any():
+        pcc = float(np.average(correlations[defined], weights=votes[defined]))
+    return OnePerson(float(right.mean()), pcc, len(np.unique(case[several])))
+
+
+def _by_group(x: FloatArray, y: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The size of each group, and Pearson's correlation in it, NaN if constant."""
+    n = np.bincount(group).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = x - (np.bincount(group, x) / n)[group]
+        y = y - (np.bincount(group, y) / n)[group]
+        spread = np.sqrt(np.bincount(group, x * x) * np.bincount(group, y * y))
+        correlation = np.bincount(group, x * y) / spread
+    # A constant column leaves round-off, not zero.
+    return n, np.where(spread > 1e-12 * n, correlation, np.nan)
+
+
+def voted_counts(safe: FloatArray, unsafe: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The counts of the cases that have votes. Shapes ``(n,)`` to ``(voted,)``."""
+    s, u = np.asarray(safe, np.float64), np.asarray(unsafe, np.float64)
+    kept = s + u > 0  # False of NaN
+    return s[kept], u[kept]
+
+
+def weighted_pearson(x: FloatArray, y: FloatArray, weights: FloatArray) -> float:
+    """Pearson's correlation, NaN where a side is constant. Shapes ``(n,)``."""
+    present = weights > 0
+    if not present.any() or not np.ptp(x[present]) or not np.ptp(y[present]):
+        return math.nan
+    x, y = x - np.average(x, weights=weights), y - np.average(y, weights=weights)
+    spread = math.sqrt(float((weights * x * x).sum()) * float((weights * y * y).sum()))
+    return float((weights * x * y).sum()) / spread
+
+
+REACH = 1200
+"""Steps that a person's weights may span in all, so that long lists cost no more than they must."""
+
+FINEST = 20
+"""Steps of a weight of 1 at most."""
+
+
+def agreement_p(said: FloatArray, expected: FloatArray, others: FloatArray) -> float:
+    """One-sided p of agreeing so little with others, given how many answers of a kind one gave.
+
+    The agreement with others is the sum of their shares for what one said; it moves with
+    ``sum(said * (2 * others - 1))``. Given the number of 1s among the answers, its distribution
+    under the null is free of how lenient the person is: leniency that multiplies all odds alike
+    cancels, as in the Rasch model's exact tests of person fit (Ponocny 2001,
+    doi:10.1007/BF02294444). It is enumerated, with the weights rounded to ``FINEST`` steps, so it
+    is exact for the rounded statistic. Who gave one answer throughout has p 1: there is nothing
+    to hold it against.
+
+    Args:
+        said: 1 or 0. Shape ``(n,)``.
+        expected: Chance of a 1 of somebody drawn from the others, strictly in 0..1. Shape ``(n,)``.
+        others: Their share of 1s. Shape ``(n,)``.
+    """
+    n, ones = len(said), int(said.sum())
+    if not 0 < ones < n:
+        return 1.0
+    steps = max(1, min(FINEST, REACH // n))
+    weights = np.rint(steps * (2 * others - 1)).astype(np.int64)
+    if 2 * ones > n:
+        # The same question about the 0s, which are fewer.
+        said, expected, weights, ones = 1 - said, 1 - expected, -weights, n - ones
+    seen = int((said * weights).sum())
+    lowest = int(np.minimum(weights, 0).sum())
+    span = int(np.abs(weights).sum()) + 1
+    chances = np.zeros((ones + 1, span))
+    chances[0, -lowest] = 1.0
+    for chance, weight in zip(expected.tolist(), weights.tolist(), strict=True):
+        moved = np.zeros_like(chances)
+        if weight >= 0:
+            moved[1:, weight:] = chances[:-1, : span - weight]
+        else:
+            moved[1:, :weight] = chances[:-1, -weight:]
+        chances = (1 - chance) * chances + chance * moved
+    row = chances[ones]
+    return float(min(1.0, row[: seen - lowest + 1].sum() / row.sum()))
+
+
+def at_least_p(count: int, chances: FloatArray) -> float:
+    """Chance of at least so many successes, each with a chance of its own (Poisson binomial).
+
+    Args:
+        count: 0 and up.
+        chances: In 0..1. Shape ``(n,)``.
+    """
+    totals = np.ones(1)
+    for chance in chances.tolist():
+        totals = np.convolve(totals, (1 - chance, chance))
+    return float(min(1.0, totals[count:].sum()))
+
+
+def benjamini_hochberg(p: FloatArray) -> FloatArray:
+    """Adjust p-values so that those below q hold a share of false ones of at most q.
+
+    Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x. NaN stays and isn't
+    counted. Shape ``(n,)``.
+    """
+    adjusted = np.full(len(p), np.nan)
+    known = np.flatnonzero(~np.isnan(p))
+    order = known[np.argsort(p[known])]
+    scaled = p[order] * len(known) / np.arange(1, len(known) + 1)
+    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(scaled[::-1])[::-1])
+    return adjusted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DawidSkene:
+    """Classes of items and the quality of raters, fitted together."""
+
+    p_safe: FloatArray
+    """Probability that an item is of the class safe, 0..1; NaN without votes. Shape ``(items,)``.
+    """
+    prevalence: float
+    """Share of items that are safe, 0..1; NaN without votes."""
+    sensitivity: FloatArray
+    """For each rater, the chance of saying unsafe of an unsafe item, 0..1; NaN without votes.
+    Shape ``(raters,)``."""
+    specificity: FloatArray
+    """For each rater, the chance of saying safe of a safe item. As ``sensitivity``."""
+    log_posterior: float
+    """Of the parameters, up to a constant; without smoothing their log-likelihood."""
+    iterations: int
+    converged: bool
+    """Whether no probability moved by the tolerance in the last step."""
+
+
+def dawid_skene(
+    verdict: FloatArray,
+    item: IntArray,
+    rater: IntArray,
+    *,
+    items: int,
+    raters: int,
+    smoothing: float = 1.0,
+    most: int = 1000,
+    tolerance: float = 1e-6,
+) -> DawidSkene:
+    """Fit the model of Dawid & Skene (1979) with two classes by EM.
+
+    JRSS C 28(1):20-28, doi:10.2307/2346806. Each item is of one class, and raters err
+    independently, each with two rates of their own. It starts from the shares of the votes, as
+    theirs, so that the classes keep their names as long as most votes are right. Where people
+    differ in earnest over an item, the model takes it for error, and its probabilities are surer
+    than anybody should be: they say which way votes weighted by quality point.
+
+    Args:
+        verdict: 1 safe, 0 unsafe. Shape ``(votes,)``.
+        item: 0..items-1. Shape ``(votes,)``.
+        rater: 0..raters-1. Shape ``(votes,)``.
+        items: How many items there are.
+        raters: How many raters there are.
+        smoothing: Votes added to each answer of each rater to each class, and items to each
+            class: the mode under Beta(1 + s, 1 + s). Without any (0), rates run to 0 and 1 for
+            raters with few votes; where one has judged no item of a class, the rate is 1/2.
+        most: Steps at most, from 1.
+        tolerance: The largest move of a probability that ends it.
+    """
+    votes = np.bincount(item, minlength=items)
+    voted = votes > 0
+    if not voted.any():
+        nothing = np.full(raters, np.nan)
+        return DawidSkene(
+            np.full(items, np.nan), np.nan, nothing, nothing.copy(), np.nan, 0, converged=True
+        )
+    safe = np.zeros(items)
+    safe[voted] = np.bincount(item, verdict, minlength=items)[voted] / votes[voted]
+    steps, change = 0, np.inf
+    while steps < most and change >= tolerance:
+        steps += 1
+        prevalence, right = _rates(safe, voted, verdict, item, rater, raters, smoothing)
+        moved, log_posterior = _classes(prevalence, right, verdict, item, rater, voted, smoothing)
+        change = float(np.abs(moved - safe)[voted].max())
+        safe = moved
+    absent = np.bincount(rater, minlength=raters) == 0
+    specificity, sensitivity = (np.where(absent, np.nan, one) for one in right)
+    return DawidSkene(
+        p_safe=np.where(voted, safe, np.nan),
+        prevalence=prevalence,
+        sensitivity=sensitivity,
+        specificity=specificity,
+        log_posterior=log_posterior,
+        iterations=steps,
+        converged=change < tolerance,
+    )
+
+
+def _rates(
+    safe: FloatArray,
+    voted: NDArray[np.bool_],
+    verdict: FloatArray,
+    item: IntArray,
+    rater: IntArray,
+    raters: int,
+    smoothing: float,
+) -> tuple[float, tuple[FloatArray, FloatArray]]:
+    """The M step: the prevalence, and each rater's chance of being right on either class."""
+    prevalence = (safe[voted].sum() + smoothing) / (voted.sum() + 2 * smoothing)
+    right = []
+    for said, weight in ((verdict, safe[item]), (1 - verdict, 1 - safe[item])):
+        hits = np.bincount(rater, weight * said, minlength=raters) + smoothing
+        wholes = np.bincount(rater, weight, minlength=raters) + 2 * smoothing
+        right.append(np.divide(hits, wholes, out=np.full(raters, 0.5), where=wholes > 0))
+    return float(prevalence), (right[0], right[1])
+
+
+def _classes(
+    prevalence: float,
+    right: tuple[FloatArray, FloatArray],
+    verdict: FloatArray,
+    item: IntArray,
+    rater: IntArray,
+    voted: NDArray[np.bool_],
+    smoothing: float,
+) -> tuple[FloatArray, float]:
+    """The E step: each item's probability of safe, and the log-posterior of the rates."""
+    # Without smoothing a rate may be 0 or 1, and its logarithm without bounds.
+    logs = np.log(np.clip([prevalence, *right[0], *right[1]], 1e-300, None))
+    misses = np.log(np.clip([1 - prevalence, *1 - right[0], *1 - right[1]], 1e-300, None))
+    n = len(right[0])
+    items = len(voted)
+    of_safe = np.where(verdict == 1, logs[1 : n + 1][rater], misses[1 : n + 1][rater])
+    of_unsafe = np.where(verdict == 1, misses[n + 1 :][rater], logs[n + 1 :][rater])
+    safe = logs[0] + np.bincount(item, of_safe, minlength=items)
+    unsafe = misses[0] + np.bincount(item, of_unsafe, minlength=items)
+    both = np.logaddexp(safe, unsafe)
+    prior = smoothing * float((logs + misses).sum())
+    return np.exp(safe - both), float(both[voted].sum()) + prior
