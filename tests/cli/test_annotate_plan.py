@@ -38,7 +38,7 @@ def test_starter_is_planned_by_default_as_in_the_paper(cli: Cli, tmp_path: Path)
     assert "votes a case 21 the default, as in the CASE-Bench paper" in shown
     assert "people 89 --tasks" in shown
     assert "people who see a query twice 0" in shown
-    assert "cost – nobody is paid: --pay" in shown
+    assert "cost – unpaid: --pay" in shown
     assert "consent.contact still says TODO" in done.stderr
     assert "Content warning" in done.stderr
     study = load_study(tmp_path / "study.yaml")

@@ -290,7 +290,7 @@ def test_a_provider_that_does_not_say_how_a_batch_is(tmp_path: Path, cases: Path
         result = run_cells(cells(server, cases), tmp_path / "logs")
         assert result.complete
         assert len(server.sent) == CASES
-        assert result.kept.faults[MODEL]["server_error"] >= 1
+        assert result.summary.faults[MODEL]["server_error"] >= 1
 
 
 @pytest.mark.parametrize("call", ["POST /v1/files", "POST /v1/batches"])

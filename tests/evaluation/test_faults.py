@@ -184,6 +184,6 @@ def test_two_runs_in_one_process_count_apart(
         first, second = pool.map(run, ("busy", "broken"))
     assert first.complete
     assert second.complete
-    assert first.kept.faults == {"openai-api/busy/m": {"rate_limited": 1}}
-    assert second.kept.faults == {"openai-api/broken/m": {"server_error": 1}}
+    assert first.summary.faults == {"openai-api/busy/m": {"rate_limited": 1}}
+    assert second.summary.faults == {"openai-api/broken/m": {"server_error": 1}}
     assert told == {"busy": ["openai-api/busy/m"], "broken": ["openai-api/broken/m"]}

@@ -135,7 +135,7 @@ def test_no_spread_is_no_certainty() -> None:
 
 def test_settled_estimates_keep_their_error_and_are_not_subtracted() -> None:
     found = clustered_mean(A([1.0, 0, 1, 1, 0, 0]), pairs(3), share=True)
-    kept = found.settled()
+    kept = found.summed_up()
     assert kept.se == pytest.approx(found.se)
     assert kept.interval == pytest.approx(found.interval)
     with pytest.raises(ValueError, match="settled"):

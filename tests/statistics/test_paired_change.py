@@ -55,7 +55,7 @@ def test_a_run_and_its_copy() -> None:
     # None of 56 queries moved: at 97.5 % at most 1 - .025^(1/56) = .06375 of them would.
     assert (found.value, found.se, found.p) == (0, 0, 1)
     assert found.interval == pytest.approx((-0.0637501, 0.0637501), abs=1e-7)
-    assert found.settled().interval == found.interval
+    assert found.summed_up().interval == found.interval
 
 
 def test_both_ends_are_the_gates_bounds() -> None:
@@ -65,7 +65,7 @@ def test_both_ends_are_the_gates_bounds() -> None:
     found = change(before.tolist(), after.tolist(), cases=2)
     bounds = paired_share_bounds(found, 0.975)
     assert found.interval == (bounds.low, bounds.high)
-    assert found.settled().interval == found.interval
+    assert found.summed_up().interval == found.interval
 
 
 def test_what_is_no_change_of_shares() -> None:

@@ -241,11 +241,11 @@ def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
     """Over the cases that count in the accuracy and are no tie: there either verdict is as good."""
     first, truth = labelled_rows(rows[0], rule, scoring.ties)
     second = first.select(KEYS).join(rows[1], on=KEYS, how="left", maintain_order="left")
-    settled = truth.safe != 0.5
+    untied = truth.safe != 0.5
     weight = scoring.partial_weight
     answers = [make_answers(part, truth, None, weight) for part in (first, second)]
-    a, b = ((verdict_credits(one, scoring.unparsed) == 1)[settled] for one in answers)
-    return mcnemar(a, b, answers[0].clusters.only(settled))
+    a, b = ((verdict_credits(one, scoring.unparsed) == 1)[untied] for one in answers)
+    return mcnemar(a, b, answers[0].clusters.only(untied))
 
 
 def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:

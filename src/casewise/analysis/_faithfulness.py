@@ -1,4 +1,4 @@
-"""Whether what a judge's explanation leans on is what its verdict hangs on.
+"""Faithfulness: whether a judge's explanation names the parameters that change its verdict.
 
 A parameter is removed, and the verdict may change. A faithful explanation leans on parameters
 whose removal changes it more often than that of those it passes over. This says nothing of an

@@ -64,22 +64,22 @@ def _judge_act(
     left = verdicts.filter(ok).select(*KEYS, "query_id", "verdict")
     right = replies.filter(ok).select(*KEYS, "response_class")
     both = left.join(right, on=KEYS, maintain_order="left")
-    settled = both.filter(pl.col("response_class") != ResponseClass.PARTIAL)
-    queries = settled["query_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    decided = both.filter(pl.col("response_class") != ResponseClass.PARTIAL)
+    queries = decided["query_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
     clusters = Clusters(queries, int(queries.max(initial=-1)) + 1)
-    answers = settled["response_class"] == ResponseClass.COMPLIANCE
-    safe = settled["verdict"] == "safe"
+    answers = decided["response_class"] == ResponseClass.COMPLIANCE
+    safe = decided["verdict"] == "safe"
     counts = (safe & answers, safe & ~answers, ~safe & answers, ~safe & ~answers)
     cells = dict(zip(CELLS, counts, strict=True))
     return JudgeAct(
         judged=says,
         acted=does,
-        n=len(settled),
-        partial=len(both) - len(settled),
+        n=len(decided),
+        partial=len(both) - len(decided),
         left_out=len(verdicts) + len(replies) - 2 * len(both),
         shares={
             name: clustered_mean(cell.cast(pl.Float64).to_numpy(), clusters, share=True)
             for name, cell in cells.items()
         },
-        cases={name: tuple(settled.filter(cell)["case_id"]) for name, cell in cells.items()},
+        cases={name: tuple(decided.filter(cell)["case_id"]) for name, cell in cells.items()},
     )

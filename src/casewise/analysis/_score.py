@@ -133,7 +133,7 @@ def score_table(
 
 
 def _settled(score: Score) -> Score:
-    return replace(score, measures={name: one.settled() for name, one in score.measures.items()})
+    return replace(score, measures={name: one.summed_up() for name, one in score.measures.items()})
 
 
 def conditions(table: pl.DataFrame) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:

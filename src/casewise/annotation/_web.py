@@ -51,8 +51,8 @@ def with_headers(message: Message, headers: Mapping[str, str]) -> None:
     message["headers"] = [*given, *(line for line in lines if line[0] not in names)]
 
 
-def same(given: str, kept: str) -> bool:
-    """Compare in a time that tells nothing."""
+def constant_time_equal(given: str, kept: str) -> bool:
+    """Compare two texts in constant time."""
     return secrets.compare_digest(given.encode(), kept.encode())
 
 

@@ -52,7 +52,7 @@ def plan(
     attention: Annotated[
         int, typer.Option(min=0, help="Attention checks a person; four are written to draw from.")
     ] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random assignment.")] = 0,
     title: Annotated[
         str, typer.Option(help="What people see as the study's name.")
     ] = "What should a chatbot answer?",
@@ -101,7 +101,7 @@ def plan(
         ),
     ] = None,
     pay: Annotated[
-        float, typer.Option(min=0, help="An hour. 0: nobody is paid.", rich_help_panel=_PEOPLE)
+        float, typer.Option(min=0, help="Pay an hour. 0: unpaid.", rich_help_panel=_PEOPLE)
     ] = 0,
     currency: Annotated[
         str, typer.Option(help="Three capital letters.", rich_help_panel=_PEOPLE)

@@ -148,7 +148,7 @@ def _effort(planned: Planned) -> list[_Line]:
             ("platform's fee", money(expected.fee, pay.currency), f"--fee {pay.fee:g}"),
         ]
     cost = money(expected.cost, pay.currency) if pay.per_hour else UNDEFINED
-    return [*rows, ("cost", cost, "" if pay.per_hour else "nobody is paid: --pay")]
+    return [*rows, ("cost", cost, "" if pay.per_hour else "unpaid: --pay")]
 
 
 def _time_record(planned: Planned) -> dict[str, Any]:

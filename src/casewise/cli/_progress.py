@@ -235,7 +235,7 @@ class RunProgress:
 
 
 def _print_fault(console: Console, model: str, what: str) -> None:
-    console.print(f"{model}: {what} (further ones are only counted)", style="dim", markup=False)
+    console.print(f"{model}: {what} (the summary counts the others)", style="dim", markup=False)
 
 
 def _print_outage(console: Console, model: str, what: str) -> None:

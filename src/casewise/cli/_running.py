@@ -13,7 +13,7 @@ from casewise.cli._progress import RunProgress
 from casewise.errors import InputError, ModelError
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Cell, Cluster, Done, Kept, RunResult
+    from casewise.evaluation import Cell, Cluster, Done, RunResult, StartSummary
     from casewise.logs import LogFolder
 
 NOT_ALL_DONE = 1
@@ -103,20 +103,20 @@ def print_judged(result: "RunResult", log_dir: Path) -> None:
         if not result.capped:
             raise
         note("nothing was judged yet")
-    for line in fault_lines(result.kept):
+    for line in fault_lines(result.summary):
         note(line)
     where = address_of(log_dir)
     note(f"logs: {where} (inspect view --log-dir {where}; casewise score {where})")
 
 
-def fault_lines(kept: "Kept") -> list[str]:
+def fault_lines(summary: "StartSummary") -> list[str]:
     """What went wrong on the way, a line each model, and what was found of earlier starts."""
-    lines = list(kept.notes)
-    if kept.answers_before:
-        lines.append(f"{kept.answers_before:,} answers were there from the start before")
-    if kept.collected:
-        lines.append(f"{kept.collected:,} answers were collected from batches sent before")
-    for what, by_model in (("met on the way", kept.faults), ("cases in error", kept.errors)):
+    lines = list(summary.notes)
+    if summary.answers_before:
+        lines.append(f"{summary.answers_before:,} answers were there from the start before")
+    if summary.collected:
+        lines.append(f"{summary.collected:,} answers were collected from batches sent before")
+    for what, by_model in (("met on the way", summary.faults), ("cases in error", summary.errors)):
         for model, kinds in by_model.items():
             shown = ", ".join(f"{n:,} {kind.replace('_', ' ')}" for kind, n in kinds.items())
             lines.append(f"{what}: {model}: {shown}")

@@ -2,7 +2,7 @@
 
 from casewise.evaluation.executor import RunResult, check_models, run, run_cells
 from casewise.evaluation.executor._cluster import Cluster
-from casewise.evaluation.executor._log_folder import Kept, out_before
+from casewise.evaluation.executor._log_folder import StartSummary, out_before
 from casewise.evaluation.executor._progress import CellState, Done, State, make_budget, read_done
 from casewise.evaluation.executor._shard_run import Observer
 from casewise.evaluation.generate import (
@@ -40,7 +40,7 @@ __all__ = [
     "GeneratePlan",
     "GenerateRequest",
     "Generated",
-    "Kept",
+    "StartSummary",
     "Observer",
     "Plan",
     "Prices",

@@ -102,7 +102,7 @@ class LoggedRun:
 
     @property
     def complete(self) -> bool:
-        """Whether it ended well; of several logs, whether every case is settled."""
+        """Whether it ended well; of several logs, whether every case needs no further request."""
         if self.alone:
             return self.first.ended
         planned = self.planned

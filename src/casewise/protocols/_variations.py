@@ -144,7 +144,7 @@ def vary(
 ) -> Opening | None:
     """Change the conversation in which a case is asked.
 
-    The result hangs on the arguments alone: neither on the other cases nor on their order. The
+    The result depends on the arguments alone, not on the other cases or their order. The
     sizes of one variation are drawn alike, so that a longer filler starts as a shorter one does.
 
     Args:

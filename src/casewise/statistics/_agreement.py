@@ -215,7 +215,7 @@ def agreement_of_two(
         truth: 0..classes-1. Shape ``(n,)``.
         said: The same, or ``LEFT_OPEN``. Shape ``(n,)``.
         classes: How many classes there are.
-        clusters: Which rows hang together, and how they are resampled.
+        clusters: Which rows are correlated, and how they are resampled.
 
     Raises:
         ValueError: A number is no class, or the shapes differ.

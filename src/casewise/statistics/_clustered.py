@@ -211,7 +211,7 @@ class Estimate:
 
         return 2 * float(stdtr(self.clusters - 1, -z))
 
-    def settled(self) -> Self:
+    def summed_up(self) -> Self:
         """The same figure and error with the influences added up; it can't be subtracted then.
 
         For keeping many: a figure over a million cases then needs no more than one number. A
@@ -235,10 +235,10 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
     """A weighted sum of estimates over the same clusters, with its paired error.
 
     Raises:
-        ValueError: They stand over different numbers of clusters, or are settled.
+        ValueError: They stand over different numbers of clusters, or are summed up.
     """
     if any(len(one.influence) < one.clusters for _, one in terms):
-        raise ValueError("settled estimates have no paired error")
+        raise ValueError("estimates that were summed up have no paired error")
     if len({len(one.influence) for _, one in terms if math.isfinite(one.value)}) > 1:
         raise ValueError("estimates over different clusters")
     value = sum(weight * one.value for weight, one in terms)

@@ -61,7 +61,7 @@ class TieCounts:
 
 @dataclass(frozen=True, slots=True)
 class ColumnEffects:
-    """Whether the votes of one column (or rater) hang together over cases. NaN is undefined."""
+    """Whether the votes of one column (or rater) are correlated over cases. NaN is undefined."""
 
     columns: int
     lowest: float
@@ -124,11 +124,11 @@ def author_votes(cases: Sequence[Case]) -> AuthorVotes:
 def tie_counts(people: People) -> TieCounts:
     """Count exact ties, and what the published rate makes of them: safe if above one half."""
     tied = people.voted & (people.safe == people.unsafe)
-    settled = tied & ~np.isnan(people.published) & (people.published != 0.5)
-    if not settled.any():
+    by_published = tied & ~np.isnan(people.published) & (people.published != 0.5)
+    if not by_published.any():
         return TieCounts(np.flatnonzero(tied), None, None, None)
-    up = settled & (people.published > 0.5)
-    down = settled & ~up
+    up = by_published & (people.published > 0.5)
+    down = by_published & ~up
     meant = (up & people.in_arm("safe")) | (down & people.in_arm("unsafe"))
     return TieCounts(np.flatnonzero(tied), int(up.sum()), int(down.sum()), int(meant.sum()))
 

@@ -1,4 +1,4 @@
-"""What leaves the house: judgements, logs and cases in the forms of others; texts on request."""
+"""Export judgements, logs and cases in formats that others read; texts on request."""
 
 from casewise.analysis.exports._export import export_to
 from casewise.analysis.exports._form import (

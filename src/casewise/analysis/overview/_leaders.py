@@ -88,4 +88,4 @@ def _lead(
     ]
     rule = scoring.labels or default_rule(label_fields(parts[1][1]))
     first, other = score_together(parts, rule, scoring)
-    return differences(first, other)[metric].settled() if first.n else None
+    return differences(first, other)[metric].summed_up() if first.n else None

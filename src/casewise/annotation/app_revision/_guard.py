@@ -11,9 +11,9 @@ from casewise.annotation._web import (
     Receive,
     Send,
     answer,
+    constant_time_equal,
     cookie_of,
     read_headers,
-    same,
     security_headers,
     with_headers,
 )
@@ -103,10 +103,10 @@ class Guard:
         if scope["method"] in ("GET", "HEAD") and scope["path"].startswith("/static/"):
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] == "/" and given and same(given, keys.entry):
+        if scope["path"] == "/" and given and constant_time_equal(given, keys.entry):
             cookie = f"{keys.cookie}={keys.session}; HttpOnly; SameSite=Strict; Path=/"
             return 303, b"", {"location": "/", "set-cookie": cookie}
-        if not same(cookie_of(headers.get("cookie", ""), keys.cookie), keys.session):
+        if not constant_time_equal(cookie_of(headers.get("cookie", ""), keys.cookie), keys.session):
             return 403, self._refused, {"content-type": "text/html; charset=utf-8"}
         if scope["method"] not in ("GET", "HEAD"):
             return self._check_change(headers)
@@ -118,7 +118,7 @@ class Guard:
         own = (
             headers.get("origin") in origins
             and headers.get("sec-fetch-site", "same-origin") == "same-origin"
-            and same(headers.get(TOKEN_HEADER, ""), self._keys.page)
+            and constant_time_equal(headers.get(TOKEN_HEADER, ""), self._keys.page)
         )
         if not own:
             return 403, b'{"message": "this did not come from the page"}'

@@ -14,7 +14,7 @@ from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSe
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from casewise import __version__
-from casewise.annotation._web import same, template_names, templates
+from casewise.annotation._web import constant_time_equal, template_names, templates
 from casewise.annotation.app_study._guard import Settings
 from casewise.annotation.store import Person, Secrets, Store, Visitor
 from casewise.annotation.study import Page, Study, paragraphs
@@ -202,11 +202,11 @@ class Sessions:
 
     def fits(self, key: str, given: str) -> bool:
         """Whether a form is this person's."""
-        return same(given, self.form(key))
+        return constant_time_equal(given, self.form(key))
 
     def is_admin_token(self, given: str) -> bool:
         """Whether somebody is the administrator."""
-        return same(given, self._admin)
+        return constant_time_equal(given, self._admin)
 
     def admin(self) -> str:
         """The administrator's cookie, which a new token makes worthless."""
@@ -218,7 +218,7 @@ class Sessions:
             found, made = self._admins.loads(cookie, return_timestamp=True)
         except BadSignature:
             return False
-        return _age(made) <= _ADMIN_SECONDS and same(str(found), digest(self._admin))
+        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(found), digest(self._admin))
 
 
 def _age(made: datetime) -> float:

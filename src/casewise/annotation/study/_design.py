@@ -35,12 +35,12 @@ def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:
     cells = cells.copy()
     arms = int(arm_of.max()) + 1
     pairs = list(combinations(range(arms), 2))
-    settled = 0
+    unchanged = 0
     # Each round of swaps lowers the sum of squares of a block's counts, so this ends.
     for one, other in pairs * (len(turns) + 1):
         swapped = _even_pair(cells, arm_of, turns, blocks, one, other)
-        settled = 0 if swapped else settled + 1
-        if settled == len(pairs):
+        unchanged = 0 if swapped else unchanged + 1
+        if unchanged == len(pairs):
             break
     return cells
 

@@ -142,7 +142,7 @@ class VoteTable:
 
     @property
     def by_query(self) -> Clusters:
-        """The votes of one query hang together."""
+        """Clusters of votes by query: votes of one query are correlated."""
         return number_clusters(self.query)
 
     @property

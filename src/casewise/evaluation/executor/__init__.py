@@ -9,7 +9,11 @@ from typing import Any
 from casewise.cases import address_of, is_elsewhere
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.executor._cluster import Cluster, ShardResult
-from casewise.evaluation.executor._log_folder import Kept, check_same_numbers, keeping
+from casewise.evaluation.executor._log_folder import (
+    StartSummary,
+    check_same_numbers,
+    hold_log_folder,
+)
 from casewise.evaluation.executor._progress import CellState, State, hold, logs_of, read_done
 from casewise.evaluation.executor._shard_run import Observer, Outcome, RunContext, ShardRun
 from casewise.evaluation.executor._shards import (
@@ -48,7 +52,7 @@ class RunResult:
     """For each that did not, its model and the reason."""
     capped: bool = False
     """Whether it stopped because the money was spent."""
-    kept: Kept = field(default_factory=Kept)
+    summary: StartSummary = field(default_factory=StartSummary)
     """What went wrong on the way, and what of earlier starts was found."""
 
 
@@ -131,8 +135,8 @@ def run_cells(
     folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([one.model for one in clients], folder)
-    with keeping(folder.path, tell, unreachable_s, tell_outage, tell_batches) as keeper:
-        context = RunContext(budget=budget, journal=keeper.journal)
+    with hold_log_folder(folder.path, tell, unreachable_s, tell_outage, tell_batches) as held:
+        context = RunContext(budget=budget, journal=held.journal)
         if observer is not None:
             context.observe = observer
         states = read_done(cells, folder).states
@@ -152,9 +156,9 @@ def run_cells(
             folder.add(one.log)
         logs = logs_of(cells, folder)
         asked = [Path(one.log.location) for one in outcomes]
-        kept = keeper.end([*asked, *done], not failures)
+        summary = held.end([*asked, *done], not failures)
     capped = budget is not None and budget.stopped
-    return RunResult(logs, not failures, failures, capped, kept)
+    return RunResult(logs, not failures, failures, capped, summary)
 
 
 def _open_shards(
@@ -164,11 +168,11 @@ def _open_shards(
     if state.state is State.DONE:
         return
     folder = address_of(log_dir)
-    if not state.settled and not state.in_shards and cell.judgements <= LARGEST:
+    if not state.finished and not state.in_shards and cell.judgements <= LARGEST:
         work = make_work(cell, number, clients, task_id=state.run)
         yield ShardRun(work, folder, context)
         return
-    for shard in cut(cell, number, state.run or new_run(), state.settled, LARGEST):
+    for shard in cut(cell, number, state.run or new_run(), state.finished, LARGEST):
         work = make_work(cell_of_shard(cell, shard), number, clients, shard.part)
         yield ShardRun(work, folder, context)
 

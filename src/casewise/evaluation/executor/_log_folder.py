@@ -90,7 +90,7 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StartSummary:
     """What a start met on its way."""
 
     faults: Faults = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Kept:
     """Answers from batches that an earlier start had sent."""
 
 
-class _Keeper:
+class _HeldFolder:
     def __init__(
         self,
         folder: Path | None,
@@ -118,22 +118,22 @@ class _Keeper:
         self.journal, self._ledger = journal, ledger
         self._notes = tuple(notes)
         self.complete = False
-        self.kept = Kept()
+        self.summary = StartSummary()
 
-    def end(self, logs: Sequence[Path], complete: bool) -> Kept:
+    def end(self, logs: Sequence[Path], complete: bool) -> StartSummary:
         """Sum up a start that was not interrupted; one that is complete leaves no answers."""
         self.complete = complete
         self.sum_up(logs)
         if complete and self.journal is not None:
             self.journal.forget()
             self._ledger.forget()
-        return self.kept
+        return self.summary
 
     def sum_up(self, logs: Sequence[Path] = ()) -> None:
         faults = by_model(self._counts)
         served = 0 if self.journal is None else self.journal.served
         collected = self._ledger.collected
-        self.kept = Kept(faults, _errors_by_kind(logs), served, self._notes, collected)
+        self.summary = StartSummary(faults, _errors_by_kind(logs), served, self._notes, collected)
 
     def write(self) -> None:
         """Add this start to the file of faults."""
@@ -147,22 +147,22 @@ class _Keeper:
         this = {
             "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
             "complete": self.complete,
-            "faults": self.kept.faults,
-            "errors": self.kept.errors,
-            "answers_before": self.kept.answers_before,
+            "faults": self.summary.faults,
+            "errors": self.summary.errors,
+            "answers_before": self.summary.answers_before,
         }
         text = json.dumps({"starts": [*starts, this]}, indent=1)
         write_atomically(path, f"{text}\n".encode())
 
 
 @contextmanager
-def keeping(
+def hold_log_folder(
     log_dir: Path,
     tell: FaultObserver | None = None,
     unreachable_s: float = UNREACHABLE_S,
     tell_outage: FaultObserver | None = None,
     tell_batches: BatchObserver | None = None,
-) -> Iterator[_Keeper]:
+) -> Iterator[_HeldFolder]:
     """Hold a log folder for a start of a run, and keep there what the logs don't.
 
     Args:
@@ -183,7 +183,7 @@ def keeping(
             counted(tell) as counts,
             reached_anew(unreachable_s, tell_outage),
         ):
-            yield _Keeper(None, None, batches.ledger, counts, notes)
+            yield _HeldFolder(None, None, batches.ledger, counts, notes)
         return
     ours = log_dir / OURS
     with locked(ours, log_dir) as is_locked:
@@ -200,15 +200,15 @@ def keeping(
             counted(tell) as counts,
             reached_anew(unreachable_s, tell_outage),
         ):
-            keeper = _Keeper(log_dir, journal, batches.ledger, counts, notes)
+            held = _HeldFolder(log_dir, journal, batches.ledger, counts, notes)
             try:
-                yield keeper
+                yield held
             except BaseException:
-                keeper.sum_up()
+                held.sum_up()
                 with suppress(OSError):
-                    keeper.write()
+                    held.write()
                 raise
-            keeper.write()
+            held.write()
 
 
 def _errors_by_kind(logs: Iterable[Path]) -> dict[str, dict[str, int]]:

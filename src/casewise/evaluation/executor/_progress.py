@@ -50,7 +50,7 @@ class CellState:
     """In and out, by the model that used them; a grader's stand apart."""
     log: Path | None
     """Of those that hold the judgements, the latest."""
-    settled: Set[Asked] = field(default_factory=set)
+    finished: Set[Asked] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
     """The run that further shards would be parts of; None where nothing is begun."""

@@ -25,7 +25,7 @@ from casewise.evaluation.executor._cluster import (
     ShardResult,
     connected,
 )
-from casewise.evaluation.executor._log_folder import keeping
+from casewise.evaluation.executor._log_folder import hold_log_folder
 from casewise.evaluation.executor._progress import CellState, State, logs_of, read_done
 from casewise.evaluation.executor._shard_run import Observer
 from casewise.evaluation.executor._shards import Piece, Shard, cut, new_run, shard_size
@@ -67,7 +67,7 @@ def run_on_ray(
     states = read_done(cells, logs).states
     if all(one.state is State.DONE for one in states):
         return RunResult(logs_of(cells, logs), True, ())
-    with connected(ray, cluster), keeping(logs.path, tell) as keeper:
+    with connected(ray, cluster), hold_log_folder(logs.path, tell) as held:
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
         queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
@@ -82,8 +82,8 @@ def run_on_ray(
         reasons = [budget.reason] if capped and budget is not None else []
         failures = (*reasons, *queue.given_up, *queue.failures)
         found = logs_of(cells, logs)
-        kept = keeper.end(found, not failures)
-    return RunResult(found, not failures, failures, capped, kept)
+        summary = held.end(found, not failures)
+    return RunResult(found, not failures, failures, capped, summary)
 
 
 def _import(*, alone: bool) -> Any:
@@ -118,7 +118,7 @@ def _cut(
     for number, (cell, state) in enumerate(zip(cells, states, strict=True)):
         if state.state is not State.DONE:
             size = cluster.shard_size or shard_size(left, pool.room(number))
-            yield from cut(cell, number, state.run or new_run(), state.settled, size)
+            yield from cut(cell, number, state.run or new_run(), state.finished, size)
 
 
 def _loads_weights(cell: Cell) -> bool:

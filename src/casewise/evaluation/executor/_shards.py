@@ -74,19 +74,19 @@ def shard_size(judgements: int, slots: int) -> int:
     return min(LARGEST, max(SMALLEST, wanted))
 
 
-def cut(cell: Cell, number: int, run: str, settled: Set[Asked], size: int) -> Iterator[Shard]:
+def cut(cell: Cell, number: int, run: str, finished: Set[Asked], size: int) -> Iterator[Shard]:
     """The shards of what is open in a cell, neighbours together.
 
     Args:
         cell: The model under a condition.
         number: Its place in the run.
         run: The run that the shards are parts of.
-        settled: Samples with their epochs that aren't asked again.
+        finished: Samples with their epochs that aren't asked again.
         size: The most judgements of a shard.
     """
     ids = sample_ids(cell.planned.condition)
     for epoch in range(1, cell.request.epochs + 1):
-        places = [place for place, one in enumerate(ids) if (one, epoch) not in settled]
+        places = [place for place, one in enumerate(ids) if (one, epoch) not in finished]
         for start in range(0, len(places), size):
             part = Part(run, epoch, tuple(places[start : start + size]), cell.judgements)
             yield Shard(number, part)
@@ -111,7 +111,7 @@ def piece_of(shard: Shard, condition: Condition) -> Piece:
 def without_cases(cell: Cell) -> Cell:
     """A cell that is light to send: its cases travel with their shards."""
     condition = cell.planned.condition
-    # Kept with the cases gone.
+    # StartSummary with the cases gone.
     data = replace(condition.data, cases=())
     data.__dict__["hash"] = condition.data.hash
     ablation = condition.ablation and replace(condition.ablation, cases=())

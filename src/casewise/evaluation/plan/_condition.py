@@ -1,4 +1,4 @@
-"""The condition of a run: all that distinguishes two runs of one model, checked and settled."""
+"""The condition of a run: all that distinguishes two runs of one model, checked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -96,7 +96,7 @@ def make_draw(
     samples: int | None = None,
     max_tokens: int | None = None,
 ) -> Draw:
-    """Sampling settings of a protocol under a settled sampling.
+    """Sampling settings of a protocol under a resolved sampling.
 
     The model's name matters to ``reference-open`` only.
     """

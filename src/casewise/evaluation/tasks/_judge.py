@@ -112,9 +112,9 @@ def judge(
         raise PrerequisiteError(str(error)) from error
     chosen = choose(Sampling, sampling, "sampling")
     model = "" if chosen is Sampling.GREEDY else model_name or str(get_model())
-    settled = resolve_sampling(chosen, model)
+    resolved = resolve_sampling(chosen, model)
     draw = make_draw(
-        condition.protocol, settled, model=model, samples=samples, max_tokens=max_tokens
+        condition.protocol, resolved, model=model, samples=samples, max_tokens=max_tokens
     )
     words = {} if verdict_words is None else {"verdict_words": verdict_words}
     return Task(
@@ -126,7 +126,7 @@ def judge(
         scorer=read_answers(protocol=condition.protocol, **words),
         config=draw.config,
         version=judge_version(condition),
-        metadata=task_metadata(condition, settled, draw),
+        metadata=task_metadata(condition, resolved, draw),
     )
 
 

@@ -111,8 +111,8 @@ def respond(
         raise PrerequisiteError(str(error)) from error
     chosen = choose(Sampling, sampling, "sampling")
     model = "" if chosen is Sampling.GREEDY and not model_name else model_name or str(get_model())
-    settled = resolve_sampling(chosen, model)
-    draw = make_draw(Protocol.RESPOND, settled, model=model, max_tokens=max_tokens)
+    resolved = resolve_sampling(chosen, model)
+    draw = make_draw(Protocol.RESPOND, resolved, model=model, max_tokens=max_tokens)
     samples = [to_sample(case, condition, draw) for case in condition.cases]
     if condition.script is not None:
         samples.append(script_sample(condition.script, condition.system))
@@ -123,7 +123,7 @@ def respond(
         config=draw.config,
         model_roles={GRADER: grader} if grader else None,
         version=respond_version(condition, grader),
-        metadata=task_metadata(condition, settled, draw)
+        metadata=task_metadata(condition, resolved, draw)
         | {
             "grader": grader or "rules",
             "grader_version": GRADE_VERSION if grader else READER_VERSION,

@@ -1,6 +1,6 @@
 """The report as one HTML file that opens from disk."""
 
-from casewise.reporting.page._later import make_sections, report_page
+from casewise.reporting.page._lazy import make_sections, report_page
 from casewise.reporting.page._parts import Section
 from casewise.reporting.page._sentences import verdict_sentences
 

@@ -248,7 +248,7 @@ def swaps(overview: Overview) -> Section:
 
 def faithfulness(overview: Overview) -> Section:
     """Whether the parts that explanations lean on matter more when they are removed."""
-    title = "Do explanations name what the verdict hangs on?"
+    title = "Do explanations name what changes the verdict?"
     found = overview.report.faithfulness
     names = run_names([one.condition for one in found])
     rows: list[dict[str, Any]] = [
