@@ -20,7 +20,14 @@ from support.scores import model_rows
 from casewise.cases import STARTER
 from casewise.errors import UsageError
 from casewise.evaluation.executor._log_folder import check_same_numbers
-from casewise.evaluation.models._in_process import Asked, Options, Replied
+from casewise.evaluation.models import _hf_provider
+from casewise.evaluation.models._hf_provider import _has_bfloat16
+from casewise.evaluation.models._in_process import (
+    Asked,
+    Options,
+    Replied,
+    told_of_local_models,
+)
 from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
@@ -256,6 +263,24 @@ def test_a_run_with_ablations(
     assert "going on: 18 of 18 were judged before" in flows["again"].stderr
     card = (folder / "card.md").read_text("utf-8")
     assert f"float32 on cpu ({platform.machine()}), torch {torch.__version__}" in card
+
+
+def test_what_bfloat16_would_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said once where the processor lists the instructions and nobody chose a width."""
+    cpu = tmp_path / "cpuinfo"
+    cpu.write_text("processor : 0\nflags : fpu avx512f avx512_bf16\n\nprocessor : 1\n")
+    assert _has_bfloat16(cpu)
+    cpu.write_text("processor : 0\nflags : fpu avx512f\nbugs : bf16\n")
+    assert not _has_bfloat16(cpu)
+    assert not _has_bfloat16(tmp_path / "no such file")
+    for listed in (True, False):
+        said: list[str] = []
+        monkeypatch.setattr(_hf_provider, "_has_bfloat16", lambda listed=listed: listed)
+        _hf_provider._tell_of_bfloat16.cache_clear()
+        with told_of_local_models(said.append):
+            _hf_provider._tell_of_bfloat16()
+            _hf_provider._tell_of_bfloat16()
+        assert said == [_hf_provider.BFLOAT16] * listed
 
 
 def test_a_folder_is_not_completed_in_other_numbers(

@@ -157,7 +157,7 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SMOLLM2, generate_contexts, told_of_weights
+    from casewise.evaluation import SMOLLM2, generate_contexts, told_of_local_models
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
@@ -166,7 +166,7 @@ def _generate(plan: "GeneratePlan") -> "Generated":
     if SMOLLM2 in plan.models:
         note("the embedded model is real but tiny: it shows that all works; expect faults")
     try:
-        with RoundProgress(err()) as progress, told_of_weights(note):
+        with RoundProgress(err()) as progress, told_of_local_models(note):
             return generate_contexts(plan, progress, progress.met, tell_outage=progress.say_outage)
     except KeyboardInterrupt:
         err().print("stopped; every answer so far is kept. To go on:", markup=False)

@@ -37,7 +37,13 @@ def run_with_progress(
         UsageError: A cap without the prices that it needs.
         KeyboardInterrupt: The run was stopped; how to go on was said.
     """
-    from casewise.evaluation import make_budget, out_before, read_done, run_cells, told_of_weights
+    from casewise.evaluation import (
+        make_budget,
+        out_before,
+        read_done,
+        run_cells,
+        told_of_local_models,
+    )
     from casewise.logs import LogFolder
 
     folder = LogFolder.at(log_dir)
@@ -52,7 +58,7 @@ def run_with_progress(
         _say_the_cap(cells, done, budget.cap, budget.spent)
     total = sum(one.judgements for one in cells)
     try:
-        with RunProgress(err(), total, done.judged, budget) as progress, told_of_weights(note):
+        with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
             return run_cells(
                 *(cells, folder, progress, budget, cluster, progress.met),
                 tell_outage=progress.say_outage,

@@ -16,11 +16,11 @@ from casewise.evaluation.generate._plan import GeneratePlan, GenerateRequest, pl
 from casewise.evaluation.generate._rounds import Step, Structured
 from casewise.evaluation.models import Prices
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
+from casewise.evaluation.models._in_process import told_of_local_models
 from casewise.evaluation.models._smollm2 import (
     SIZE_MB,
     SMOLLM2,
     fetch_weights,
-    told_of_weights,
     weights_path,
 )
 from casewise.evaluation.plan import Cell, Plan, RunRequest, make_plan
@@ -40,7 +40,6 @@ __all__ = [
     "GeneratePlan",
     "GenerateRequest",
     "Generated",
-    "StartSummary",
     "Observer",
     "Plan",
     "Prices",
@@ -50,6 +49,7 @@ __all__ = [
     "SIZE_MB",
     "SMOLLM2",
     "Sampling",
+    "StartSummary",
     "State",
     "Step",
     "Structured",
@@ -76,6 +76,6 @@ __all__ = [
     "run",
     "run_cells",
     "setting_parts",
-    "told_of_weights",
+    "told_of_local_models",
     "weights_path",
 ]

@@ -159,7 +159,8 @@ def panel_effect(table: VoteTable, people: Sequence[PersonRecord]) -> PanelEffec
     """Compare the panels of people over the cells that several judged.
 
     Votes less the mean of their cell are averaged for each person, and the people of one panel are
-    compared with those of the others: a person's votes are correlated, so errors are clustered by person.
+    compared with those of the others: a person's votes are correlated, so errors are clustered by
+    person.
     """
     of_person = {one.rater: one.panel for one in people}
     names = sorted({of_person[rater] for rater in table.raters})

