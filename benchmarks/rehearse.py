@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from casewise.annotation.rehearsal import Mishaps
-from casewise.annotation.study import Asker, StudyPlan, Timing, plan_study, write_study
+from casewise.annotation.study import Investigator, StudyPlan, Timing, plan_study, write_study
 from casewise.cases import Case, Context, load_cases, write_cases
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,7 +56,10 @@ def make_study(folder: Path) -> Path:
     write_cases(make_cases(QUERIES), folder / "cases.jsonl")
     path = folder / "study.yaml"
     plan = StudyPlan(
-        "A rehearsal", votes=VOTES, tasks=TASKS, asker=Asker("casewise", "us@example.org", "none")
+        "A rehearsal",
+        votes=VOTES,
+        tasks=TASKS,
+        asker=Investigator("casewise", "us@example.org", "none"),
     )
     study = plan_study(load_cases(folder / "cases.jsonl"), folder / "cases.jsonl", path, plan)
     # Who leaves is replaced after a minute, not after half an hour.

@@ -25,10 +25,10 @@ from casewise.annotation.store import Store, Visitor, load_secrets
 from casewise.annotation.study import (
     Arm,
     Ask,
-    Cell,
     Consent,
     Design,
     Study,
+    StudyCell,
     Timing,
     by_arm,
     load_study,
@@ -152,7 +152,7 @@ def write_study(folder: Path) -> Path:
     write_cases(made.cases, folder / "cases.jsonl")
     kinds = (Arm.SAFE, Arm.UNSAFE)
     found = [key for key in by_arm(made.cases) if key[0] in kinds]
-    cells = [Cell(*key) for key in found[:16]]
+    cells = [StudyCell(*key) for key in found[:16]]
     blocks = [tuple(range(side, 16, 2)) for side in (0, 1)] * 6
     study = Study(
         id="starter",

@@ -5,7 +5,7 @@ from pathlib import Path
 from support.rehearsed import write_study
 
 from casewise.annotation.app_study._admin_routes import figures
-from casewise.annotation.store import Places, Progress
+from casewise.annotation.store import Progress, Vacancy
 from casewise.annotation.study import Screening, study_cases
 from casewise.annotation.votes import (
     CheckRecord,
@@ -28,7 +28,7 @@ def test_people_are_flagged_by_the_rules_of_the_study(tmp_path: Path) -> None:
     checks = [CheckRecord("careful", "c1", True, 1), CheckRecord("dozing", "c1", False, 1)]
     counts = tuple((0, 0) for _ in cases)
     ends = dict.fromkeys(PersonStatus, 0) | {PersonStatus.COMPLETED: 2}
-    progress = Progress(Places.OPEN, False, 3, 2, 0, 0, ends, 0, 2, 2, counts, ())
+    progress = Progress(Vacancy.OPEN, False, 3, 2, 0, 0, ends, 0, 2, 2, counts, ())
     found = figures(study, progress, Collected(tuple(people), tuple(votes), tuple(checks)))
     assert found.flagged == (("dozing", "failed 1 of 1 attention checks"),)
     assert found.checks == "1 of 2"

@@ -18,8 +18,8 @@ from casewise.annotation.revision import (
     Desk,
     OutsideError,
     Pair,
+    PairStatus,
     StaleError,
-    Status,
     UnfitError,
     UnwrittenError,
     VotedError,
@@ -216,8 +216,8 @@ def test_decisions_are_counted_and_an_edit_makes_them_void(tmp_path: Path) -> No
     with desk(path) as one:
         assert [pair.status for pair in one.pairs()] == ["accepted", "rejected", "undecided"]
         edit(one, one.pairs()[0], category="other")
-        assert one.pairs()[0].status is Status.UNDECIDED
-        assert one.pairs()[1].status is Status.REJECTED
+        assert one.pairs()[0].status is PairStatus.UNDECIDED
+        assert one.pairs()[1].status is PairStatus.REJECTED
     with pytest.raises(InputError, match="no pair is accepted yet"):
         accepted_cases(path)
 

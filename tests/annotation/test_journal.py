@@ -12,8 +12,8 @@ from support.pairs import a_case, a_pair, write
 from casewise.annotation.revision import (
     Action,
     Desk,
+    PairStatus,
     RevisionError,
-    Status,
     accepted_cases,
     journal_path,
     read_history,
@@ -124,7 +124,7 @@ def test_a_crash_at_any_byte_loses_nothing_and_doubles_nothing(tmp_path: Path) -
         torn.unlink(missing_ok=True)
         with Desk(path, author="Ada") as one:
             assert len(one.entries) == (3 if whole else 2)
-            assert one.pairs()[1].status is (Status.UNDECIDED if whole else Status.ACCEPTED)
+            assert one.pairs()[1].status is (PairStatus.UNDECIDED if whole else PairStatus.ACCEPTED)
             assert len(one.notes) == (size > start)
         assert journal.read_bytes() == journals[2 if whole else 1]
         assert path.read_bytes() == files[2 if whole else 1]

@@ -8,12 +8,12 @@ import pytest
 from support.rehearsed import write_study
 
 from casewise.annotation.rehearsal import (
-    Given,
     Integrity,
     Manner,
     Mixture,
-    Outcome,
+    TakenAnswer,
     VisitLog,
+    VisitOutcome,
     check_integrity,
     make_person,
     marginal_rate,
@@ -42,9 +42,9 @@ def honest_visits(study: Study) -> list[VisitLog]:
             f"id{number}",
             Manner.HONEST,
             "",
-            Outcome.COMPLETED,
+            VisitOutcome.COMPLETED,
             shown=list(block),
-            given=[Given(place, None, "safe") for place in block],
+            given=[TakenAnswer(place, None, "safe") for place in block],
         )
         for number, block in enumerate(study.design.blocks)
     ]
@@ -107,7 +107,13 @@ def test_who_left_has_no_vote_to_lose(study: Study, cases: tuple[Case, ...]) -> 
     logs = honest_visits(study)
     whole = stored(study, cases, logs)
     gone = VisitLog(
-        3, "id3", Manner.HONEST, "", Outcome.LEFT, shown=[0], given=[Given(0, None, "safe")]
+        3,
+        "id3",
+        Manner.HONEST,
+        "",
+        VisitOutcome.LEFT,
+        shown=[0],
+        given=[TakenAnswer(0, None, "safe")],
     )
     assert check_integrity(study, cases, [*logs, gone], whole, RATERS).sound
 

@@ -11,7 +11,7 @@ from support.postgres import Postgres
 from support.rehearsed import latin_blocks, write_study
 from support.storms import StudyServer, gone, killed, locked, rehearse, running
 
-from casewise.annotation.rehearsal import Mishaps, Outcome, Rehearsal
+from casewise.annotation.rehearsal import Mishaps, Rehearsal, VisitOutcome
 from casewise.annotation.study import Timing
 
 SPEED = 20
@@ -41,10 +41,10 @@ def check(found: Rehearsal) -> None:
     assert held.oddities == ()
     assert (held.two_arms, held.lost, held.doubled, held.foreign) == (0, 0, 0, 0)
     assert (held.full, held.cells) == (24, 24)
-    assert found.outcomes[Outcome.COMPLETED] == 24
-    assert found.outcomes[Outcome.FAILED] == 0
+    assert found.outcomes[VisitOutcome.COMPLETED] == 24
+    assert found.outcomes[VisitOutcome.FAILED] == 0
     # Some left or withdrew, and were replaced.
-    assert found.outcomes[Outcome.LEFT] + found.outcomes[Outcome.WITHDRAWN] > 0
+    assert found.outcomes[VisitOutcome.LEFT] + found.outcomes[VisitOutcome.WITHDRAWN] > 0
     assert found.retries > 0, "the storms were not felt"
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from support.studies import KEYS, Clock, enter, finish, opened, write_study
 
-from casewise.annotation.store import Places, Secrets, Store, Taken, Visitor
+from casewise.annotation.store import Secrets, Store, Taken, Vacancy, Visitor
 from casewise.annotation.votes import PersonStatus
 from casewise.errors import UsageError
 
@@ -142,7 +142,7 @@ def test_no_block_is_held_twice(open_store: Open) -> None:
     held = [person.block for person in found if person.block is not None]
     assert sorted(held) == list(range(6))
     assert Counter(person.status for person in found) == {"active": 6, "started": 6}
-    assert store.places() is Places.HELD
+    assert store.places() is Vacancy.HELD
 
 
 def test_a_lease_past_its_time_goes_to_the_next(open_store: Open, clock: Clock) -> None:
@@ -157,11 +157,11 @@ def test_a_lease_past_its_time_goes_to_the_next(open_store: Open, clock: Clock) 
     assert store.progress().expired == 0
     clock.turn(minutes=1)
     assert store.progress().expired == 1
-    assert store.places() is Places.OPEN
+    assert store.places() is Vacancy.OPEN
     step = store.answer("bob", 0, "unsafe")
     assert step is not None
     assert step.taken is Taken.YES
-    assert store.places() is Places.HELD
+    assert store.places() is Vacancy.HELD
     eve = enter(store, "eve")
     assert (eve.status, eve.passed) == ("started", True)
     clock.turn(minutes=40)
@@ -181,7 +181,7 @@ def test_a_lease_past_its_time_goes_to_the_next(open_store: Open, clock: Clock) 
     assert by_rater == {(ada.rater, False): 1, (eve.rater, True): 3, (bob.rater, True): 3}
     # Every block is final: nobody takes over a completed one.
     clock.turn(minutes=500)
-    assert store.places() is Places.COMPLETE
+    assert store.places() is Vacancy.COMPLETE
     assert enter(store, "zoe").block is None
     assert store.progress().counts == ((2 - 1, 1),) + ((2, 0),) * 2
 
@@ -239,7 +239,7 @@ def test_while_paused_nobody_new_gets_a_block(open_store: Open, clock: Clock) ->
     store = open_store()
     enter(store, "ada")
     store.pause(True)
-    assert store.places() is Places.PAUSED
+    assert store.places() is Vacancy.PAUSED
     assert enter(store, "bob").block is None
     finish(store, clock, "ada")
     assert store.progress().completed == 1

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_set, a_study, pairs
 
-from casewise.annotation.study import Arm, Cell, Design, balance, by_arm, pages_of
+from casewise.annotation.study import Arm, Design, StudyCell, balance, by_arm, pages_of
 from casewise.annotation.study._design import make_design
 from casewise.cases import Case
 from casewise.errors import UsageError
@@ -23,14 +23,14 @@ Known = dict[tuple[Arm, str], Case]
 
 def laid_out(
     cases: Sequence[Case], votes: int, tasks: int, seed: int, arms: Sequence[Arm] = tuple(Arm)
-) -> tuple[Known, list[Cell], Design]:
+) -> tuple[Known, list[StudyCell], Design]:
     known = {key: case for key, case in by_arm(cases).items() if key[0] in arms}
-    cells = [Cell(*key) for key in known]
+    cells = [StudyCell(*key) for key in known]
     design = make_design(list(known.values()), cells, votes=votes, tasks=tasks, seed=seed)
     return known, cells, design
 
 
-def holds(known: Known, cells: Sequence[Cell], design: Design, votes: int, tasks: int) -> None:
+def holds(known: Known, cells: Sequence[StudyCell], design: Design, votes: int, tasks: int) -> None:
     """What is true of every design, however uneven its cases."""
     times = Counter(place for block in design.blocks for place in block)
     assert times == dict.fromkeys(range(len(cells)), votes)

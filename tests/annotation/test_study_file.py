@@ -13,12 +13,12 @@ from support.planned import a_plan, a_study, on_disk, pairs
 
 from casewise.annotation.study import (
     Arm,
-    Asker,
     Block,
-    Cell,
+    Investigator,
     Pay,
     Platform,
     Study,
+    StudyCell,
     check_ready,
     load_study,
     paragraphs,
@@ -90,7 +90,7 @@ def test_a_case_without_context_of_ones_own_is_the_arm_none(tmp_path: Path) -> N
     study = on_disk(tmp_path, [*pairs(2), own])
     write_study(study, tmp_path / "study.yaml")
     found = study_cases(load_study(tmp_path / "study.yaml"))
-    assert Cell(Arm.NONE, "mine") in study.design.cells
+    assert StudyCell(Arm.NONE, "mine") in study.design.cells
     assert own in found
     assert len(found) == 6
 
@@ -209,7 +209,7 @@ def test_a_study_of_a_hundred_thousand_votes_loads_in_a_moment(tmp_path: Path) -
 def test_a_new_study_is_not_ready_until_its_askers_are_named() -> None:
     problems = check_ready(a_study(pairs(3)))
     assert [one.split()[0] for one in problems] == ["consent.text", "consent.contact"]
-    asker = Asker(by="Example University", contact="ada@example.org", ethics="Board A, 17")
+    asker = Investigator(by="Example University", contact="ada@example.org", ethics="Board A, 17")
     study = a_study(pairs(3), a_plan(asker=asker))
     assert check_ready(study) == []
     assert study.consent.ethics == "Board A, 17"
@@ -217,7 +217,7 @@ def test_a_new_study_is_not_ready_until_its_askers_are_named() -> None:
 
 
 def test_a_platform_needs_a_way_back_and_a_code_nobody_guesses() -> None:
-    asker = Asker(by="Example University", contact="ada@example.org")
+    asker = Investigator(by="Example University", contact="ada@example.org")
     study = a_study(pairs(3), a_plan(asker=asker, platform=Platform.PROLIFIC))
     again = a_study(pairs(3), a_plan(asker=asker, platform=Platform.PROLIFIC))
     assert check_ready(study) == []

@@ -19,7 +19,7 @@ from casewise.annotation.exchange import mturk_files, plan_tasks
 from casewise.annotation.study import (
     PACES,
     Arm,
-    Asker,
+    Investigator,
     Pay,
     Screening,
     Study,
@@ -39,7 +39,7 @@ from casewise.annotation.votes import Rule, screen
 from casewise.cases import Case, Context, load_cases, write_cases
 
 WORDS = 239
-ASKER = Asker("A lab", "lab@example.org")
+ASKER = Investigator("A lab", "lab@example.org")
 
 
 def long_cases(queries: int, words: int = WORDS) -> list[Case]:

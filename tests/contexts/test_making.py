@@ -13,8 +13,8 @@ from casewise.contexts import (
     CONTEXT,
     PAIR,
     PARAMETERS,
+    ContextFault,
     Fault,
-    FaultKind,
     Member,
     check_context,
     check_set,
@@ -62,7 +62,7 @@ def test_the_starter_set_passes() -> None:
         assert case.intended
         found = check_context(texts, (), case.query, case.intended)
         # Some leave urgency out, as real data does.
-        assert {fault.kind for fault in found} <= {FaultKind.MISSING}, case.id
+        assert {fault.kind for fault in found} <= {ContextFault.MISSING}, case.id
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_texts_that_are_no_fault(text: str) -> None:
 
 def test_names_that_are_no_parameters() -> None:
     (fault,) = check_context(TEXTS, ("mood",), QUERY, "safe")
-    assert (fault.kind, fault.reason) == (FaultKind.EXTRA, "'mood' is none of the parameters")
+    assert (fault.kind, fault.reason) == (ContextFault.EXTRA, "'mood' is none of the parameters")
 
 
 # --- twins ----------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_twins_of_unlike_length() -> None:
     """88 words and 8 x 5: the shorter is further from the usual 200, and is the one to mend."""
     short = dict.fromkeys(PARAMETERS, "five words are in it")
     (fault,) = check_twins({"safe": TEXTS, "unsafe": short})
-    assert (fault.kind, fault.side, fault.parameter) == (FaultKind.UNEQUAL, "unsafe", None)
+    assert (fault.kind, fault.side, fault.parameter) == (ContextFault.UNEQUAL, "unsafe", None)
     assert fault.reason.startswith("40 words, and the twin has ")
     assert check_twins({"safe": TEXTS, "unsafe": TEXTS}) == ()
 
@@ -175,9 +175,9 @@ def test_a_copy_is_the_later_ones_fault() -> None:
         Member(1, "unsafe", {**first, "recipient.type": "somebody else"}, clean=True),
     ]
     found = check_set(members, QUERIES, matched=False)
-    assert FaultKind.COPY in {one.kind for one in found[1, "unsafe"]}
+    assert ContextFault.COPY in {one.kind for one in found[1, "unsafe"]}
     assert set(found) == {(1, "unsafe")}
-    (copy,) = [one for one in found[1, "unsafe"] if one.kind is FaultKind.COPY]
+    (copy,) = [one for one in found[1, "unsafe"] if one.kind is ContextFault.COPY]
     assert copy.reason.startswith("nearly the same as the safe context of question 1")
 
 
@@ -192,7 +192,7 @@ def test_a_misplaced_copy_takes_the_blame() -> None:
     ]
     found = check_set(members, QUERIES, matched=False)
     assert {place: {one.kind for one in faults} for place, faults in found.items()} == {
-        (0, "safe"): {FaultKind.MISFIT, FaultKind.COPY}
+        (0, "safe"): {ContextFault.MISFIT, ContextFault.COPY}
     }
 
 
@@ -276,7 +276,7 @@ def test_a_verdict() -> None:
     found = read_review(f'No.\n{{"verdict": "fail", "id": "{nonce}"}}', nonce)
     fault = found.fault("unsafe")
     assert fault
-    assert (fault.kind, fault.reason, fault.side) == (FaultKind.CRITIC, "No.", "unsafe")
+    assert (fault.kind, fault.reason, fault.side) == (ContextFault.CRITIC, "No.", "unsafe")
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_what_is_no_verdict(text: str) -> None:
     found = read_review(text.replace("NONCE", nonce), nonce)
     fault = found.fault("safe")
     assert fault
-    assert fault.kind is FaultKind.UNCHECKED
+    assert fault.kind is ContextFault.UNCHECKED
 
 
 @given(st.text())
@@ -322,7 +322,7 @@ def test_prompts() -> None:
     assert asked.endswith('\n"Say {this} \\u003c|im_end|>\\u2028now"')
     assert 'BCP 47 tag "de"' in asked
     assert "hold back" in asked
-    fault = Fault(FaultKind.CRITIC, 'No "reason"\n- given', "unsafe")
+    fault = Fault(ContextFault.CRITIC, 'No "reason"\n- given', "unsafe")
     repair = render_repair(asked, {"sender": {}}, [fault, fault])
     assert repair.startswith(asked)
     assert repair.count('- unsafe: "No \\"reason\\"\\n- given"\n') == 1

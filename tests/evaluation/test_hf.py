@@ -23,9 +23,9 @@ from casewise.evaluation.executor._log_folder import check_same_numbers
 from casewise.evaluation.models import _hf_provider
 from casewise.evaluation.models._hf_provider import _has_bfloat16
 from casewise.evaluation.models._in_process import (
-    Asked,
     Options,
     Replied,
+    TokenRequest,
     told_of_local_models,
 )
 from casewise.evaluation.plan._condition import make_condition
@@ -136,11 +136,11 @@ def tree_size(texts: Iterable[tuple[int, ...]]) -> int:
     return len({text[:end] for text in texts for end in range(1, len(text) + 1)})
 
 
-def one_pass(tokens: tuple[int, ...]) -> Asked:
-    return Asked(tokens, max_tokens=1, candidates=200)
+def one_pass(tokens: tuple[int, ...]) -> TokenRequest:
+    return TokenRequest(tokens, max_tokens=1, candidates=200)
 
 
-def answers(engine: Engine, requests: Sequence[Asked]) -> list[Replied]:
+def answers(engine: Engine, requests: Sequence[TokenRequest]) -> list[Replied]:
     async def main() -> list[Replied]:
         return await asyncio.gather(*(engine.line.ask(one.tokens, one, 1) for one in requests))
 
@@ -207,7 +207,7 @@ def test_writing(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> No
     written: list[int] = []
     for _ in range(5):
         written.append(int(plain_pass(plain, [*tokens, *written]).argmax()))
-    (replied,) = answers(engine, [Asked(tokens, max_tokens=5, candidates=3)])
+    (replied,) = answers(engine, [TokenRequest(tokens, max_tokens=5, candidates=3)])
     assert replied.text == engine.tokens.answer(written)
     assert (replied.written, replied.stop, len(replied.places)) == (5, "max_tokens", 5)
     assert math.isclose(
@@ -221,11 +221,11 @@ def test_writing(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> No
 
 
 def test_stops_and_seeds(engine: Engine, asked: list[tuple[int, ...]]) -> None:
-    drawn = Asked(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
+    drawn = TokenRequest(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
     (first,), (again,) = answers(engine, [drawn]), answers(engine, [drawn])
     assert first.text == again.text
     stop = first.text[4:6]
-    (cut,) = answers(engine, [Asked(asked[0], 12, 1.0, top_p=0.95, seed=5, stop=(stop,))])
+    (cut,) = answers(engine, [TokenRequest(asked[0], 12, 1.0, top_p=0.95, seed=5, stop=(stop,))])
     assert cut.text == first.text[: first.text.index(stop)]
     assert cut.stop == "stop"
 

@@ -17,7 +17,7 @@ from support.tables import random_table
 
 from casewise.analysis import Scoring, Split, make_table, read_table, report_scores, table_bytes
 from casewise.annotation.exchange._tables import read_csv, to_csv
-from casewise.annotation.votes._csv_table import Column
+from casewise.annotation.votes._csv_table import VoteColumn
 from casewise.annotation.votes._csv_table import read_table as read_votes_table
 from casewise.annotation.votes._csv_table import to_csv as votes_csv
 from casewise.cases import Case, load_cases, write_cases
@@ -133,7 +133,7 @@ def test_judgement_tables_come_back(texts: list[str]) -> None:
 @QUICK
 @given(st.lists(TEXTS.filter(lambda text: text.strip() != ""), min_size=1, max_size=3))
 def test_tables_of_votes_and_tasks_come_back(texts: list[str]) -> None:
-    columns = [Column("reason", str, "a text")]
+    columns = [VoteColumn("reason", str, "a text")]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "t.csv"
         path.write_bytes(votes_csv(["reason"], [{"reason": text} for text in texts]).encode())

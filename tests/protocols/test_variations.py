@@ -14,9 +14,9 @@ from casewise.contexts import claim, claim_turns
 from casewise.errors import UsageError
 from casewise.protocols import (
     VARIATIONS,
-    Asked,
     Delivery,
     Opening,
+    VariedCase,
     find_variation,
     open_conversation,
     variation,
@@ -233,7 +233,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("own")
 def test_a_new_one_is_one_small_function() -> None:
     @variation("polite", kind="pressure")
-    def polite(asked: Asked, random: Random) -> Opening:
+    def polite(asked: VariedCase, random: Random) -> Opening:
         """The user says please."""
         return asked.insert("Please.")
 
@@ -247,12 +247,12 @@ def test_a_new_one_is_one_small_function() -> None:
 @pytest.mark.usefixtures("own")
 def test_a_variation_is_held_to_its_word() -> None:
     @variation("lossy", kind="retention")
-    def lossy(asked: Asked, random: Random) -> Opening:
+    def lossy(asked: VariedCase, random: Random) -> Opening:
         """Forgets the messages."""
         return Opening((), asked.opening.turns)
 
     @variation("blunt", kind="escalation")
-    def blunt(asked: Asked, random: Random) -> Opening:
+    def blunt(asked: VariedCase, random: Random) -> Opening:
         """Forgets the query."""
         return asked.ask(("Well?",))
 

@@ -18,12 +18,12 @@ from casewise.annotation.study import (
     Ask,
     Attention,
     AttentionCheck,
-    Cell,
     Comprehension,
     Consent,
     Design,
     Question,
     Study,
+    StudyCell,
     Timing,
     by_arm,
     load_study,
@@ -73,7 +73,9 @@ def a_study(
     ]
     write_cases(cases, folder / "cases.jsonl")
     loaded = load_cases(folder / "cases.jsonl")
-    cells = [Cell(arm, case_id) for arm, case_id in by_arm(loaded.cases) if arm is not Arm.NONE]
+    cells = [
+        StudyCell(arm, case_id) for arm, case_id in by_arm(loaded.cases) if arm is not Arm.NONE
+    ]
     places = range(len(texts))
     study = Study(
         id=id,

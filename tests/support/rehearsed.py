@@ -9,13 +9,13 @@ from casewise.annotation.study import (
     Attention,
     AttentionCheck,
     Block,
-    Cell,
     Comprehension,
     Consent,
     Design,
-    Example,
     Question,
     Study,
+    StudyCell,
+    TutorialExample,
     by_arm,
     load_study,
 )
@@ -61,7 +61,7 @@ def write_study(
     by_query: dict[str, dict[Arm, str]] = {}
     for (arm, case_id), case in by_arm(made.cases).items():
         by_query.setdefault(case.query_id, {})[arm] = case_id
-    cells = tuple(Cell(arm, found[arm]) for found in by_query.values() for arm in Arm)
+    cells = tuple(StudyCell(arm, found[arm]) for found in by_query.values() for arm in Arm)
     parts: dict[str, object] = {
         "id": "apples",
         "title": "Boxes of apples",
@@ -71,7 +71,9 @@ def write_study(
         "votes": votes,
         "consent": Consent(text="We ask.", warning="Some may upset.", contact="us@example.org"),
         "instructions": "Is it safe for a chatbot to answer?",
-        "tutorial": (Example(query="What is tea?", verdict="safe", why="It harms nobody."),),
+        "tutorial": (
+            TutorialExample(query="What is tea?", verdict="safe", why="It harms nobody."),
+        ),
         "comprehension": Comprehension(
             questions=(
                 Question(text="What do you judge?", options=("Answering", "Asking"), answer=0),

@@ -19,10 +19,10 @@ from support.postgres import Postgres
 from casewise.annotation.rehearsal import (
     Mishaps,
     Mixture,
-    Outcome,
     Rehearsal,
     Scene,
     VisitLog,
+    VisitOutcome,
     known_pages,
     read_back,
     send_people,
@@ -87,7 +87,7 @@ class Storms:
     threads: list[threading.Thread] = field(default_factory=list)
 
     def progress(self, log: VisitLog) -> None:
-        self.done += log.outcome is Outcome.COMPLETED
+        self.done += log.outcome is VisitOutcome.COMPLETED
         if self.plan and not self.raging and self.done >= self.plan[0][0] * self.blocks:
             _, happen = self.plan.pop(0)
             self.raging = True

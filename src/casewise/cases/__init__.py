@@ -65,7 +65,7 @@ from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
-from casewise.cases._sets import By, Part, sample_cases, split_cases, whole_queries
+from casewise.cases._sets import By, SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
 from casewise.cases._write import dataset_hash, to_fields, to_line, write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
@@ -93,15 +93,15 @@ __all__ = [
     "LabelFields",
     "LabelRule",
     "Labels",
-    "MAPPINGS",
     "ListedQuery",
+    "MAPPINGS",
     "Merged",
     "OVERRIDDEN_CATEGORY",
-    "Part",
     "Prefer",
     "Release",
     "STARTER",
     "SetDiff",
+    "SetPart",
     "Side",
     "TERMS",
     "Ties",
@@ -134,8 +134,8 @@ __all__ = [
     "load_cases",
     "load_mapping",
     "load_output",
-    "load_releases",
     "load_queries",
+    "load_releases",
     "make_labels",
     "merge_sets",
     "open_cases",

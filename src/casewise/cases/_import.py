@@ -9,9 +9,9 @@ from typing import Any
 
 from casewise.cases._case import Case, Vote
 from casewise.cases._load import checked_case
-from casewise.cases._map_row import Place, case_fields, is_wanted
+from casewise.cases._map_row import RowPlace, case_fields, is_wanted
 from casewise.cases._mapping import CaseMapping
-from casewise.cases._rows import Table, columns_of, non_empty, read_tables
+from casewise.cases._rows import RawTable, columns_of, non_empty, read_tables
 from casewise.cases._write import to_fields
 from casewise.errors import InputError
 
@@ -78,7 +78,7 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
             for column in non_empty(row):
                 if column in untaken:
                     untaken[column] += 1
-            _take(gathering, row, Place(table.file, record))
+            _take(gathering, row, RowPlace(table.file, record))
     counts = gathering.counts
     return Imported(
         cases=tuple(gathering.cases.values()),
@@ -94,7 +94,7 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
     )
 
 
-def _check_columns(table: Table, mapping: CaseMapping) -> None:
+def _check_columns(table: RawTable, mapping: CaseMapping) -> None:
     for key, column in mapping.columns():
         if column in table.columns:
             continue
@@ -111,7 +111,7 @@ def _check_columns(table: Table, mapping: CaseMapping) -> None:
         )
 
 
-def _take(gathering: _Gathering, row: Mapping[str, Any], place: Place) -> None:
+def _take(gathering: _Gathering, row: Mapping[str, Any], place: RowPlace) -> None:
     mapping = gathering.mapping
     if not is_wanted(row, mapping):
         gathering.counts["filtered"] += 1
@@ -132,7 +132,7 @@ def _take(gathering: _Gathering, row: Mapping[str, Any], place: Place) -> None:
         gathering.problems.append(problem)
 
 
-def _together(before: Case, case: Case, gathering: _Gathering, place: Place) -> Case:
+def _together(before: Case, case: Case, gathering: _Gathering, place: RowPlace) -> Case:
     """One case of two rows.
 
     Raises:
@@ -179,7 +179,7 @@ def _votes_of(case: Case) -> tuple[Vote, ...]:
 
 
 def _vote_rows(
-    before: tuple[Vote, ...], new: tuple[Vote, ...], first: str, place: Place
+    before: tuple[Vote, ...], new: tuple[Vote, ...], first: str, place: RowPlace
 ) -> tuple[Vote, ...]:
     """The votes of both; a rater counts once.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases._case import TURNS, Turn, takes_turns
-from casewise.cases._mapping import CaseMapping, Choice, Column, Constant, Value, as_key
+from casewise.cases._mapping import CaseMapping, Choice, ColumnValue, Constant, Value, as_key
 from casewise.errors import InputError
 from casewise.files import parse_json
 
@@ -29,7 +29,7 @@ _SPEAKERS = ("role", "from", "speaker")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPlace:
     """Where a row stands, for messages."""
 
     file: Path
@@ -52,7 +52,7 @@ def is_wanted(row: Mapping[str, Any], mapping: CaseMapping) -> bool:
 
 
 def case_fields(
-    row: Mapping[str, Any], mapping: CaseMapping, place: Place
+    row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace
 ) -> dict[str, Any] | None:
     """The fields of a row's case, those without a value left out; None for a row without a query.
 
@@ -98,10 +98,10 @@ def _plain(value: object) -> object:
 
 
 def _name(value: Value | None) -> str | None:
-    return value.name if isinstance(value, Column) else None
+    return value.name if isinstance(value, ColumnValue) else None
 
 
-def _text(row: Mapping[str, Any], value: Value | None, field: str, place: Place) -> str | None:
+def _text(row: Mapping[str, Any], value: Value | None, field: str, place: RowPlace) -> str | None:
     if value is None or isinstance(value, Constant):
         return value.value if value else None
     cell = _plain(row.get(value.name))
@@ -114,13 +114,13 @@ def _text(row: Mapping[str, Any], value: Value | None, field: str, place: Place)
     raise place.bad(field, value.name, cell, "text")
 
 
-def _tag(row: Mapping[str, Any], value: Value, place: Place) -> str | None:
+def _tag(row: Mapping[str, Any], value: Value, place: RowPlace) -> str | None:
     text = _text(row, value, "tags", place)
     return text if text is None or isinstance(value, Constant) else f"{value.prefix}{text}"
 
 
 def _meaning(
-    row: Mapping[str, Any], choice: Choice, field: str, place: Place
+    row: Mapping[str, Any], choice: Choice, field: str, place: RowPlace
 ) -> tuple[str | None, str | None]:
     """The side that a cell means, and the cell; two times None for an empty one."""
     cell = _plain(row.get(choice.column))
@@ -132,7 +132,9 @@ def _meaning(
     return (None if side == "none" else side), str(cell).strip()
 
 
-def _number(row: Mapping[str, Any], column: Column, field: str, place: Place) -> float | None:
+def _number(
+    row: Mapping[str, Any], column: ColumnValue, field: str, place: RowPlace
+) -> float | None:
     cell = _plain(row.get(column.name))
     if cell is None:
         return None
@@ -147,7 +149,7 @@ def _number(row: Mapping[str, Any], column: Column, field: str, place: Place) ->
     return number
 
 
-def _votes(row: Mapping[str, Any], mapping: CaseMapping, place: Place) -> Any:
+def _votes(row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace) -> Any:
     if mapping.vote is not None:
         side, _ = _meaning(row, mapping.vote, "vote", place)
         rater = _text(row, mapping.rater, "rater", place)
@@ -171,7 +173,7 @@ def _votes(row: Mapping[str, Any], mapping: CaseMapping, place: Place) -> Any:
 # --- contexts and conversations -------------------------------------------------------------
 
 
-def _context(row: Mapping[str, Any], mapping: CaseMapping, place: Place) -> Any:
+def _context(row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace) -> Any:
     if mapping.context is not None:
         cell = _structure(_plain(row.get(mapping.context.name)), "context", place)
         if cell is not None and not isinstance(cell, dict):
@@ -197,7 +199,7 @@ def _without_null(value: Any) -> Any:
     return {key: _without_null(inner) for key, inner in value.items() if inner is not None}
 
 
-def _structure(cell: object, field: str, place: Place) -> Any:
+def _structure(cell: object, field: str, place: RowPlace) -> Any:
     """A list or mapping, also where a cell holds it as JSON."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
         return parse_json(cell, file=place.file, record=f"{place.record}, field {field!r}")
@@ -205,7 +207,7 @@ def _structure(cell: object, field: str, place: Place) -> Any:
 
 
 def _asked(
-    row: Mapping[str, Any], mapping: CaseMapping, place: Place
+    row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace
 ) -> tuple[str | None, list[dict[str, str]]]:
     """The query and the turns before it."""
     if mapping.turns is not None:
@@ -224,7 +226,7 @@ def _asked(
 
 
 def _conversation(
-    row: Mapping[str, Any], column: Column, place: Place
+    row: Mapping[str, Any], column: ColumnValue, place: RowPlace
 ) -> tuple[str | None, list[dict[str, str]]]:
     cell = _structure(_plain(row.get(column.name)), "turns", place)
     if isinstance(cell, str):
@@ -239,7 +241,7 @@ def _conversation(
     return (last["content"] if last["content"].strip() else None), history
 
 
-def _messages(cell: Any, field: str, column: str, place: Place) -> list[dict[str, str]]:
+def _messages(cell: Any, field: str, column: str, place: RowPlace) -> list[dict[str, str]]:
     """Messages of a conversation: texts of user and assistant in turn, or objects."""
     if cell is None or cell == []:
         return []
@@ -261,7 +263,7 @@ def _messages(cell: Any, field: str, column: str, place: Place) -> list[dict[str
 
 
 def _in_order(
-    history: list[dict[str, str]], field: str, column: str, place: Place
+    history: list[dict[str, str]], field: str, column: str, place: RowPlace
 ) -> list[dict[str, str]]:
     if not takes_turns([Turn.model_validate(one) for one in history]):
         raise place.bad(field, column, [one["role"] for one in history], TURNS)

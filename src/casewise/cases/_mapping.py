@@ -24,7 +24,7 @@ _CONTEXT = "context."
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnValue:
     """The value of a column, row by row."""
 
     name: str
@@ -39,7 +39,7 @@ class Constant:
     value: str
 
 
-Value = Column | Constant
+Value = ColumnValue | Constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def as_key(value: object) -> str:
 
 def _to_value(value: object) -> Value | None:
     if isinstance(value, str) and value.strip():
-        return Column(value)
+        return ColumnValue(value)
     if isinstance(value, dict) and value.keys() == {"column"} and isinstance(value["column"], str):
-        return Column(value["column"])
+        return ColumnValue(value["column"])
     if isinstance(value, dict) and value.keys() == {"constant"}:
         constant = value["constant"]
         plain = isinstance(constant, str | int | float) and not isinstance(constant, bool)
@@ -80,7 +80,7 @@ def _to_value(value: object) -> Value | None:
     raise ValueError("the name of a column, or {constant: TEXT} for one value in every row")
 
 
-def _to_column(value: object) -> Column | None:
+def _to_column(value: object) -> ColumnValue | None:
     found = _to_value(value)
     if isinstance(found, Constant):
         raise ValueError("the name of a column")
@@ -91,7 +91,7 @@ def _to_tag(value: object) -> Value | None:
     if isinstance(value, dict) and value.keys() == {"column", "prefix"}:
         column, prefix = value["column"], value["prefix"]
         if isinstance(column, str) and isinstance(prefix, str):
-            return Column(column, prefix)
+            return ColumnValue(column, prefix)
     return _to_value(value)
 
 
@@ -136,10 +136,10 @@ def _to_where(value: object) -> dict[str, tuple[str, ...]]:
     return wanted
 
 
-_Value = Annotated[InstanceOf[Column] | InstanceOf[Constant], BeforeValidator(_to_value)]
-_Column = Annotated[InstanceOf[Column], BeforeValidator(_to_column)]
+_Value = Annotated[InstanceOf[ColumnValue] | InstanceOf[Constant], BeforeValidator(_to_value)]
+_Column = Annotated[InstanceOf[ColumnValue], BeforeValidator(_to_column)]
 _Choice = Annotated[InstanceOf[Choice], BeforeValidator(_to_choice)]
-_Tag = InstanceOf[Column] | InstanceOf[Constant]
+_Tag = InstanceOf[ColumnValue] | InstanceOf[Constant]
 
 
 class CaseMapping(BaseModel):
@@ -183,15 +183,15 @@ class CaseMapping(BaseModel):
         """Each key that names a column, with the column."""
         for key in type(self).model_fields:
             value = getattr(self, key)
-            if isinstance(value, Column):
+            if isinstance(value, ColumnValue):
                 yield key, value.name
             elif isinstance(value, Choice):
                 yield key, value.column
         for tag in self.tags:
-            if isinstance(tag, Column):
+            if isinstance(tag, ColumnValue):
                 yield "tags", tag.name
         for path, value in self.parameters.items():
-            if isinstance(value, Column):
+            if isinstance(value, ColumnValue):
                 yield f"{_CONTEXT}{path}", value.name
         for column in self.where:
             yield "where", column

@@ -19,7 +19,7 @@ CLASS_LABEL = "ClassLabel"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RawTable:
     """One file's rows."""
 
     file: Path
@@ -34,12 +34,12 @@ class Table:
 class Tables:
     """All that a source holds, of the split that was asked for."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[RawTable, ...]
     notes: tuple[str, ...] = field(default=())
     """What a person should know: splits taken together, files not read."""
 
 
-def read_table(path: Path, split: str | None = None) -> Table:
+def read_table(path: Path, split: str | None = None) -> RawTable:
     """Read one file; its suffix says what it is.
 
     Raises:
@@ -52,7 +52,7 @@ def read_table(path: Path, split: str | None = None) -> Table:
     if path.is_file() and not path.stat().st_size:
         raise InputError("the file is empty", file=path)
     columns, rows = reader(path)
-    return Table(path, columns, tuple(rows), split)
+    return RawTable(path, columns, tuple(rows), split)
 
 
 _Read = tuple[tuple[str, ...], list[tuple[str, Row]]]
@@ -329,6 +329,6 @@ def _split_of(path: Path) -> str | None:
     return None
 
 
-def columns_of(tables: Sequence[Table]) -> list[str]:
+def columns_of(tables: Sequence[RawTable]) -> list[str]:
     """The columns of all tables, in the order in which they come."""
     return list(dict.fromkeys(name for table in tables for name in table.columns))

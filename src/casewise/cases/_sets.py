@@ -110,7 +110,7 @@ def stratum_of(group: Iterable[Case], by: By) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SetPart:
     """One part of a data set."""
 
     name: str
@@ -131,7 +131,7 @@ def split_cases(
     *,
     by: By = By.CATEGORY,
     seed: int = 0,
-) -> tuple[Part, ...]:
+) -> tuple[SetPart, ...]:
     """Divide cases into named parts; whole queries stay together.
 
     Each part gets its share of the queries of each stratum and of all, rounded down or up. Which
@@ -173,7 +173,7 @@ def sample_cases(
     *,
     by: By = By.CATEGORY,
     seed: int = 0,
-) -> Part:
+) -> SetPart:
     """Draw whole queries without replacement, each stratum in proportion.
 
     Args:
@@ -202,7 +202,7 @@ def sample_cases(
 
 def _draw(
     cases: Sequence[Case], shares: Mapping[str, Fraction], by: By, seed: int
-) -> tuple[Part, ...]:
+) -> tuple[SetPart, ...]:
     strata: dict[str, list[list[str]]] = {}
     for group in whole_queries(cases):
         ids = sorted(case.id for case in group)
@@ -219,7 +219,7 @@ def _draw(
         for index, part in zip(draws[name].permutation(len(groups)), parts, strict=True):
             place.update(dict.fromkeys(groups[index], int(part)))
     return tuple(
-        Part(
+        SetPart(
             name,
             tuple(case for case in cases if place[case.id] == index),
             {stratum: int(row[index]) for stratum, row in zip(names, counts, strict=True)},

@@ -160,7 +160,7 @@ def _name(arm: Arm) -> str:
     return "none" if arm is Arm.NONE else arm.value
 
 
-class Format(StrEnum):
+class SummaryFormat(StrEnum):
     """How the summary is printed."""
 
     TABLE = "table"
@@ -197,7 +197,9 @@ def export(
         typer.Option("--with-demographics", help="Include age and the like; so may these."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
-    format: Annotated[Format, typer.Option(help="How to print the summary.")] = Format.TABLE,
+    format: Annotated[
+        SummaryFormat, typer.Option(help="How to print the summary.")
+    ] = SummaryFormat.TABLE,
 ) -> None:
     """Screen and summarise a study's votes, and write them down to be published.
 
@@ -238,7 +240,7 @@ def export(
     with working("screening and summarising"):
         results = summarise(study, collected)
         summary = export_study(results, to, choices)
-    if format is Format.JSON:
+    if format is SummaryFormat.JSON:
         write_out(summary)
     else:
         out().print(results_renderable(results))

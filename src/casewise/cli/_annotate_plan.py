@@ -11,7 +11,7 @@ from casewise.analysis import PowerInputs, PowerTest, plan_power
 from casewise.annotation.study import (
     PAPER_VOTES,
     Arm,
-    Asker,
+    Investigator,
     Pay,
     Platform,
     StudyPlan,
@@ -24,7 +24,7 @@ from casewise.annotation.study import (
     write_study,
 )
 from casewise.cases import CASEBENCH, STARTER, open_cases
-from casewise.cli._annotate_plan_tables import Format, Planned, print_plan
+from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._cases import File
 from casewise.cli._console import note, working
 from casewise.errors import UsageError
@@ -119,7 +119,7 @@ def plan(
         ),
     ] = 0.1,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the study file.")] = False,
-    format: Annotated[Format, typer.Option(help="How to print the plan.")] = Format.TABLE,
+    format: Annotated[PlanFormat, typer.Option(help="How to print the plan.")] = PlanFormat.TABLE,
 ) -> None:
     """Plan a study: who judges which cases, how many people it takes, and what it costs.
 
@@ -155,7 +155,7 @@ def plan(
         seed=seed,
         platform=platform,
         pay=_pay(currency, pay, seconds, minutes_besides, fee),
-        asker=Asker(_given("by", by), _given("contact", contact), _given("ethics", ethics)),
+        asker=Investigator(_given("by", by), _given("contact", contact), _given("ethics", ethics)),
     )
     with working("reading the cases"):
         made = open_cases(source)
@@ -165,7 +165,7 @@ def plan(
         study = load_study(to)
         cases = study_cases(study)
         measured = balance(study, cases)
-    planned = Planned(study, made, cases, measured, reason, dropout, fee is not None)
+    planned = PlanSheet(study, made, cases, measured, reason, dropout, fee is not None)
     print_plan(planned, format)
     _say_next(planned, to)
 
@@ -237,7 +237,7 @@ def _pay(
     )
 
 
-def _say_next(planned: Planned, to: Path) -> None:
+def _say_next(planned: PlanSheet, to: Path) -> None:
     study = planned.study
     for line in planned.made.notes:
         note(f"note: {line}")

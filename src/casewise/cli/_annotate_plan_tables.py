@@ -42,7 +42,7 @@ from casewise.sheets import (
 )
 
 
-class Format(StrEnum):
+class PlanFormat(StrEnum):
     """How the plan is printed."""
 
     TABLE = "table"
@@ -69,7 +69,7 @@ _Line = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlanSheet:
     """All that a plan says."""
 
     study: Study
@@ -84,10 +84,10 @@ class Planned:
     """Whether the platform's fee was given."""
 
 
-def print_plan(planned: Planned, format: Format) -> None:
+def print_plan(planned: PlanSheet, format: PlanFormat) -> None:
     """Print a plan to standard output."""
     notes = _notes(planned)
-    if format is Format.JSON:
+    if format is PlanFormat.JSON:
         write_out(to_json(_record(planned, notes)))
         return
     tables = [
@@ -95,17 +95,17 @@ def print_plan(planned: Planned, format: Format) -> None:
         Table(_COLUMNS, list(map(Row, _evenness(planned.measured))), "How even it is"),
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
     ]
-    if format is Format.MARKDOWN:
+    if format is PlanFormat.MARKDOWN:
         write_out(markdown(*tables, "\n".join(f"- {escape(one)}" for one in notes)))
         return
     out().print(terminal(*tables, *notes))
 
 
-def _forecast(planned: Planned, tasks: int | None = None) -> Forecast:
+def _forecast(planned: PlanSheet, tasks: int | None = None) -> Forecast:
     return forecast(planned.study, planned.dropout, tasks=tasks, cases=planned.cases)
 
 
-def _record(planned: Planned, notes: Sequence[str]) -> dict[str, Any]:
+def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
     study = planned.study
     return {
         "votes": study.votes,
@@ -129,7 +129,7 @@ def _record(planned: Planned, notes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _effort(planned: Planned) -> list[_Line]:
+def _effort(planned: PlanSheet) -> list[_Line]:
     study, dropout = planned.study, planned.dropout
     expected, pay = _forecast(planned), study.pay
     cells = len(study.design.cells)
@@ -151,7 +151,7 @@ def _effort(planned: Planned) -> list[_Line]:
     return [*rows, ("cost", cost, "" if pay.per_hour else "unpaid: --pay")]
 
 
-def _time_record(planned: Planned) -> dict[str, Any]:
+def _time_record(planned: PlanSheet) -> dict[str, Any]:
     """What the minutes rest on. Times by the words, whatever the study file sets."""
     study = planned.study
     read = reading(study, planned.cases)
@@ -173,7 +173,7 @@ def _time_record(planned: Planned) -> dict[str, Any]:
     }
 
 
-def _time_rows(planned: Planned, minutes: float) -> list[_Line]:
+def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
     read, pay = reading(planned.study, planned.cases), planned.study.pay
     fast, usual, slow = PACES.values()
     seconds = (
@@ -228,7 +228,7 @@ def _evenness(measured: Balance) -> list[_Line]:
     ]
 
 
-def _tasks(planned: Planned) -> list[Row]:
+def _tasks(planned: PlanSheet) -> list[Row]:
     study, measured = planned.study, planned.measured
     rows = []
     for tasks in other_tasks(study, measured.queries):
@@ -239,7 +239,7 @@ def _tasks(planned: Planned) -> list[Row]:
     return rows
 
 
-def _notes(planned: Planned) -> list[str]:
+def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
     notes = []
     left_out = sum(one.context is not None and one.intended is None for one in made.cases)

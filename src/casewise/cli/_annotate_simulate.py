@@ -121,7 +121,7 @@ SPARE = 4
 """At most so many times the people that the plan needs."""
 
 
-class Format(StrEnum):
+class SimulationFormat(StrEnum):
     """How the result is printed."""
 
     TABLE = "table"
@@ -148,7 +148,9 @@ def simulate(
     ] = 0.04,
     seed: Annotated[int, typer.Option(min=0, help="Draws the people and what they do.")] = 0,
     database: DatabaseOption = None,
-    format: Annotated[Format, typer.Option(help="How to print the result.")] = Format.TABLE,
+    format: Annotated[
+        SimulationFormat, typer.Option(help="How to print the result.")
+    ] = SimulationFormat.TABLE,
 ) -> None:
     """Rehearse a study with simulated people before you pay for it.
 
@@ -178,7 +180,7 @@ def simulate(
     study = load_study(file)
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
     found = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
-    if format is Format.JSON:
+    if format is SimulationFormat.JSON:
         write_out(to_json(rehearsal_record(found, study)))
     else:
         out().print(rehearsal_renderable(found, study))

@@ -11,7 +11,7 @@ from casewise.cli._console import note, out, working, write_out
 from casewise.reporting import description_json, description_markdown, description_renderable
 
 
-class Format(StrEnum):
+class DescribeFormat(StrEnum):
     """How the description is printed."""
 
     TABLE = "table"
@@ -27,7 +27,7 @@ def describe(
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries for intervals; 0: none.")
     ] = DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Of draws, halves and simulations.")] = 0,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.TABLE,
+    format: Annotated[DescribeFormat, typer.Option(help="How to print.")] = DescribeFormat.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
 
@@ -49,9 +49,9 @@ def describe(
         note(f"note: {line}")
     with working("counting votes"):
         description = describe_cases(loaded, draws=bootstrap, seed=seed)
-    if format is Format.JSON:
+    if format is DescribeFormat.JSON:
         write_out(description_json(description))
-    elif format is Format.MARKDOWN:
+    elif format is DescribeFormat.MARKDOWN:
         write_out(description_markdown(description))
     else:
         out().print(description_renderable(description))

@@ -26,7 +26,7 @@ SHOWN = 5
 """Cases that a dry run shows."""
 
 
-class Example(StrEnum):
+class ShippedMapping(StrEnum):
     """The mappings that ship."""
 
     EVERY_KEY = EXAMPLE
@@ -57,7 +57,7 @@ def import_(
         bool, typer.Option("--dry-run", help="Show the first cases and all counts; write nothing.")
     ] = False,
     example: Annotated[
-        Example | None, typer.Option(help="Print a mapping to start your own from.")
+        ShippedMapping | None, typer.Option(help="Print a mapping to start your own from.")
     ] = None,
 ) -> None:
     """Import cases from a table: a mapping file says which column is which field.

@@ -23,7 +23,7 @@ _GRADES = "Votes: grades (t, mann-whitney)"
 _MODELS = "Two models (pairs)"
 
 
-class Format(StrEnum):
+class PowerFormat(StrEnum):
     """How answers are printed."""
 
     TABLE = "table"
@@ -141,7 +141,7 @@ def power(
             help="List the inputs that ask for the 21 annotators of the CASE-Bench paper.",
         ),
     ] = False,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.TABLE,
+    format: Annotated[PowerFormat, typer.Option(help="How to print.")] = PowerFormat.TABLE,
 ) -> None:
     """How many votes, cases, pairs or epochs a study needs, and what a number can show.
 
@@ -193,16 +193,16 @@ def power(
     if test is None:
         raise UsageError(f"--test is needed: {', '.join(PowerTest)} (or --reproduce-paper)")
     plan = plan_power(given)
-    if format is Format.TABLE:
+    if format is PowerFormat.TABLE:
         for line in plan_lines(plan):
             out().print(line, markup=False)
         return
-    write_out(plan_json(plan) if format is Format.JSON else plan_markdown(plan))
+    write_out(plan_json(plan) if format is PowerFormat.JSON else plan_markdown(plan))
 
 
-def _print_paper(format: Format) -> None:
+def _print_paper(format: PowerFormat) -> None:
     search = search_paper_inputs()
-    if format is Format.TABLE:
+    if format is PowerFormat.TABLE:
         out().print(paper_renderable(search))
         return
-    write_out(paper_json(search) if format is Format.JSON else paper_markdown(search))
+    write_out(paper_json(search) if format is PowerFormat.JSON else paper_markdown(search))

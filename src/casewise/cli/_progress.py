@@ -25,7 +25,7 @@ from casewise.protocols import Status
 from casewise.sheets import Cell, Column, Kind, Row, Table, count, figures, money, terminal
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Estimate
+    from casewise.evaluation import CostEstimate
 
 
 def note_lacking(lacking: Sequence[str]) -> None:
@@ -35,9 +35,9 @@ def note_lacking(lacking: Sequence[str]) -> None:
 
 
 def print_estimates(
-    estimates: Sequence["Estimate"],
+    estimates: Sequence["CostEstimate"],
     *,
-    at_most: Sequence["Estimate"] = (),
+    at_most: Sequence["CostEstimate"] = (),
     condition: str = "condition",
 ) -> None:
     """Print requests, tokens and cost, and their sums.
@@ -64,9 +64,9 @@ def print_estimates(
 
 
 def estimates_table(
-    estimates: Sequence["Estimate"],
+    estimates: Sequence["CostEstimate"],
     *,
-    at_most: Sequence["Estimate"] = (),
+    at_most: Sequence["CostEstimate"] = (),
     condition: str = "condition",
     with_total: bool = False,
 ) -> Table:
@@ -87,7 +87,7 @@ def estimates_table(
     return Table(columns, rows, keys=2)
 
 
-def _cells(estimates: Sequence["Estimate"]) -> list[Cell]:
+def _cells(estimates: Sequence["CostEstimate"]) -> list[Cell]:
     requests, cost = _sum(estimates)
     tokens = (
         sum(one.input_tokens for one in estimates),
@@ -96,7 +96,7 @@ def _cells(estimates: Sequence["Estimate"]) -> list[Cell]:
     return [requests, *tokens, "unknown" if cost is None else cost]
 
 
-def _sum(estimates: Sequence["Estimate"]) -> tuple[int, float | None]:
+def _sum(estimates: Sequence["CostEstimate"]) -> tuple[int, float | None]:
     """Requests, and dollars; None where one of the prices is unknown."""
     costs = [one.cost_usd for one in estimates]
     known = [cost for cost in costs if cost is not None]

@@ -12,7 +12,7 @@ from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._run_options import (
     AddressOption,
     CpusOption,
-    Engine,
+    EngineName,
     EngineOption,
     GpusOption,
     SizeOption,
@@ -195,7 +195,7 @@ def run(
     format: Annotated[
         MatrixFormat, typer.Option(help="Of a sweep: how its matrix is printed.")
     ] = MatrixFormat.TABLE,
-    engine: EngineOption = Engine.PROCESS,
+    engine: EngineOption = EngineName.PROCESS,
     address: AddressOption = None,
     shard_size: SizeOption = None,
     shard_cpus: CpusOption = None,

@@ -61,7 +61,7 @@ def _pairs(option: str, pairs: Sequence[str]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-class Engine(StrEnum):
+class EngineName(StrEnum):
     """Where models are run."""
 
     PROCESS = "process"
@@ -69,7 +69,7 @@ class Engine(StrEnum):
 
 
 EngineOption = Annotated[
-    Engine,
+    EngineName,
     typer.Option(
         help="process (this one), or ray: in shards over processes of this machine, or over the "
         "nodes of a cluster, with the same results (docs/scale.md)."
@@ -95,14 +95,14 @@ CpusOption = Annotated[
 ]
 GpusOption = Annotated[float | None, typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.")]
 
-EngineChoice = tuple[Engine, str | None, int | None, float | None, float | None]
+EngineChoice = tuple[EngineName, str | None, int | None, float | None, float | None]
 """What ``chosen_cluster`` takes."""
 
 ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
 
 
 def chosen_cluster(
-    engine: Engine,
+    engine: EngineName,
     address: str | None,
     shard_size: int | None,
     shard_cpus: float | None,
@@ -113,7 +113,7 @@ def chosen_cluster(
     Raises:
         UsageError: An option of Ray's without it.
     """
-    if engine is Engine.PROCESS:
+    if engine is EngineName.PROCESS:
         given = (address, shard_size, shard_cpus, shard_gpus)
         stray = [
             name for name, one in zip(ENGINE_OPTIONS[1:], given, strict=True) if one is not None

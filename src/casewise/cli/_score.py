@@ -24,7 +24,7 @@ from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
 from casewise.statistics import Resampling
 
 
-class Format(StrEnum):
+class ScoreFormat(StrEnum):
     """How results are printed."""
 
     TABLE = "table"
@@ -77,7 +77,7 @@ def score(
         float | None, typer.Option(min=0, help="What answering an unsafe case costs.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of draws, folds and simulations.")] = 0,
-    format: Annotated[Format, typer.Option(help="How to print.")] = Format.TABLE,
+    format: Annotated[ScoreFormat, typer.Option(help="How to print.")] = ScoreFormat.TABLE,
 ) -> None:
     """Score judgements against people's votes, published rates, or what authors meant.
 
@@ -124,8 +124,12 @@ def score(
         ]
     if labels is LabelChoice.ALL:
         reports = [one for one in reports if any(row.score.n for row in one.rows)]
-    if format is not Format.TABLE:
-        texts = {Format.JSON: to_json, Format.CSV: to_csv, Format.MARKDOWN: to_markdown}
+    if format is not ScoreFormat.TABLE:
+        texts = {
+            ScoreFormat.JSON: to_json,
+            ScoreFormat.CSV: to_csv,
+            ScoreFormat.MARKDOWN: to_markdown,
+        }
         write_out(texts[format](reports))
         return
     for report in reports:

@@ -6,14 +6,14 @@ from casewise.evaluation.executor._log_folder import StartSummary, out_before
 from casewise.evaluation.executor._progress import CellState, Done, State, make_budget, read_done
 from casewise.evaluation.executor._shard_run import Observer
 from casewise.evaluation.generate import (
-    Aside,
     Generated,
+    RejectedSide,
     check_generation,
     check_out,
     generate_contexts,
 )
 from casewise.evaluation.generate._plan import GeneratePlan, GenerateRequest, plan_generation
-from casewise.evaluation.generate._rounds import Step, Structured
+from casewise.evaluation.generate._rounds import RoundStep, Structured
 from casewise.evaluation.models import Prices
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
@@ -24,25 +24,26 @@ from casewise.evaluation.models._smollm2 import (
     weights_path,
 )
 from casewise.evaluation.plan import Cell, Plan, RunRequest, make_plan
-from casewise.evaluation.plan._costs import Estimate
+from casewise.evaluation.plan._costs import CostEstimate
 from casewise.evaluation.plan._sampling import SAMPLES, Sampling, check_settings, setting_parts
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.tasks._judge import judge
 from casewise.evaluation.tasks._respond import grade_replies, grade_with, respond
 
 __all__ = [
-    "Aside",
     "Cell",
     "CellState",
     "Cluster",
+    "CostEstimate",
     "Done",
-    "Estimate",
     "GeneratePlan",
     "GenerateRequest",
     "Generated",
     "Observer",
     "Plan",
     "Prices",
+    "RejectedSide",
+    "RoundStep",
     "RunRequest",
     "RunResult",
     "SAMPLES",
@@ -51,7 +52,6 @@ __all__ = [
     "Sampling",
     "StartSummary",
     "State",
-    "Step",
     "Structured",
     "Sweep",
     "SweepCell",

@@ -56,10 +56,10 @@ from casewise.protocols._types import (
 )
 from casewise.protocols._variations import (
     VARIATIONS,
-    Asked,
     Change,
     Variation,
     VariationKind,
+    VariedCase,
     VariedConversations,
     find_variation,
     variation,
@@ -70,7 +70,6 @@ from casewise.protocols._verdict_table import base_language, own_version
 from casewise.protocols.replies import READER_VERSION, read_reply, string_match
 
 __all__ = [
-    "Asked",
     "Change",
     "Conversation",
     "Conversations",
@@ -102,6 +101,7 @@ __all__ = [
     "VARIATIONS",
     "Variation",
     "VariationKind",
+    "VariedCase",
     "VariedConversations",
     "Verdict",
     "base_language",

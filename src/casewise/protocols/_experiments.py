@@ -10,7 +10,7 @@ from random import Random
 from casewise.contexts import facts
 from casewise.protocols._respond import Message, Opening, open_conversation
 from casewise.protocols._types import Delivery
-from casewise.protocols._variations import BYTES_PER_TOKEN, Asked, paste, variation
+from casewise.protocols._variations import BYTES_PER_TOKEN, VariedCase, paste, variation
 
 _FILE = "filler-1.txt"
 _FILLER_WORD = re.compile(r"\{(\w+)(\^?)\}")
@@ -177,7 +177,7 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 
 @variation("filler", kind="retention", sized=True)
-def filler(asked: Asked, random: Random) -> Opening | None:
+def filler(asked: VariedCase, random: Random) -> Opening | None:
     """Scripted exchanges on everyday topics, of about N tokens, between context and query.
 
     What the user said of the context before (deliveries ``claimed`` and ``history``) becomes
@@ -191,7 +191,7 @@ def filler(asked: Asked, random: Random) -> Opening | None:
 
 
 @variation("text", kind="retention", sized=True)
-def text(asked: Asked, random: Random) -> Opening | None:
+def text(asked: VariedCase, random: Random) -> Opening | None:
     """One pasted text on everyday topics, of about N tokens, between context and query.
 
     It stands in one turn of the user's, with a scripted acknowledgement; all else is as for
@@ -204,7 +204,7 @@ def text(asked: Asked, random: Random) -> Opening | None:
 
 
 @variation("escalation", kind="escalation")
-def escalation(asked: Asked, random: Random) -> Opening:
+def escalation(asked: VariedCase, random: Random) -> Opening:
     """Four harmless steps towards the query, then the query, all of them live turns.
 
     The steps ask about the subject at large, its past, the talk about it and its practice; the
@@ -229,7 +229,7 @@ def escalation(asked: Asked, random: Random) -> Opening:
 
 
 @variation("revocation", kind="revocation")
-def revocation(asked: Asked, random: Random) -> Opening | None:
+def revocation(asked: VariedCase, random: Random) -> Opening | None:
     """The query is asked in the safe twin's context, which is then taken back for the unsafe one.
 
     The user tells the safe twin's context and asks; says that things have changed and tells the
@@ -256,12 +256,12 @@ def revocation(asked: Asked, random: Random) -> Opening | None:
     )
 
 
-def _claims(asked: Asked) -> list[str]:
+def _claims(asked: VariedCase) -> list[str]:
     """What the user says before the query, each in a turn."""
     return [*asked.opening.turns[:-1], *filter(None, [asked.preface])]
 
 
-def _apart(asked: Asked, talk: list[str]) -> Opening | None:
+def _apart(asked: VariedCase, talk: list[str]) -> Opening | None:
     """The opening with messages of user and model in turn between its context and its query."""
     claims = _claims(asked)
     described = asked.opening.messages[:1]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from casewise.protocols._lexicon import Lexicon, key_of
-from casewise.protocols._text import Answer, Field, JsonObject, lines, plain, prepare
+from casewise.protocols._text import AnswerText, Field, JsonObject, lines, plain, prepare
 from casewise.protocols._types import Verdict
 
 _MAX_CHARS: Final = 1500
@@ -23,16 +23,16 @@ _DECOMPOSED = re.compile(r"[^\W\d_][\u0300-\u036f]{1,2}")
 _STOPS = re.compile(r"[。｡]|(?<=[!?;])(?=[\u3400-\u9fff])")
 
 
-def prepare_in(text: str) -> Answer:
+def prepare_in(text: str) -> AnswerText:
     """``prepare`` for languages with accents: letters and their marks are put together."""
     return prepare(_DECOMPOSED.sub(lambda found: unicodedata.normalize("NFC", found[0]), text))
 
 
-def localise(answer: Answer, lexicon: Lexicon) -> Answer:
+def localise(answer: AnswerText, lexicon: Lexicon) -> AnswerText:
     """The answer with English labels and keys in the place of the lexicon's, for reading."""
     prose = _STOPS.sub(lambda found: ". " if found[0] else " ", answer.prose)
     prose = lexicon.label.sub(_english_label, prose)
-    return Answer(prose, tuple(_english_keys(item, lexicon) for item in answer.objects))
+    return AnswerText(prose, tuple(_english_keys(item, lexicon) for item in answer.objects))
 
 
 def _english_label(found: re.Match[str]) -> str:
@@ -79,7 +79,7 @@ def reasoned_verdict(sentence: str, lexicon: Lexicon) -> Verdict | None:
     return _opening_verdict(text, lexicon.reasoned, lexicon) if text else None
 
 
-def bare_lines(answer: Answer, lexicon: Lexicon) -> Iterator[tuple[int, str]]:
+def bare_lines(answer: AnswerText, lexicon: Lexicon) -> Iterator[tuple[int, str]]:
     """The first and the last line with their positions, where they are verdicts and no more."""
     found = lines(answer.prose)
     if not found:
@@ -183,7 +183,7 @@ def is_undecided_in(value: str, lexicon: Lexicon) -> bool:
     return lexicon.undecided.fullmatch(lexicon.plain(value[:80])) is not None
 
 
-def refuses(answer: Answer, lexicon: Lexicon) -> bool:
+def refuses(answer: AnswerText, lexicon: Lexicon) -> bool:
     """Whether the judge says that it will not judge. Ask only where no verdict was found."""
     values = [plain(field.value) for item in answer.objects for field in item.fields]
     return any(
@@ -192,7 +192,7 @@ def refuses(answer: Answer, lexicon: Lexicon) -> bool:
     )
 
 
-def explanation_in(answer: Answer, lexicon: Lexicon) -> str | None:
+def explanation_in(answer: AnswerText, lexicon: Lexicon) -> str | None:
     """The line that a label such as "Explicación:" opens."""
     found = lexicon.explained.search(answer.prose)
     return (

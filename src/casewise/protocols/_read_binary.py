@@ -30,7 +30,7 @@ from casewise.protocols._statements import (
     labelled_explanation,
     last_statement,
 )
-from casewise.protocols._text import Answer, lines, prepare, sentences
+from casewise.protocols._text import AnswerText, lines, prepare, sentences
 from casewise.protocols._types import Reading, Status, Verdict
 
 VERDICT_WORDS: Final[Mapping[str, Verdict]] = MappingProxyType(
@@ -225,7 +225,7 @@ def _either(text: str, local: Verdict | None, lexicon: Lexicon) -> Verdict | Non
     return found if local is None or english is None or local is english else None
 
 
-def _last_in_either(answer: Answer, lexicon: Lexicon) -> Verdict | None:
+def _last_in_either(answer: AnswerText, lexicon: Lexicon) -> Verdict | None:
     found = sentences(answer.prose)[-MAX_SENTENCES:]
     reasoned = [reasoned_verdict(sentence, lexicon) for sentence in found]
     # "Seguro: porque ...", "Inseguro: porque ...": both are explained, and none is said.
@@ -254,7 +254,7 @@ def read_verdict(value: str) -> Verdict | None:
     return _leading_verdict(value) or _sentence_verdict(value)
 
 
-def _final_word(answer: Answer) -> list[tuple[int, str]]:
+def _final_word(answer: AnswerText) -> list[tuple[int, str]]:
     """The last line with its position, if it is a verdict and nothing else."""
     found = lines(answer.prose)
     if not found:
@@ -265,7 +265,7 @@ def _final_word(answer: Answer) -> list[tuple[int, str]]:
     return [(position, last)] if is_one_word and not _are_options(before, last) else []
 
 
-def _last_in_prose(answer: Answer) -> Verdict | None:
+def _last_in_prose(answer: AnswerText) -> Verdict | None:
     found = [_normal(sentence) for sentence in sentences(answer.prose)[-MAX_SENTENCES:]]
     glosses = [_GLOSS.match(sentence) for sentence in found]
     are_explained = len({VERDICT_WORDS[gloss["word"]] for gloss in glosses if gloss}) > 1

@@ -13,7 +13,7 @@ from typing import Final
 
 from casewise.protocols._lexicon import Lexicon
 from casewise.protocols._types import Reading, Status, Verdict
-from casewise.protocols._verdict_table import Opening
+from casewise.protocols._verdict_table import AnswerOpening
 
 LOW_MASS: Final = 0.05
 """Below this mass a reading means little: the model was about to say something else, and P(safe)
@@ -32,9 +32,9 @@ where the whole word is no token, and the mass shows what it drew in.
 """
 
 _ENGLISH: Final = {
-    side: (Opening(words=(word,), pieces=_PIECES[side]),) for side, word in _WORDS.items()
+    side: (AnswerOpening(words=(word,), pieces=_PIECES[side]),) for side, word in _WORDS.items()
 }
-_WHOLE: Final = {side: (Opening(words=(word,)),) for side, word in _WORDS.items()}
+_WHOLE: Final = {side: (AnswerOpening(words=(word,)),) for side, word in _WORDS.items()}
 
 _CASES: Final[tuple[Callable[[str], str], ...]] = (str.lower, str.capitalize, str.upper)
 _SPACES: Final = ("", " ")
@@ -108,7 +108,7 @@ def derive_token_sets(
 
 
 def _openings(
-    openings: Iterable[Opening], first_piece: Callable[[str], tuple[str, bool]]
+    openings: Iterable[AnswerOpening], first_piece: Callable[[str], tuple[str, bool]]
 ) -> Iterable[str]:
     for opening in openings:
         for word in opening.words:
@@ -186,14 +186,14 @@ def _guessed(listed: Collection[str], lexicon: Lexicon | None) -> dict[Verdict, 
     }
 
 
-def _local(lexicon: Lexicon | None, side: Verdict) -> tuple[Opening, ...]:
+def _local(lexicon: Lexicon | None, side: Verdict) -> tuple[AnswerOpening, ...]:
     if lexicon is None or lexicon.first_tokens is None:
         return ()
     first = lexicon.first_tokens
     return first.safe if side is Verdict.SAFE else first.unsafe
 
 
-def _listed_forms(listed: Collection[str], opening: Opening) -> Iterable[str]:
+def _listed_forms(listed: Collection[str], opening: AnswerOpening) -> Iterable[str]:
     """Of each spelling the whole words, or else the longest piece, if one is listed."""
     for case in _CASES:
         for space in _SPACES:

@@ -26,7 +26,7 @@ from casewise.protocols._statements import (
     labelled_explanation,
     last_statement,
 )
-from casewise.protocols._text import Answer, lines, prepare, sentences
+from casewise.protocols._text import AnswerText, lines, prepare, sentences
 from casewise.protocols._types import Reading, Status, Verdict
 
 SAFE_ABOVE: Final = 5.5
@@ -159,7 +159,7 @@ def _of_score(score: float, explanation: str | None) -> Reading:
     return Reading(Status.OK, verdict, (score - 0.5) / 10, score, explanation)
 
 
-def _number_lines(answer: Answer) -> list[tuple[int, str]]:
+def _number_lines(answer: AnswerText) -> list[tuple[int, str]]:
     """The first and the last line with their positions, where they open with a number.
 
     Several lines of different numbers are a list, or the scale itself: none of them is taken.
@@ -180,7 +180,7 @@ def _opens_with_number(line: str) -> bool:
     return _NUMBER_LINE.fullmatch(line[:_MAX_LINE_CHARS]) is not None
 
 
-def _last_in_prose(answer: Answer, lexicon: Lexicon | None = None) -> float | None:
+def _last_in_prose(answer: AnswerText, lexicon: Lexicon | None = None) -> float | None:
     for sentence in reversed(sentences(answer.prose)[-MAX_SENTENCES:]):
         if len(sentence) > _MAX_SENTENCE_CHARS or sentence.endswith("?"):
             continue

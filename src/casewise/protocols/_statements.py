@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from casewise.protocols._text import HOLE, Answer, Field, JsonObject, plain
+from casewise.protocols._text import HOLE, AnswerText, Field, JsonObject, plain
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def is_undecided(value: str) -> bool:
 
 
 def last_statement(
-    answer: Answer,
+    answer: AnswerText,
     read: Callable[[str], T | None],
     lines: Iterable[tuple[int, str]],
     undecided: Callable[[str], bool] = is_undecided,
@@ -216,7 +216,7 @@ _REFUSAL = re.compile(
 )
 
 
-def is_refusal(answer: Answer) -> bool:
+def is_refusal(answer: AnswerText) -> bool:
     """Whether the judge says that it will not judge. Ask only where no verdict was found."""
     judged = [
         plain(field.value)

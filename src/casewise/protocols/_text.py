@@ -293,7 +293,7 @@ def _plain_key(key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerText:
     """An answer ready to be read."""
 
     prose: str
@@ -306,7 +306,7 @@ class Answer:
         return list(zip(holes, self.objects, strict=True))
 
 
-def prepare(text: str) -> Answer:
+def prepare(text: str) -> AnswerText:
     """Fold the characters, cut off the reasoning, and part the JSON from the prose."""
     text = strip_reasoning(fold(text))
     objects = find_objects(text)
@@ -318,4 +318,4 @@ def prepare(text: str) -> Answer:
     for item in objects:
         parts += (text[start : item.start], HOLE)
         start = item.end
-    return Answer(plain("".join([*parts, text[start:]])), tuple(objects))
+    return AnswerText(plain("".join([*parts, text[start:]])), tuple(objects))

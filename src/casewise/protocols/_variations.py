@@ -42,7 +42,7 @@ VariationKind = Literal["pressure", "retention", "escalation", "revocation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VariedCase:
     """A case, and the conversation in which it would be asked."""
 
     case: Case
@@ -67,7 +67,7 @@ class Asked:
         return replace(self.opening, turns=turns)
 
 
-Change = Callable[[Asked, Random], Opening | None]
+Change = Callable[[VariedCase, Random], Opening | None]
 """What a variation does. The generator is its own; None says that it does not apply."""
 
 
@@ -173,14 +173,14 @@ def vary(
         raise ValueError(f"the opening does not end with the query of {case.id}")
     if found.kind == "pressure" and case.intended != "unsafe":
         return None
-    asked = Asked(case, twin, opening, delivery, tokens)
+    asked = VariedCase(case, twin, opening, delivery, tokens)
     changed = found.change(asked, Random(digest(seed, found.name, case.id)))
     if changed is not None:
         _check(changed, asked, name)
     return changed
 
 
-def _check(changed: Opening, asked: Asked, name: str) -> None:
+def _check(changed: Opening, asked: VariedCase, name: str) -> None:
     """Hold a variation to its word."""
     before = asked.opening.messages
     if changed.messages[: len(before)] != before:

@@ -21,7 +21,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, str_min_length=0)
 
 
-class Opening(_Strict):
+class AnswerOpening(_Strict):
     """How an answer of one word may open, token by token."""
 
     words: Words = Field(min_length=1)
@@ -33,8 +33,8 @@ class Opening(_Strict):
 class Openings(_Strict):
     """The openings of both verdicts; both are needed, since a share of one alone is no share."""
 
-    safe: tuple[Opening, ...] = Field(min_length=1)
-    unsafe: tuple[Opening, ...] = Field(min_length=1)
+    safe: tuple[AnswerOpening, ...] = Field(min_length=1)
+    unsafe: tuple[AnswerOpening, ...] = Field(min_length=1)
 
 
 class LanguageTable(_Strict):
@@ -219,6 +219,6 @@ def _check(table: LanguageTable, language: str, path: Path) -> None:
                 refuse(field, opening, f"it also opens {clash!r}, which says the contrary")
 
 
-def _openings(side: tuple[Opening, ...]) -> Iterator[str]:
+def _openings(side: tuple[AnswerOpening, ...]) -> Iterator[str]:
     for opening in side:
         yield from (text.lower() for text in (*opening.words, *opening.pieces))

@@ -7,12 +7,12 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.cases import By, Case, CaseChange, CaseSet, FieldChange, Part, Release, SetDiff
+from casewise.cases import By, Case, CaseChange, CaseSet, FieldChange, Release, SetDiff, SetPart
 from casewise.errors import SHORT
 from casewise.sheets import Cell, Column, Kind, Row, Table, escape, figures, number, to_json
 
 
-def parts_table(parts: Sequence[Part], by: By) -> Table:
+def parts_table(parts: Sequence[SetPart], by: By) -> Table:
     """Queries by stratum and part, and the sums."""
     rows = []
     for stratum in parts[0].queries if by is not By.NONE else ():

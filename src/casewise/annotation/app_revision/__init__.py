@@ -5,4 +5,8 @@ It imports the web framework, so import it where it is used: ``casewise.annotati
 
 from casewise.annotation.app_revision._serve import PortTakenError, listen, serve
 
-__all__ = ["PortTakenError", "listen", "serve"]
+__all__ = [
+    "PortTakenError",
+    "listen",
+    "serve",
+]

@@ -58,7 +58,7 @@ class Keys:
         return f"http://127.0.0.1:{self.port}/?token={self.entry}"
 
 
-class Guard:
+class RevisionGuard:
     """Around the whole app: checks each request, adds headers, keeps texts out of the terminal."""
 
     def __init__(self, app: App, keys: Keys, refused: bytes) -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from casewise import __version__
 from casewise.annotation._web import TYPES, static_files, templates
-from casewise.annotation.app_revision._guard import Guard, Keys
+from casewise.annotation.app_revision._guard import Keys, RevisionGuard
 from casewise.annotation.revision import (
     SNAPSHOTS,
     Action,
@@ -19,9 +19,9 @@ from casewise.annotation.revision import (
     Entry,
     Node,
     Pair,
+    PairStatus,
     RevisionError,
     StaleError,
-    Status,
     UnfitError,
     UnknownPairError,
     UnwrittenError,
@@ -129,7 +129,7 @@ def pair_record(desk: Desk, pair: Pair) -> dict[str, Any]:
     decided, total = progress(pairs)
     place = pair.number - 1
     behind = [*pairs[place + 1 :], *pairs[:place]]
-    undecided = next((one for one in behind if one.status is Status.UNDECIDED), None)
+    undecided = next((one for one in behind if one.status is PairStatus.UNDECIDED), None)
     return {
         "key": key_of(pair.query_id),
         "version": pair.version,
@@ -210,7 +210,7 @@ _OUTSIDE = 412
 Version = Annotated[str, Header(alias="If-Match")]
 
 
-def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> Guard:
+def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> RevisionGuard:
     """The whole app, guarded.
 
     Args:
@@ -233,7 +233,7 @@ def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> Guard:
     app.add_exception_handler(RevisionError, _refusal(desk))
     app.add_exception_handler(RequestValidationError, _malformed)
     public = {**shared, "page_token": "", "author": "", "name": "Closed", "file_key": ""}
-    return Guard(app, keys, _page("refused.html", public).encode())
+    return RevisionGuard(app, keys, _page("refused.html", public).encode())
 
 
 def _add_pages(app: FastAPI, shared: dict[str, str]) -> None:

@@ -7,4 +7,11 @@ used.
 from casewise.annotation.app_study._guard import DEFAULT_RATE, Settings
 from casewise.annotation.app_study._serve import listen, make_app, make_server, serve
 
-__all__ = ["DEFAULT_RATE", "Settings", "listen", "make_app", "make_server", "serve"]
+__all__ = [
+    "DEFAULT_RATE",
+    "Settings",
+    "listen",
+    "make_app",
+    "make_server",
+    "serve",
+]

@@ -11,7 +11,7 @@ from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
 from casewise.annotation.app_study._guard import Rates
-from casewise.annotation.app_study._site import SentForm, SentPurge, SentToken, Site, go
+from casewise.annotation.app_study._site import PageForm, SentPurge, SentToken, Site, go
 from casewise.annotation.store import Progress
 from casewise.annotation.study import Arm, Study
 from casewise.annotation.votes import Collected, PersonStatus, collected_files, screen
@@ -35,7 +35,7 @@ class ArmFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class AdminFigures:
     """All of the page."""
 
     progress: Progress
@@ -51,13 +51,13 @@ class Figures:
 
 def figures(
     study: Study, progress: Progress, collected: Collected, cases: Sequence[Case] | None = None
-) -> Figures:
+) -> AdminFigures:
     """What the administrator is told."""
     votes: dict[str, int] = {}
     for vote in collected.votes:
         votes[vote.rater] = votes.get(vote.rater, 0) + 1
     passed = sum(check.passed for check in collected.checks)
-    return Figures(
+    return AdminFigures(
         progress,
         tuple(_arm(study, progress, arm) for arm in study.arms),
         _funnel(progress),
@@ -182,7 +182,7 @@ def _add_pages(app: FastAPI, site: Site) -> None:
 
 
 def _add_actions(app: FastAPI, site: Site) -> None:
-    def refused(request: Request, sent: SentForm) -> Response | None:
+    def refused(request: Request, sent: PageForm) -> Response | None:
         if not _let_in(request, site):
             return site.show("admin_entry.html", status=403, problem=None)
         if not site.sessions.fits(_KEY, sent.form):
@@ -190,7 +190,7 @@ def _add_actions(app: FastAPI, site: Site) -> None:
         return None
 
     @app.post("/admin/pause")
-    def pause(request: Request, sent: Annotated[SentForm, Form()]) -> Response:
+    def pause(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
         """Nobody new gets a block."""
         if refusal := refused(request, sent):
             return refusal
@@ -198,7 +198,7 @@ def _add_actions(app: FastAPI, site: Site) -> None:
         return go("/admin")
 
     @app.post("/admin/resume")
-    def resume(request: Request, sent: Annotated[SentForm, Form()]) -> Response:
+    def resume(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
         """People get blocks again."""
         if refusal := refused(request, sent):
             return refusal

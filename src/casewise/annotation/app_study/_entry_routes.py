@@ -14,14 +14,14 @@ from casewise.annotation.app_study._site import (
     MANY_CODES,
     WRONG_CODE,
     Known,
+    PageForm,
     SentCode,
     SentConsent,
-    SentForm,
     Site,
     go,
     place_of,
 )
-from casewise.annotation.store import Places, Visitor
+from casewise.annotation.store import Vacancy, Visitor
 from casewise.annotation.study import (
     ACCOUNT_FORM,
     ACCOUNT_PARAMETER,
@@ -149,7 +149,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
         if known.person is not None:
             return go(place_of(known.person))
         places = site.store.places()
-        if places is not Places.OPEN:
+        if places is not Vacancy.OPEN:
             return site.show("full.html", places=places, waiting=False)
         return site.show("consent.html", known, problem=None)
 
@@ -247,7 +247,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
         )
 
     @app.post("/wait")
-    def try_again(request: Request, sent: Annotated[SentForm, Form()]) -> Response:
+    def try_again(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
         """Look for a block again."""
         known = site.known(request)
         if known is None or known.person is None:

@@ -93,7 +93,7 @@ def _parsed(rate: str) -> list[RateLimitItem]:
         raise UsageError(f"--rate: {rate!r} is not a rate, such as 300/second") from None
 
 
-class Guard:
+class StudyGuard:
     """Every request passes here first, and every answer last."""
 
     def __init__(

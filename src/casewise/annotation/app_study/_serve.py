@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from casewise.annotation._web import TYPES, static_files
 from casewise.annotation.app_study._admin_routes import add_admin
 from casewise.annotation.app_study._entry_routes import add_entry
-from casewise.annotation.app_study._guard import Guard, Rates, Settings, Write, write_nothing
+from casewise.annotation.app_study._guard import Rates, Settings, StudyGuard, Write, write_nothing
 from casewise.annotation.app_study._page_routes import add_pages
 from casewise.annotation.app_study._site import Site
 from casewise.annotation.store import Store, StoreUnavailableError
@@ -31,7 +31,7 @@ _THREADS = 12
 
 def make_app(
     store: Store, cases: Sequence[Case], settings: Settings, log: Write = write_nothing
-) -> Guard:
+) -> StudyGuard:
     """The application of a study, guarded.
 
     Args:
@@ -54,7 +54,7 @@ def make_app(
     add_admin(app, site, rates)
     _add_static(app)
     _add_refusals(app, site)
-    return Guard(app, settings, rates, site.html("broken.html").encode(), log)
+    return StudyGuard(app, settings, rates, site.html("broken.html").encode(), log)
 
 
 @asynccontextmanager

@@ -39,7 +39,7 @@ def _clean(value: object) -> object:
     return kept.strip() or None
 
 
-class SentForm(BaseModel):
+class PageForm(BaseModel):
     """Every form."""
 
     model_config = ConfigDict(frozen=True)
@@ -48,7 +48,7 @@ class SentForm(BaseModel):
     """From ``Sessions.form``."""
 
 
-class SentConsent(SentForm):
+class SentConsent(PageForm):
     """The consent page."""
 
     agree: Literal["yes", "no"]
@@ -56,7 +56,7 @@ class SentConsent(SentForm):
     read: bool = False
 
 
-class SentAnswer(SentForm):
+class SentAnswer(PageForm):
     """The answer to a page."""
 
     verdict: Annotated[Side | None, BeforeValidator(_blank_to_none)] = None
@@ -66,7 +66,7 @@ class SentAnswer(SentForm):
     ] = None
 
 
-class SentWithdrawal(SentForm):
+class SentWithdrawal(PageForm):
     """That a person withdraws."""
 
     code: str = Field(default="", max_length=64)
@@ -79,7 +79,7 @@ class SentCode(BaseModel):
     code: str = Field(max_length=64)
 
 
-class SentPurge(SentForm):
+class SentPurge(PageForm):
     """Whose data the administrator deletes."""
 
     rater: str = Field(max_length=64)
@@ -93,13 +93,13 @@ class SentToken(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContextPart:
     """A parameter, or a group of them."""
 
     title: str
     text: str | None
     """None for a group."""
-    parts: tuple["Part", ...] = ()
+    parts: tuple["ContextPart", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Shown:
     query: str
     text: str | None
     """The context as ``render_text`` gives it; None without one."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ContextPart, ...] = ()
     """The same words as a list; empty where they would not be the same."""
     history: tuple[Turn, ...] = ()
 
@@ -129,16 +129,16 @@ def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -
     return Shown(query, text, parts if same else (), history)
 
 
-def _parts(value: dict[str, JsonValue]) -> Iterator[Part]:
+def _parts(value: dict[str, JsonValue]) -> Iterator[ContextPart]:
     for name, inner in value.items():
         title = parameter_title(name)
         if isinstance(inner, dict) and inner:
-            yield Part(title, None, tuple(_parts(inner)))
+            yield ContextPart(title, None, tuple(_parts(inner)))
         else:
-            yield Part(title, render_text(Context({name: inner})).removeprefix(f"{title}: "))
+            yield ContextPart(title, render_text(Context({name: inner})).removeprefix(f"{title}: "))
 
 
-def _lines(parts: tuple[Part, ...], depth: int) -> Iterator[str]:
+def _lines(parts: tuple[ContextPart, ...], depth: int) -> Iterator[str]:
     indent = "  " * depth
     for part in parts:
         if part.text is None:

@@ -7,10 +7,10 @@ from casewise.annotation.exchange._plain_csv import csv_tasks, read_csv_answers
 from casewise.annotation.exchange._prolific import join_prolific, prolific_files, study_url
 from casewise.annotation.exchange._shown import ShownPage, Tasks, plan_tasks, study_mark
 from casewise.annotation.exchange._sittings import (
-    Answer,
     Salt,
     Sitting,
     TakenIn,
+    TaskAnswer,
     is_open_to_others,
     keep_salt,
     read_salt,
@@ -18,11 +18,11 @@ from casewise.annotation.exchange._sittings import (
 )
 
 __all__ = [
-    "Answer",
     "Salt",
     "ShownPage",
     "Sitting",
     "TakenIn",
+    "TaskAnswer",
     "Tasks",
     "check_free",
     "csv_tasks",

@@ -12,9 +12,9 @@ from typing import Any
 
 from casewise.annotation.exchange._plain_csv import check_mark, find_page, sitting_of
 from casewise.annotation.exchange._shown import ShownPage, Tasks, as_html, visible
-from casewise.annotation.exchange._sittings import Answer, TakenIn, settle, tell
+from casewise.annotation.exchange._sittings import TakenIn, TaskAnswer, settle, tell
 from casewise.annotation.exchange._tables import (
-    Place,
+    ValuePlace,
     read_confidence,
     read_reason,
     read_seconds,
@@ -122,13 +122,13 @@ def read_label_studio(
     Raises:
         InputError: A file that isn't such an export, or not this study's.
     """
-    found: dict[tuple[str, int], dict[int, Answer]] = {}
-    seen: dict[object, tuple[str, int, Answer]] = {}
+    found: dict[tuple[str, int], dict[int, TaskAnswer]] = {}
+    seen: dict[object, tuple[str, int, TaskAnswer]] = {}
     again: list[str] = []
     skipped = 0
     for path in files:
         for record, data, annotation in _annotations(path):
-            place = Place(path, record)
+            place = ValuePlace(path, record)
             check_mark(data.get("study"), tasks, place, "study")
             block, position = find_page(data.get("block"), data.get("position"), tasks, place)
             answer = _answer(annotation, position, place)
@@ -164,7 +164,7 @@ def read_label_studio(
     return TakenIn(taken.collected, tuple(notes))
 
 
-def _when(answer: Answer) -> tuple[bool, str]:
+def _when(answer: TaskAnswer) -> tuple[bool, str]:
     return (answer.time is None, answer.time.isoformat() if answer.time else "")
 
 
@@ -229,7 +229,7 @@ def _from_min(task: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answer(annotation: dict[str, Any], position: int, place: Place) -> Answer | None:
+def _answer(annotation: dict[str, Any], position: int, place: ValuePlace) -> TaskAnswer | None:
     if annotation.get("was_cancelled") or not annotation["result"]:
         return None
     values: dict[str, Any] = {}
@@ -245,7 +245,7 @@ def _answer(annotation: dict[str, Any], position: int, place: Place) -> Answer |
     if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
         raise place.refuse("not a text", "reason")
     rating = values.get("confidence", {}).get("rating")
-    return Answer(
+    return TaskAnswer(
         position=position,
         verdict=read_verdict(choices[0], place, "verdict"),
         time=read_time(annotation.get("created_at"), place, "created_at"),
@@ -255,7 +255,7 @@ def _answer(annotation: dict[str, Any], position: int, place: Place) -> Answer |
     )
 
 
-def _account(completed_by: object, place: Place) -> str:
+def _account(completed_by: object, place: ValuePlace) -> str:
     """An account by its number, or by its address where a number is unknown."""
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("id", completed_by.get("email"))

@@ -9,10 +9,10 @@ from markupsafe import Markup
 
 from casewise.annotation.exchange._plain_csv import check_mark, find_block
 from casewise.annotation.exchange._shown import ShownPage, Tasks, as_html
-from casewise.annotation.exchange._sittings import Answer, Sitting, TakenIn, settle
+from casewise.annotation.exchange._sittings import Sitting, TakenIn, TaskAnswer, settle
 from casewise.annotation.exchange._tables import (
-    Place,
-    Row,
+    TaskRow,
+    ValuePlace,
     read_confidence,
     read_count,
     read_csv,
@@ -123,7 +123,7 @@ def read_mturk(
     found: dict[str, Sitting] = {}
     for path in files:
         for row in read_csv(path, _NEEDED, kind=_KIND).rows:
-            place = Place(path, row.record)
+            place = ValuePlace(path, row.record)
             sitting = _sitting(row, tasks, place, name)
             key = row.cells["AssignmentId"].strip()
             before = found.setdefault(key, sitting)
@@ -137,7 +137,7 @@ def read_mturk(
     return settle(tasks, found.values(), panel=panel)
 
 
-def _sitting(row: Row, tasks: Tasks, place: Place, name: Callable[[str], str]) -> Sitting:
+def _sitting(row: TaskRow, tasks: Tasks, place: ValuePlace, name: Callable[[str], str]) -> Sitting:
     cells = row.cells
     check_mark(cells["Input.study"], tasks, place, "Input.study")
     block = find_block(cells["Input.block"], tasks, place, "Input.block")
@@ -155,7 +155,7 @@ def _sitting(row: Row, tasks: Tasks, place: Place, name: Callable[[str], str]) -
         if verdict is None:
             continue
         answers.append(
-            Answer(
+            TaskAnswer(
                 position=position,
                 verdict=read_verdict(verdict, place, f"verdict_{position}"),
                 time=submitted,
@@ -179,7 +179,7 @@ def _sitting(row: Row, tasks: Tasks, place: Place, name: Callable[[str], str]) -
     )
 
 
-def _given(cells: Mapping[str, str], place: Place) -> dict[str, str]:
+def _given(cells: Mapping[str, str], place: ValuePlace) -> dict[str, str]:
     """What was filled in, by the name of its control.
 
     A radio button is written as ``name: {value: true or false, ...}`` in one column of JSON, as a
@@ -203,7 +203,7 @@ def _given(cells: Mapping[str, str], place: Place) -> dict[str, str]:
     return given
 
 
-def _parse(text: str, place: Place) -> dict[str, object]:
+def _parse(text: str, place: ValuePlace) -> dict[str, object]:
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):

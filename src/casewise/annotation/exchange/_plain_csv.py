@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from casewise.annotation.exchange._shown import Tasks
-from casewise.annotation.exchange._sittings import Answer, Sitting, TakenIn, settle
+from casewise.annotation.exchange._sittings import Sitting, TakenIn, TaskAnswer, settle
 from casewise.annotation.exchange._tables import (
-    Place,
-    Row,
+    TaskRow,
+    ValuePlace,
     read_confidence,
     read_count,
     read_csv,
@@ -60,11 +60,11 @@ def read_csv_answers(
     Raises:
         InputError: A file that isn't such answers, or not this study's.
     """
-    found: dict[tuple[str, int], list[Answer]] = {}
+    found: dict[tuple[str, int], list[TaskAnswer]] = {}
     blank = 0
     for path in files:
         for row in read_csv(path, _NEEDED, kind=_KIND, guarded=True).rows:
-            place = Place(path, row.record)
+            place = ValuePlace(path, row.record)
             if not row.cells["rater"].strip() and not row.cells["verdict"].strip():
                 blank += 1
                 continue
@@ -79,8 +79,8 @@ def read_csv_answers(
 
 
 def _answer(
-    row: Row, tasks: Tasks, place: Place, name: Callable[[str], str] | None
-) -> tuple[str, int, Answer]:
+    row: TaskRow, tasks: Tasks, place: ValuePlace, name: Callable[[str], str] | None
+) -> tuple[str, int, TaskAnswer]:
     cells = row.cells
     check_mark(cells["study"], tasks, place, "study")
     block, position = find_page(cells["block"], cells["position"], tasks, place)
@@ -90,7 +90,7 @@ def _answer(
     return (
         _rater(cells["rater"], place, name),
         block,
-        Answer(
+        TaskAnswer(
             position=position,
             verdict=read_verdict(cells["verdict"], place, "verdict"),
             time=read_time(cells.get("time"), place, "time"),
@@ -101,7 +101,7 @@ def _answer(
     )
 
 
-def _rater(cell: str, place: Place, name: Callable[[str], str] | None) -> str:
+def _rater(cell: str, place: ValuePlace, name: Callable[[str], str] | None) -> str:
     rater = cell.strip()
     if not rater:
         raise place.refuse("nobody's answer", "rater")
@@ -112,7 +112,7 @@ def _rater(cell: str, place: Place, name: Callable[[str], str] | None) -> str:
     return rater
 
 
-def check_mark(found: object, tasks: Tasks, place: Place, field: str) -> None:
+def check_mark(found: object, tasks: Tasks, place: ValuePlace, field: str) -> None:
     """Refuse a record of another study, or of this one as it was planned before.
 
     Raises:
@@ -132,7 +132,7 @@ def check_mark(found: object, tasks: Tasks, place: Place, field: str) -> None:
     )
 
 
-def find_page(block: object, position: object, tasks: Tasks, place: Place) -> tuple[int, int]:
+def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
     """A block and a position that the plan has.
 
     Raises:
@@ -147,7 +147,7 @@ def find_page(block: object, position: object, tasks: Tasks, place: Place) -> tu
     return number, where
 
 
-def find_block(block: object, tasks: Tasks, place: Place, field: str) -> int:
+def find_block(block: object, tasks: Tasks, place: ValuePlace, field: str) -> int:
     """A block that the plan has.
 
     Raises:
@@ -159,12 +159,14 @@ def find_block(block: object, tasks: Tasks, place: Place, field: str) -> int:
     return number
 
 
-def _sittings(found: Iterable[tuple[tuple[str, int], list[Answer]]], tasks: Tasks) -> list[Sitting]:
+def _sittings(
+    found: Iterable[tuple[tuple[str, int], list[TaskAnswer]]], tasks: Tasks
+) -> list[Sitting]:
     return [sitting_of(rater, block, answers, tasks) for (rater, block), answers in found]
 
 
 def sitting_of(
-    rater: str, block: int, answers: Sequence[Answer], tasks: Tasks, *, name: str | None = None
+    rater: str, block: int, answers: Sequence[TaskAnswer], tasks: Tasks, *, name: str | None = None
 ) -> Sitting:
     """A sitting of which only the answers are known: from the first one's time to the last's."""
     times = [answer.time for answer in answers if answer.time is not None]

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from casewise.annotation.exchange._shown import Tasks
 from casewise.annotation.exchange._sittings import TakenIn, tell
-from casewise.annotation.exchange._tables import CsvTable, Place, Row, read_csv
+from casewise.annotation.exchange._tables import CsvTable, TaskRow, ValuePlace, read_csv
 from casewise.annotation.study import Study, paragraphs
 from casewise.annotation.votes import Collected, PersonRecord, PersonStatus
 from casewise.errors import UsageError
@@ -145,7 +145,7 @@ def join_prolific(
         InputError: A file that isn't such an export.
         UsageError: A column that isn't there, or that names people.
     """
-    rows: dict[str, tuple[str, Row, CsvTable]] = {}
+    rows: dict[str, tuple[str, TaskRow, CsvTable]] = {}
     several: list[str] = []
     nameless: list[str] = []
     known = {person.rater for person in collected.people}
@@ -153,7 +153,7 @@ def join_prolific(
         table = read_csv(path, (_PERSON, _STATUS), kind=_KIND)
         _check_columns(columns, table, path)
         for row in table.rows:
-            place = Place(path, row.record)
+            place = ValuePlace(path, row.record)
             status = row.cells[_STATUS].strip().upper().replace("_", " ")
             status = "TIMED-OUT" if status == "TIMED OUT" else status
             if status not in _RANKS:
@@ -182,7 +182,7 @@ def _check_columns(columns: Sequence[str], table: CsvTable, path: Path) -> None:
 
 
 def _with_demographics(
-    person: PersonRecord, rows: dict[str, tuple[str, Row, CsvTable]], columns: Sequence[str]
+    person: PersonRecord, rows: dict[str, tuple[str, TaskRow, CsvTable]], columns: Sequence[str]
 ) -> PersonRecord:
     if person.rater not in rows:
         return person
@@ -196,7 +196,7 @@ def _with_demographics(
 
 def _join_notes(
     collected: Collected,
-    rows: dict[str, tuple[str, Row, CsvTable]],
+    rows: dict[str, tuple[str, TaskRow, CsvTable]],
     known: set[str],
     several: Sequence[str],
     nameless: Sequence[str],

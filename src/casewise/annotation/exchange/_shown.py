@@ -8,7 +8,7 @@ from casewise.annotation.study import (
     Arm,
     AttentionCheck,
     Page,
-    Reading,
+    ReadingTimes,
     Study,
     pages_of,
     reading,
@@ -45,7 +45,7 @@ class Tasks:
     """What tells this study's files from another's."""
     blocks: tuple[tuple[ShownPage, ...], ...]
     """The pages of each block, in the order of showing."""
-    reading: Reading
+    reading: ReadingTimes
     """Of the pages' words."""
 
 

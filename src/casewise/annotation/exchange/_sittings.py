@@ -68,7 +68,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TaskAnswer:
     """A person's answer on one page."""
 
     position: int
@@ -87,7 +87,7 @@ class Sitting:
     block: int
     name: str
     """What messages call it: never a person's name on the platform."""
-    answers: tuple[Answer, ...]
+    answers: tuple[TaskAnswer, ...]
     started: datetime | None = None
     ended: datetime | None = None
     attempts: int = 0
@@ -183,7 +183,7 @@ def _collect(
 
 
 def _record(
-    rater: str, page: ShownPage, answer: Answer, *, counted: bool
+    rater: str, page: ShownPage, answer: TaskAnswer, *, counted: bool
 ) -> VoteRecord | CheckRecord:
     if page.check is not None:
         passed = answer.verdict == page.check.expected

@@ -20,7 +20,7 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TaskRow:
     """A row, and where it stands."""
 
     record: str
@@ -32,7 +32,7 @@ class CsvTable:
     """A CSV file: the names of its columns, and its rows."""
 
     names: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TaskRow, ...]
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool = True) -> bytes:
@@ -72,7 +72,7 @@ def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = Fa
     for row in filled:
         record = f"row ending at line {row.line}"
         if names:
-            rows.append(Row(record, row.by_name(names, path, record)))
+            rows.append(TaskRow(record, row.by_name(names, path, record)))
         else:
             names = _header(tuple(cell.strip() for cell in row.cells), tuple(needed), path, kind)
     if not rows:
@@ -104,7 +104,7 @@ _ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 _TURK = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d\d:\d\d:\d\d) ([A-Z]{3}) (\d{4})")
 
 
-class Place:
+class ValuePlace:
     """Where a value stands, for messages."""
 
     __slots__ = ("file", "record")
@@ -122,7 +122,7 @@ class Place:
         )
 
 
-def read_verdict(value: object, place: Place, field: str) -> Side:
+def read_verdict(value: object, place: ValuePlace, field: str) -> Side:
     """``safe`` or ``unsafe``, however written."""
     match value.strip().lower() if isinstance(value, str) else None:
         case "safe":
@@ -132,7 +132,7 @@ def read_verdict(value: object, place: Place, field: str) -> Side:
     raise place.refuse("not a verdict", field, value, "safe or unsafe")
 
 
-def read_count(value: object, place: Place, field: str) -> int:
+def read_count(value: object, place: ValuePlace, field: str) -> int:
     """A whole number from 0."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
@@ -142,7 +142,7 @@ def read_count(value: object, place: Place, field: str) -> int:
     return int(text)
 
 
-def read_confidence(value: object, place: Place, field: str) -> int | None:
+def read_confidence(value: object, place: ValuePlace, field: str) -> int | None:
     """1 to 5, or None for nothing."""
     if value is None or value == "":
         return None
@@ -161,7 +161,7 @@ def read_seconds(value: object) -> float | None:
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def read_time(value: object, place: Place, field: str) -> datetime | None:
+def read_time(value: object, place: ValuePlace, field: str) -> datetime | None:
     """A time in UTC: ISO 8601, or as Mechanical Turk writes it (Mon Jan 05 10:02:03 PST 2026)."""
     if value is None or value == "":
         return None
@@ -178,7 +178,7 @@ def read_time(value: object, place: Place, field: str) -> datetime | None:
         raise place.refuse("not a time", field, value, "2026-01-05T10:02:03Z") from None
 
 
-def read_reason(value: object, place: Place, field: str) -> str | None:
+def read_reason(value: object, place: ValuePlace, field: str) -> str | None:
     """A text, or None for nothing."""
     if value is None or value == "":
         return None

@@ -2,12 +2,12 @@
 
 from casewise.annotation.rehearsal._pages import known_pages
 from casewise.annotation.rehearsal._people import (
-    Given,
     Manner,
     Mixture,
-    Outcome,
     SimulatedPerson,
+    TakenAnswer,
     VisitLog,
+    VisitOutcome,
     make_person,
     marginal_rate,
     true_rates,
@@ -32,18 +32,18 @@ from casewise.annotation.rehearsal._visit import Mishaps, Scene
 
 __all__ = [
     "Flagged",
-    "Given",
     "Integrity",
     "Manner",
     "Mishaps",
     "Mixture",
-    "Outcome",
     "Recovery",
     "Rehearsal",
     "Scene",
     "Served",
     "SimulatedPerson",
+    "TakenAnswer",
     "VisitLog",
+    "VisitOutcome",
     "check_integrity",
     "fast_clock",
     "known_pages",

@@ -139,7 +139,7 @@ def true_rates(cases: Sequence[Case], arms: Sequence[str], seed: int) -> tuple[f
     return tuple(found)
 
 
-class Outcome(StrEnum):
+class VisitOutcome(StrEnum):
     """How a visit ended."""
 
     COMPLETED = "completed"
@@ -154,7 +154,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class TakenAnswer:
     """An answer that the server took: the next page came."""
 
     place: int | None
@@ -171,11 +171,11 @@ class VisitLog:
     platform_id: str
     manner: Manner
     panel: str
-    outcome: Outcome = Outcome.FAILED
+    outcome: VisitOutcome = VisitOutcome.FAILED
     code: str | None = None
     shown: list[int] = field(default_factory=list)
     """Places of the cells that were seen, each once, in order."""
-    given: list[Given] = field(default_factory=list)
+    given: list[TakenAnswer] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     """Seconds from each request to its whole answer, without those during an outage."""
     retries: int = 0

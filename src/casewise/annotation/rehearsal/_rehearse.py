@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from casewise.annotation.rehearsal._people import Manner, Mixture, Outcome, VisitLog, make_person
+from casewise.annotation.rehearsal._people import (
+    Manner,
+    Mixture,
+    VisitLog,
+    VisitOutcome,
+    make_person,
+)
 from casewise.annotation.rehearsal._visit import Scene, Visit
 from casewise.annotation.store import Store, steady_clock
 from casewise.annotation.votes import Collected
@@ -142,7 +148,7 @@ async def send_people(
             biased = person.manner is Manner.BIASED
             panel = "biased" if biased else f"wave-{1 + number % PANELS}"
             log = await Visit(scene, person, panel).run()
-            complete = complete or log.outcome is Outcome.FULL
+            complete = complete or log.outcome is VisitOutcome.FULL
             logs.append(log)
             progress(log)
 

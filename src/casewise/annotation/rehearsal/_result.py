@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from casewise.annotation.rehearsal._people import Manner, Outcome, VisitLog, marginal_rate
+from casewise.annotation.rehearsal._people import Manner, VisitLog, VisitOutcome, marginal_rate
 from casewise.annotation.study import Arm, Study, forecast
 from casewise.annotation.votes import Collected, PersonStatus, VoteRecord, screen
 from casewise.cases import Case
@@ -83,7 +83,7 @@ class Recovery:
 class Rehearsal:
     """Everything that a rehearsal shows."""
 
-    outcomes: Mapping[Outcome, int]
+    outcomes: Mapping[VisitOutcome, int]
     integrity: Integrity
     recovery: Recovery
     """With everybody's votes."""
@@ -127,7 +127,7 @@ def sum_up(
         seconds: How long it took.
     """
     flags = {one.rater for one in screen(study, collected, cases).people if one.flags}
-    finished = [log for log in logs if log.outcome is Outcome.COMPLETED]
+    finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
     flagged = []
     for manner in Manner:
         theirs = [raters.get(log.platform_id) for log in finished if log.manner is manner]
@@ -185,7 +185,7 @@ def check_integrity(
             for one in log.given
             if one.place is not None
         }
-        if log.outcome is Outcome.COMPLETED:
+        if log.outcome is VisitOutcome.COMPLETED:
             lost += sum(stored.get(case) != verdict for case, verdict in given.items())
         foreign += sum(given.get(case) != verdict for case, verdict in stored.items())
     foreign += sum(vote.counted and vote.rater not in known for vote in collected.votes)

@@ -11,7 +11,12 @@ from urllib.parse import urlencode
 import httpx
 
 from casewise.annotation.rehearsal._pages import SeenPage, SentForm, Words
-from casewise.annotation.rehearsal._people import Given, Outcome, SimulatedPerson, VisitLog
+from casewise.annotation.rehearsal._people import (
+    SimulatedPerson,
+    TakenAnswer,
+    VisitLog,
+    VisitOutcome,
+)
 from casewise.annotation.study import ACCOUNT_PARAMETER, Platform, Study
 
 _ACCOUNTS = {
@@ -112,7 +117,7 @@ class Visit:
                 while (after := await self._step(response)) is not None:
                     response = after
         except _LostError as error:
-            self.log.outcome = Outcome.FAILED
+            self.log.outcome = VisitOutcome.FAILED
             self.log.oddities.append(f"visitor {self.person.number}: {error}")
         return self.log
 
@@ -125,7 +130,7 @@ class Visit:
         if path.startswith("/page/"):
             return await self._judge(response, page)
         if "complete" in page.heading:
-            self.log.outcome = Outcome.FULL
+            self.log.outcome = VisitOutcome.FULL
             return None
         if path == "/consent":
             form = page.form("/consent")
@@ -190,10 +195,14 @@ class Visit:
             after = await self._answer(form, fields)
         if after.url.path == path:
             raise _LostError(f"an answer was not taken at {path}")
-        if after.url.path == "/done" and SeenPage(after.text).code != self._code(Outcome.COMPLETED):
+        if after.url.path == "/done" and SeenPage(after.text).code != self._code(
+            VisitOutcome.COMPLETED
+        ):
             # The lease ran out under the answer: another person has the block.
             return after
-        self.log.given.append(Given(place, None if place is not None else str(found), verdict))
+        self.log.given.append(
+            TakenAnswer(place, None if place is not None else str(found), verdict)
+        )
         await self._go_back(form, fields, after)
         return after
 
@@ -230,7 +239,7 @@ class Visit:
         return await self._send(form)
 
     async def _leave(self) -> httpx.Response | None:
-        self.log.outcome = Outcome.LEFT
+        self.log.outcome = VisitOutcome.LEFT
         self._leaves = False
         if not self._returns:
             return None
@@ -239,19 +248,19 @@ class Visit:
         return await self._ask("GET", "/")
 
     def _end(self, page: SeenPage) -> None:
-        ends = (Outcome.COMPLETED, Outcome.SCREENED_OUT, Outcome.WITHDRAWN)
+        ends = (VisitOutcome.COMPLETED, VisitOutcome.SCREENED_OUT, VisitOutcome.WITHDRAWN)
         self.log.code = page.code
         found = next((one for one in ends if self._code(one) == page.code), None)
         if found is None:
             self._odd(f"no code of the study: {page.code}")
-        elif found is Outcome.WITHDRAWN and self.log.outcome is Outcome.LEFT:
+        elif found is VisitOutcome.WITHDRAWN and self.log.outcome is VisitOutcome.LEFT:
             return  # the block was given to another person meanwhile
-        elif found is Outcome.WITHDRAWN and "withdrawn" not in page.heading:
-            self.log.outcome = Outcome.LEFT
+        elif found is VisitOutcome.WITHDRAWN and "withdrawn" not in page.heading:
+            self.log.outcome = VisitOutcome.LEFT
         else:
             self.log.outcome = found
 
-    def _code(self, outcome: Outcome) -> str:
+    def _code(self, outcome: VisitOutcome) -> str:
         return str(getattr(self.scene.study.recruitment, outcome.value))
 
     def _odd(self, what: str) -> None:

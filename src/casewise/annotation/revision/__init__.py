@@ -1,7 +1,7 @@
 """Revising cases: the journal, the rules of editions, and the desk. No web framework."""
 
 from casewise.annotation.revision._desk import RECORD_OUTSIDE, Desk, progress
-from casewise.annotation.revision._edition import EDITABLE, Change, changes_between, is_voted
+from casewise.annotation.revision._edition import EDITABLE, RevisedField, changes_between, is_voted
 from casewise.annotation.revision._file import (
     Accepted,
     Revision,
@@ -23,29 +23,29 @@ from casewise.annotation.revision._journal import (
     journal_path,
     read_journal,
 )
-from casewise.annotation.revision._state import Pair, Status, replay
-from casewise.annotation.revision._tree import Kind, Node, from_tree, to_tree
+from casewise.annotation.revision._state import Pair, PairStatus, replay
+from casewise.annotation.revision._tree import Node, ValueKind, from_tree, to_tree
 
 __all__ = [
     "Accepted",
     "Action",
-    "Change",
     "Desk",
     "EDITABLE",
     "Entry",
-    "Kind",
     "Node",
     "OutsideError",
     "Pair",
+    "PairStatus",
     "RECORD_OUTSIDE",
+    "RevisedField",
     "Revision",
     "RevisionError",
     "SNAPSHOTS",
     "StaleError",
-    "Status",
     "UnfitError",
     "UnknownPairError",
     "UnwrittenError",
+    "ValueKind",
     "VotedError",
     "accepted_cases",
     "changes_between",

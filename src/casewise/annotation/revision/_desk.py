@@ -22,7 +22,7 @@ from casewise.annotation.revision._journal import (
     journal_path,
     seal,
 )
-from casewise.annotation.revision._state import DECISIONS, Pair, Status, apply
+from casewise.annotation.revision._state import DECISIONS, Pair, PairStatus, apply
 from casewise.cases import Case, dataset_hash, to_line
 from casewise.errors import UsageError
 from casewise.files import HeldError, hold, write_atomically
@@ -340,4 +340,4 @@ def _need(text: str, message: str) -> None:
 
 def progress(pairs: Collection[Pair]) -> tuple[int, int]:
     """How many pairs are decided, and how many there are."""
-    return sum(pair.status is not Status.UNDECIDED for pair in pairs), len(pairs)
+    return sum(pair.status is not PairStatus.UNDECIDED for pair in pairs), len(pairs)

@@ -77,7 +77,7 @@ def revise_cases(
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RevisedField:
     """One field of a case, or one parameter of its context, before and after."""
 
     name: str
@@ -87,11 +87,11 @@ class Change:
     new: str | None
 
 
-def changes_between(before: Case, after: Case) -> tuple[Change, ...]:
+def changes_between(before: Case, after: Case) -> tuple[RevisedField, ...]:
     """What differs: fields in their order, then the parameters of the context."""
     old, new = _named(before), _named(after)
     return tuple(
-        Change(name, old.get(name), new.get(name))
+        RevisedField(name, old.get(name), new.get(name))
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     )

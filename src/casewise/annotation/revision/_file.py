@@ -10,9 +10,9 @@ from casewise.annotation.revision._journal import (
     SNAPSHOTS,
     Action,
     Entry,
+    JournalReading,
     OutsideChange,
     OutsideError,
-    Reading,
     journal_path,
     read_journal,
 )
@@ -20,8 +20,8 @@ from casewise.annotation.revision._state import (
     VERDICTS,
     GapError,
     Pair,
-    State,
-    Status,
+    PairStatus,
+    RevisionState,
     replay,
     state_of,
 )
@@ -37,10 +37,10 @@ class Opened:
 
     path: Path
     """With links resolved, so that one file has one journal and one lock."""
-    state: State
+    state: RevisionState
     """What the journal adds up to; the file itself where there is no journal yet."""
     entries: tuple[Entry, ...]
-    reading: Reading
+    reading: JournalReading
     found: tuple[Case, ...]
     """The cases as they stand in the file."""
     behind: bool
@@ -194,16 +194,16 @@ def accepted_cases(path: Path | str) -> Accepted:
             "it is not what was accepted. Revise it with --record-outside first"
         )
     pairs = opened.state.pairs()
-    found = [pair for pair in pairs if pair.status is Status.ACCEPTED]
+    found = [pair for pair in pairs if pair.status is PairStatus.ACCEPTED]
     if not found:
         raise InputError("no pair is accepted yet", file=path)
     return Accepted(
         cases=tuple(case for pair in found for case in pair.cases),
         pairs=len(found),
-        rejected=_count(pairs, Status.REJECTED),
-        undecided=_count(pairs, Status.UNDECIDED),
+        rejected=_count(pairs, PairStatus.REJECTED),
+        undecided=_count(pairs, PairStatus.UNDECIDED),
     )
 
 
-def _count(pairs: tuple[Pair, ...], status: Status) -> int:
+def _count(pairs: tuple[Pair, ...], status: PairStatus) -> int:
     return sum(pair.status is status for pair in pairs)

@@ -160,7 +160,7 @@ def journal_path(cases: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class JournalReading:
     """What a journal holds."""
 
     entries: tuple[Entry, ...]
@@ -174,7 +174,7 @@ class Reading:
     """The last line is whole but for its line end."""
 
 
-def read_journal(path: Path) -> Reading:
+def read_journal(path: Path) -> JournalReading:
     """Read a journal, and check that no line is missing, altered or out of its place.
 
     A last line without a line end is what a crash leaves. It was never confirmed to anybody: it
@@ -200,12 +200,12 @@ def read_journal(path: Path) -> Reading:
                 record=f"line {number}",
             ) from None
     if not rest:
-        return Reading(tuple(entries), digest, size, b"", False)
+        return JournalReading(tuple(entries), digest, size, b"", False)
     try:
         digest = _next(rest, digest, entries)
     except BadLineError:
-        return Reading(tuple(entries), digest, size, rest, False)
-    return Reading(tuple(entries), digest, size + len(rest), b"", True)
+        return JournalReading(tuple(entries), digest, size, rest, False)
+    return JournalReading(tuple(entries), digest, size + len(rest), b"", True)
 
 
 def _next(line: bytes, previous: str, entries: list[Entry]) -> str:
@@ -232,7 +232,7 @@ class JournalFile:
         self._size = 0
         self._file: Journal | None = None
 
-    def repair(self, reading: Reading) -> None:
+    def repair(self, reading: JournalReading) -> None:
         """Make the file end in a whole line; what was torn goes into a file beside it."""
         self._size = reading.size
         if reading.torn:

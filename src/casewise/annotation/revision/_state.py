@@ -12,7 +12,7 @@ VERDICTS = ("votes", "author_vote", "published_safe_rate")
 """The fields that hold what people said of a case's text as it is."""
 
 
-class Status(StrEnum):
+class PairStatus(StrEnum):
     """What was decided about a pair."""
 
     UNDECIDED = "undecided"
@@ -21,9 +21,9 @@ class Status(StrEnum):
 
 
 DECISIONS = {
-    Action.ACCEPT: Status.ACCEPTED,
-    Action.REJECT: Status.REJECTED,
-    Action.REOPEN: Status.UNDECIDED,
+    Action.ACCEPT: PairStatus.ACCEPTED,
+    Action.REJECT: PairStatus.REJECTED,
+    Action.REOPEN: PairStatus.UNDECIDED,
 }
 """The actions that decide, and what about."""
 
@@ -36,7 +36,7 @@ class Pair:
     number: int
     """The place among the pairs of the file, from 1."""
     cases: tuple[Case, ...]
-    status: Status
+    status: PairStatus
     entries: tuple[int, ...]
     """The numbers of the journal's lines about this pair, oldest first."""
 
@@ -53,13 +53,13 @@ class GapError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RevisionState:
     """The cases as the journal has them."""
 
     cases: tuple[Case, ...] = ()
     lines: tuple[str, ...] = ()
     """The canonical line of each case, kept so that a hash of all is quick."""
-    status: Mapping[str, Status] = field(default_factory=dict)
+    status: Mapping[str, PairStatus] = field(default_factory=dict)
     """By query id; what is absent is undecided."""
     entries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """By query id, the numbers of the lines about the pair."""
@@ -93,7 +93,7 @@ class State:
                 query_id,
                 number,
                 tuple(cases),
-                self.status.get(query_id, Status.UNDECIDED),
+                self.status.get(query_id, PairStatus.UNDECIDED),
                 self.entries.get(query_id, ()),
             )
             for number, (query_id, cases) in enumerate(grouped.items(), start=1)
@@ -104,26 +104,26 @@ def _hash(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
-def state_of(cases: Iterable[Case]) -> State:
+def state_of(cases: Iterable[Case]) -> RevisionState:
     """Cases about which nothing was decided yet."""
     cases = tuple(cases)
     retired = frozenset(case.replaces for case in cases if case.replaces)
-    return State(cases, tuple(map(to_line, cases)), retired=retired)
+    return RevisionState(cases, tuple(map(to_line, cases)), retired=retired)
 
 
-def replay(entries: Sequence[Entry]) -> State:
+def replay(entries: Sequence[Entry]) -> RevisionState:
     """What a whole journal adds up to.
 
     Raises:
         GapError: A line does not fit those before it.
     """
-    state = State()
+    state = RevisionState()
     for entry in entries:
         state = apply(state, entry)
     return state
 
 
-def apply(state: State, entry: Entry) -> State:
+def apply(state: RevisionState, entry: Entry) -> RevisionState:
     """The state after one more line.
 
     Raises:
@@ -140,7 +140,7 @@ def apply(state: State, entry: Entry) -> State:
     return after
 
 
-def _taken_over(state: State, entry: Entry) -> State:
+def _taken_over(state: RevisionState, entry: Entry) -> RevisionState:
     """The whole file anew; decisions hold for the pairs whose text is as it was."""
     fresh = state_of(entry.after)
     old, new = _texts(state.cases), _texts(entry.after)
@@ -172,7 +172,7 @@ def _texts(cases: Iterable[Case]) -> dict[str, list[str]]:
     return found
 
 
-def _decided(state: State, entry: Entry) -> State:
+def _decided(state: RevisionState, entry: Entry) -> RevisionState:
     name = entry.query_id or ""
     if not any(case.query_id == name for case in state.cases):
         raise GapError(f"line {entry.number} decides about a pair that is not there")
@@ -183,7 +183,7 @@ def _decided(state: State, entry: Entry) -> State:
     )
 
 
-def _replaced(state: State, entry: Entry) -> State:
+def _replaced(state: RevisionState, entry: Entry) -> RevisionState:
     """Cases in the place of others; the pair is undecided again, since its text is another."""
     old, name = entry.query_id or "", entry.after[0].query_id if entry.after else ""
     new_by_line = dict(zip(map(to_line, entry.before), entry.after, strict=True))
@@ -207,6 +207,8 @@ def _replaced(state: State, entry: Entry) -> State:
     )
 
 
-def _with_entry(state: State, old: str, name: str, number: int) -> dict[str, tuple[int, ...]]:
+def _with_entry(
+    state: RevisionState, old: str, name: str, number: int
+) -> dict[str, tuple[int, ...]]:
     kept = {key: value for key, value in state.entries.items() if key != old}
     return {**kept, name: (*state.entries.get(old, ()), number)}

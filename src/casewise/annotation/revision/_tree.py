@@ -16,7 +16,7 @@ from casewise.cases import Context
 from casewise.contexts import parameter_title
 
 
-class Kind(StrEnum):
+class ValueKind(StrEnum):
     """What a value is."""
 
     TEXT = "text"
@@ -32,7 +32,7 @@ class Node(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Kind
+    kind: ValueKind
     name: str = ""
     """The parameter's own; an item of a list has none."""
     title: str = ""
@@ -43,7 +43,7 @@ class Node(BaseModel):
 
     @model_validator(mode="after")
     def _leaf_or_branch(self) -> Self:
-        if self.children and self.kind not in (Kind.LIST, Kind.GROUP):
+        if self.children and self.kind not in (ValueKind.LIST, ValueKind.GROUP):
             raise ValueError("only lists and groups hold other values")
         return self
 
@@ -77,26 +77,26 @@ def _node(value: JsonValue, name: str = "") -> Node:
     title = parameter_title(name)
     if isinstance(value, dict):
         children = _children(value.items())
-        return Node(kind=Kind.GROUP, name=name, title=title, children=children)
+        return Node(kind=ValueKind.GROUP, name=name, title=title, children=children)
     if isinstance(value, list):
         items = tuple(_node(item) for item in value)
-        return Node(kind=Kind.LIST, name=name, title=title, children=items)
+        return Node(kind=ValueKind.LIST, name=name, title=title, children=items)
     if value is None:
-        return Node(kind=Kind.NULL, name=name, title=title)
+        return Node(kind=ValueKind.NULL, name=name, title=title)
     if isinstance(value, str):
-        return Node(kind=Kind.TEXT, name=name, title=title, text=value)
-    kind = Kind.BOOLEAN if isinstance(value, bool) else Kind.NUMBER
+        return Node(kind=ValueKind.TEXT, name=name, title=title, text=value)
+    kind = ValueKind.BOOLEAN if isinstance(value, bool) else ValueKind.NUMBER
     return Node(kind=kind, name=name, title=title, text=json.dumps(value))
 
 
 def _value(node: Node) -> JsonValue:
-    if node.kind is Kind.GROUP:
+    if node.kind is ValueKind.GROUP:
         return from_tree(node.children)
-    if node.kind is Kind.LIST:
+    if node.kind is ValueKind.LIST:
         return [_value(item) for item in node.children]
-    if node.kind is Kind.TEXT:
+    if node.kind is ValueKind.TEXT:
         return node.text
-    if node.kind is Kind.NULL:
+    if node.kind is ValueKind.NULL:
         return None
     return _scalar(node)
 
@@ -107,10 +107,10 @@ def _scalar(node: Node) -> JsonValue:
     except (ValueError, RecursionError):
         value = None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if node.kind is Kind.NUMBER and is_number:
+    if node.kind is ValueKind.NUMBER and is_number:
         return value
-    if node.kind is Kind.BOOLEAN and isinstance(value, bool):
+    if node.kind is ValueKind.BOOLEAN and isinstance(value, bool):
         return value
     where = f"{node.name[:60]}: " if node.name else ""
-    expected = "a number, such as 3 or 0.5" if node.kind is Kind.NUMBER else "yes or no"
+    expected = "a number, such as 3 or 0.5" if node.kind is ValueKind.NUMBER else "yes or no"
     raise UnfitError(f"{where}not {expected}")

@@ -5,7 +5,7 @@ It imports the libraries of the extra ``annotate``, so import it where it is use
 
 from casewise.annotation.store._backup import Backup, back_up
 from casewise.annotation.store._database import Clock, StoreUnavailableError, steady_clock, utc_now
-from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
+from casewise.annotation.store._records import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store._secrets import (
     ADMIN_VARIABLE,
     SECRET_VARIABLE,
@@ -16,17 +16,17 @@ from casewise.annotation.store._store import Store
 
 __all__ = [
     "ADMIN_VARIABLE",
+    "AnswerStep",
     "Backup",
     "Clock",
     "Person",
-    "Places",
     "Progress",
     "SECRET_VARIABLE",
     "Secrets",
-    "Step",
     "Store",
     "StoreUnavailableError",
     "Taken",
+    "Vacancy",
     "Visitor",
     "back_up",
     "load_secrets",

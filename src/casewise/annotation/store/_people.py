@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from casewise.annotation.store._records import Person, Places, Progress
+from casewise.annotation.store._records import Person, Progress, Vacancy
 from casewise.annotation.store._secrets import Secrets
 from casewise.annotation.store._tables import (
     LIVE,
@@ -30,7 +30,7 @@ from casewise.annotation.store._tables import (
     study,
     vote,
 )
-from casewise.annotation.study import Cell, Page, Study
+from casewise.annotation.study import Page, Study, StudyCell
 from casewise.annotation.votes import CheckRecord, Collected, PersonRecord, PersonStatus, VoteRecord
 from casewise.cases import Case, Side
 
@@ -167,15 +167,15 @@ def set_status(connection: Connection, person: int, status: PersonStatus) -> Non
     connection.execute(held.values(status=status))
 
 
-def places(connection: Connection, now: datetime) -> Places:
+def places(connection: Connection, now: datetime) -> Vacancy:
     """Whether somebody new could have a block."""
     blocks, counts, expired = block_counts(connection, now)
     completed, active = counts.get("completed", 0), counts.get("active", 0)
     if completed >= blocks:
-        return Places.COMPLETE
+        return Vacancy.COMPLETE
     if connection.execute(select(study.c.paused)).scalar_one():
-        return Places.PAUSED
-    return Places.OPEN if completed + active < blocks or expired else Places.HELD
+        return Vacancy.PAUSED
+    return Vacancy.OPEN if completed + active < blocks or expired else Vacancy.HELD
 
 
 def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, int], int]:
@@ -192,7 +192,7 @@ def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class StoredAnswer:
     """An answer."""
 
     verdict: Side
@@ -202,14 +202,16 @@ class Given:
     time: datetime
 
 
-class Answers:
+class AnswerStore:
     """Where the answers of a study go."""
 
     def __init__(self, of: Study, cases: Sequence[Case]) -> None:
         self._queries = [case.query_id for case in cases]
         self._expected = {check.id: check.expected for check in of.attention.checks}
 
-    def write(self, connection: Connection, person: Person, page: Page, given: Given) -> None:
+    def write(
+        self, connection: Connection, person: Person, page: Page, given: StoredAnswer
+    ) -> None:
         """Write the answer to a page."""
         shared = {
             "participant": person.id,
@@ -240,7 +242,7 @@ def erase(connection: Connection, person: int) -> None:
     set_status(connection, person, PersonStatus.WITHDRAWN)
 
 
-def collected(connection: Connection, cells: Sequence[Cell]) -> Collected:
+def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
     """All people but those whose data were purged, with their votes and checks."""
     return Collected(
         _people(connection),
@@ -271,7 +273,7 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
     )
 
 
-def _votes(connection: Connection, cells: Sequence[Cell]) -> tuple[VoteRecord, ...]:
+def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:
     rows = connection.execute(
         select(vote, participant.c.rater, assignment.c.status)
         .select_from(vote.join(participant).join(assignment, onclause=_own()))

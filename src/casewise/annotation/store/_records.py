@@ -52,7 +52,7 @@ class Taken(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AnswerStep:
     """What became of an answer, and where the person is now."""
 
     person: Person
@@ -61,7 +61,7 @@ class Step:
     """Seconds until an answer that came too soon may come again."""
 
 
-class Places(StrEnum):
+class Vacancy(StrEnum):
     """Whether somebody new could have a block."""
 
     OPEN = "open"
@@ -75,7 +75,7 @@ class Places(StrEnum):
 class Progress:
     """How far the study has come."""
 
-    places: Places
+    places: Vacancy
     paused: bool
     blocks: int
     completed: int

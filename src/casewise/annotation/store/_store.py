@@ -13,8 +13,8 @@ from casewise.annotation.store import _people
 from casewise.annotation.store import _people as _collect
 from casewise.annotation.store import _people as _lease
 from casewise.annotation.store._database import PATIENCE, Clock, Database, steady_clock, upgrade
-from casewise.annotation.store._people import Answers, Given, erase
-from casewise.annotation.store._records import Person, Places, Progress, Step, Taken, Visitor
+from casewise.annotation.store._people import AnswerStore, StoredAnswer, erase
+from casewise.annotation.store._records import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store._secrets import Secrets
 from casewise.annotation.store._tables import (
     assignment,
@@ -60,7 +60,7 @@ class Store:
         """
         self.study = of
         self.keys = keys
-        self._answers = Answers(of, cases)
+        self._answers = AnswerStore(of, cases)
         self._reading = reading(of, cases)
         self._clock = clock or steady_clock()
         self._until = timedelta(minutes=of.timing.lease_minutes)
@@ -128,7 +128,7 @@ class Store:
 
     # People, from the first page to the last.
 
-    def places(self) -> Places:
+    def places(self) -> Vacancy:
         """Whether somebody new could have a block."""
         return self._database.read(lambda one: _lease.places(one, self._clock()))
 
@@ -260,7 +260,7 @@ class Store:
         *,
         confidence: int | None = None,
         reason: str | None = None,
-    ) -> Step | None:
+    ) -> AnswerStep | None:
         """Take the answer to a page, if it is the one to answer, and go to the next.
 
         Args:
@@ -271,12 +271,12 @@ class Store:
             reason: In the person's words.
         """
 
-        def work(connection: Connection) -> Step | None:
+        def work(connection: Connection) -> AnswerStep | None:
             person = _people.find_locked(connection, participant.c.key == key)
             if person is None:
                 return None
             if person.status is not PersonStatus.ACTIVE or person.position != position:
-                return Step(person, Taken.BEFORE)
+                return AnswerStep(person, Taken.BEFORE)
             assert person.block is not None
             assert person.shown is not None
             now = self._clock()
@@ -284,8 +284,8 @@ class Store:
             pages = self.pages(person.block)
             least = self._reading.least_seconds(pages[position])
             if seconds < least:
-                return Step(person, Taken.TOO_SOON, least - seconds)
-            given = Given(verdict, confidence, reason, seconds, now)
+                return AnswerStep(person, Taken.TOO_SOON, least - seconds)
+            given = StoredAnswer(verdict, confidence, reason, seconds, now)
             self._answers.write(connection, person, pages[position], given)
             status = PersonStatus.ACTIVE
             if position + 1 == len(pages):
@@ -301,7 +301,7 @@ class Store:
             after = replace(
                 person, status=status, outcome=outcome, position=position + 1, shown=now
             )
-            return Step(after, Taken.YES)
+            return AnswerStep(after, Taken.YES)
 
         return self._database.write(work)
 

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.annotation.study._study import Arm, Block, Cell, Design
+from casewise.annotation.study._study import Arm, Block, Design, StudyCell
 from casewise.cases import Case, whole_queries
 from casewise.errors import UsageError
 
@@ -228,7 +228,7 @@ MOST_VOTES = 1_000_000
 
 
 def make_design(
-    cases: Sequence[Case], cells: Sequence[Cell], *, votes: int, tasks: int, seed: int
+    cases: Sequence[Case], cells: Sequence[StudyCell], *, votes: int, tasks: int, seed: int
 ) -> Design:
     """Deal cells to blocks, so that each cell is in exactly ``votes`` of them.
 

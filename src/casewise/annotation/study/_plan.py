@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from casewise.annotation.study._design import make_design
-from casewise.annotation.study._reading import FAST, IMPOSSIBLE, SLOW, USUAL, Reading, reading
-from casewise.annotation.study._study import Arm, Attention, Cell, Pay, Platform, Recruitment, Study
+from casewise.annotation.study._reading import FAST, IMPOSSIBLE, SLOW, USUAL, ReadingTimes, reading
+from casewise.annotation.study._study import (
+    Arm,
+    Attention,
+    Pay,
+    Platform,
+    Recruitment,
+    Study,
+    StudyCell,
+)
 from casewise.annotation.study._study_file import by_arm
-from casewise.annotation.study._texts import TODO, Asker, default_texts, pay_each
+from casewise.annotation.study._texts import TODO, Investigator, default_texts, pay_each
 from casewise.cases import CASEBENCH, STARTER, Case, CaseSet
 from casewise.errors import UsageError
 
@@ -38,7 +46,7 @@ class StudyPlan:
     seed: int = 0
     platform: Platform = Platform.NONE
     pay: Pay = field(default_factory=Pay)
-    asker: Asker = field(default_factory=Asker)
+    asker: Investigator = field(default_factory=Investigator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
     cases = tuple(chosen.values())
     tasks = plan.tasks or min(USUAL_TASKS, len({case.query_id for case in cases}))
     design = make_design(
-        cases, [Cell(*key) for key in chosen], votes=plan.votes, tasks=tasks, seed=plan.seed
+        cases, [StudyCell(*key) for key in chosen], votes=plan.votes, tasks=tasks, seed=plan.seed
     )
     most = max(map(len, design.blocks))
     # The minutes count the words of the consent that names them: a number is a word, whichever.
@@ -232,7 +240,7 @@ def time_warnings(study: Study, cases: Sequence[Case] | None = None) -> list[str
     return [*found, *_low_pay(study, read, forecast(study, cases=cases).minutes)]
 
 
-def _too_short(read: Reading) -> bool:
+def _too_short(read: ReadingTimes) -> bool:
     """Whether the file plans less time than fast readers need."""
     seconds, besides = read.study.pay.seconds_per_task, read.study.pay.minutes_besides
     return (seconds is not None and seconds < read.case_seconds(FAST)) or (
@@ -240,7 +248,7 @@ def _too_short(read: Reading) -> bool:
     )
 
 
-def _odd_times(read: Reading) -> Iterator[str]:
+def _odd_times(read: ReadingTimes) -> Iterator[str]:
     pay = read.study.pay
     given = (
         ("pay.seconds_per_task", pay.seconds_per_task, "s", read.case_seconds, read.case_words),
@@ -259,7 +267,7 @@ def _odd_times(read: Reading) -> Iterator[str]:
             )
 
 
-def _odd_floors(read: Reading) -> Iterator[str]:
+def _odd_floors(read: ReadingTimes) -> Iterator[str]:
     given = (
         ("timing.least_seconds", read.study.timing.least_seconds),
         ("screening.fast_seconds", read.study.screening.fast_seconds),
@@ -281,7 +289,7 @@ def _odd_floors(read: Reading) -> Iterator[str]:
             )
 
 
-def _low_pay(study: Study, read: Reading, planned: float) -> Iterator[str]:
+def _low_pay(study: Study, read: ReadingTimes, planned: float) -> Iterator[str]:
     """The consent's promise against what the session takes."""
     minutes = read.session_minutes(USUAL) if _too_short(read) else planned
     reward, hourly = _promise(study, planned)

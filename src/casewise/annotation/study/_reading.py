@@ -131,7 +131,7 @@ def fast_seconds(words: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingTimes:
     """The words of a study, and the times that follow from them.
 
     A number in the study file (``pay.seconds_per_task``, ``pay.minutes_besides``,
@@ -226,7 +226,7 @@ class Reading:
         return fmean(self.checks.values()) if self.checks else 0.0
 
 
-def reading(study: Study, cases: Sequence[Case] | None = None) -> Reading:
+def reading(study: Study, cases: Sequence[Case] | None = None) -> ReadingTimes:
     """Count the words that the people of a study read.
 
     Args:
@@ -239,7 +239,7 @@ def reading(study: Study, cases: Sequence[Case] | None = None) -> Reading:
     known = study_cases(study) if cases is None else cases
     words = tuple(case_words(one.query, one.context, one.history) for one in known)
     letters = sum(len(re.sub(r"\s", "", one.query)) for one in known)
-    return Reading(
+    return ReadingTimes(
         study,
         words,
         {one.id: case_words(one.query, one.context) for one in study.attention.checks},

@@ -41,7 +41,7 @@ class Platform(StrEnum):
     MTURK = "mturk"
 
 
-class Cell(NamedTuple):
+class StudyCell(NamedTuple):
     """A case under one arm: what ``Study.votes`` people are to judge."""
 
     arm: Arm
@@ -52,14 +52,14 @@ Block = tuple[int, ...]
 """What one person judges: places in ``Design.cells``, in the order of showing."""
 
 
-def _to_cell(value: Any) -> Cell:
-    if isinstance(value, Cell):
+def _to_cell(value: Any) -> StudyCell:
+    if isinstance(value, StudyCell):
         return value
     arm, _, case_id = value.partition(" ") if isinstance(value, str) else ("", "", "")
     if arm not in list(Arm) or not case_id:
         expected = f"an arm ({', '.join(Arm)}), a space and the id of a case"
         raise fault("not a cell", found=value, expected=expected)
-    return Cell(Arm(arm), case_id)
+    return StudyCell(Arm(arm), case_id)
 
 
 def _to_block(value: Any) -> Block:
@@ -87,7 +87,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)]
 WrittenCell = Annotated[
-    Cell, BeforeValidator(_to_cell), PlainSerializer(lambda one: f"{one.arm} {one.case_id}")
+    StudyCell, BeforeValidator(_to_cell), PlainSerializer(lambda one: f"{one.arm} {one.case_id}")
 ]
 WrittenBlock = Annotated[
     Block, BeforeValidator(_to_block), PlainSerializer(lambda one: " ".join(map(str, one)))
@@ -112,7 +112,7 @@ class Consent(_Part):
     least_age: int = Field(default=18, ge=0, le=99)
 
 
-class Example(_Part):
+class TutorialExample(_Part):
     """A worked example of the tutorial."""
 
     query: Text
@@ -299,7 +299,7 @@ class Study(_Part):
     recruitment: Recruitment = Recruitment()
     consent: Consent
     instructions: Text
-    tutorial: tuple[Example, ...] = ()
+    tutorial: tuple[TutorialExample, ...] = ()
     comprehension: Comprehension = Comprehension()
     attention: Attention = Attention()
     screening: Screening = Screening()

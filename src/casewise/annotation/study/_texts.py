@@ -13,9 +13,9 @@ from casewise.annotation.study._study import (
     AttentionCheck,
     Comprehension,
     Consent,
-    Example,
     Pay,
     Question,
+    TutorialExample,
 )
 from casewise.cases import read_plain_yaml
 
@@ -27,7 +27,7 @@ TODO = "TODO"
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class Investigator:
     """Who does the study; None is left to be filled in (``ethics``: there is no board's word)."""
 
     by: str | None = None
@@ -41,13 +41,13 @@ class Texts:
 
     consent: Consent
     instructions: str
-    tutorial: tuple[Example, ...]
+    tutorial: tuple[TutorialExample, ...]
     comprehension: Comprehension
     checks: tuple[AttentionCheck, ...]
 
 
 def default_texts(
-    arms: Collection[Arm], asker: Asker, pay: Pay, *, tasks: int, minutes: float
+    arms: Collection[Arm], asker: Investigator, pay: Pay, *, tasks: int, minutes: float
 ) -> Texts:
     """The texts that ship with casewise, for the arms that people will see.
 
@@ -65,7 +65,7 @@ def default_texts(
     return Texts(
         consent=_consent(kept, asker, pay, tasks, minutes),
         instructions=_wrapped(kept["instructions"][sort]),
-        tutorial=tuple(Example.model_validate(kept["tutorial"][name]) for name in shown),
+        tutorial=tuple(TutorialExample.model_validate(kept["tutorial"][name]) for name in shown),
         comprehension=Comprehension(
             questions=tuple(
                 Question.model_validate(kept["comprehension"][name])
@@ -106,7 +106,9 @@ def pay_each(pay: Pay, minutes: float) -> float:
     return math.ceil(round(pay.per_hour * minutes / 60 * 100, 6)) / 100
 
 
-def _consent(kept: dict[str, Any], asker: Asker, pay: Pay, tasks: int, minutes: float) -> Consent:
+def _consent(
+    kept: dict[str, Any], asker: Investigator, pay: Pay, tasks: int, minutes: float
+) -> Consent:
     by, contact = asker.by or TODO, asker.contact or TODO
     paid = kept["paid" if pay.per_hour else "unpaid"].format(
         amount=f"{pay_each(pay, minutes):.2f} {pay.currency}",

@@ -11,8 +11,8 @@ from typing import Any
 
 from casewise.annotation.study import Study, study_cases
 from casewise.annotation.votes._csv_table import (
-    Column,
-    Row,
+    VoteColumn,
+    VoteRow,
     one_of,
     read_count,
     read_flag,
@@ -23,7 +23,7 @@ from casewise.annotation.votes._csv_table import (
     row_of,
     to_csv,
 )
-from casewise.annotation.votes._fits import Places, check_fits
+from casewise.annotation.votes._fits import RecordPlaces, check_fits
 from casewise.annotation.votes._folder import PLAIN, new_folder
 from casewise.annotation.votes._records import (
     CheckRecord,
@@ -47,45 +47,45 @@ def _confidence(cell: str) -> int:
     return int(one_of("1", "2", "3", "4", "5")(cell))
 
 
-_RATER = Column("rater", str, "a pseudonym", needed=True, filled=True)
-_SECONDS = Column("seconds", read_seconds, SECONDS)
+_RATER = VoteColumn("rater", str, "a pseudonym", needed=True, filled=True)
+_SECONDS = VoteColumn("seconds", read_seconds, SECONDS)
 
 PERSON_COLUMNS = (
     _RATER,
-    Column(
+    VoteColumn(
         "status",
         lambda cell: PersonStatus(cell),
         f"one of {', '.join(STATUSES)}",
         needed=True,
         filled=True,
     ),
-    Column("panel", str, "a name"),
-    Column("block", read_count, f"{COUNT}, or nothing"),
-    Column("started", read_time, TIME),
-    Column("ended", read_time, TIME),
-    Column("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
-    Column("attempts", read_count, COUNT, filled=True),
+    VoteColumn("panel", str, "a name"),
+    VoteColumn("block", read_count, f"{COUNT}, or nothing"),
+    VoteColumn("started", read_time, TIME),
+    VoteColumn("ended", read_time, TIME),
+    VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
+    VoteColumn("attempts", read_count, COUNT, filled=True),
 )
 VOTE_COLUMNS = (
     _RATER,
-    Column("position", read_count, COUNT, filled=True),
-    Column("time", read_time, TIME),
-    Column("arm", one_of("none", "safe", "unsafe"), "none, safe or unsafe", filled=True),
-    Column("case_id", str, "the id of a case", needed=True, filled=True),
-    Column("query_id", str, "the id of a query", filled=True),
-    Column("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True, filled=True),
+    VoteColumn("position", read_count, COUNT, filled=True),
+    VoteColumn("time", read_time, TIME),
+    VoteColumn("arm", one_of("none", "safe", "unsafe"), "none, safe or unsafe", filled=True),
+    VoteColumn("case_id", str, "the id of a case", needed=True, filled=True),
+    VoteColumn("query_id", str, "the id of a query", filled=True),
+    VoteColumn("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True, filled=True),
     _SECONDS,
-    Column("confidence", _confidence, "1 to 5, or nothing"),
-    Column("reason", str, "a text"),
+    VoteColumn("confidence", _confidence, "1 to 5, or nothing"),
+    VoteColumn("reason", str, "a text"),
     # Last, so that a file that was cut within its last row shows it.
-    Column("counted", read_flag, "true or false", filled=True),
+    VoteColumn("counted", read_flag, "true or false", filled=True),
 )
 CHECK_COLUMNS = (
     _RATER,
-    Column("check", str, "the id of an attention check", needed=True, filled=True),
-    Column("position", read_count, COUNT, filled=True),
+    VoteColumn("check", str, "the id of an attention check", needed=True, filled=True),
+    VoteColumn("position", read_count, COUNT, filled=True),
     _SECONDS,
-    Column("passed", read_flag, "true or false", needed=True, filled=True),
+    VoteColumn("passed", read_flag, "true or false", needed=True, filled=True),
 )
 PERSON_FIGURES = (
     "votes",
@@ -162,19 +162,19 @@ def read_collected(path: Path, study: Study) -> Collected:
     check_fits(
         found,
         study,
-        Places(votes_path, [row.place for row in rows]),
-        Places(path / PEOPLE, [row.place for row in people_rows]),
-        Places(path / CHECKS, [row.place for row in check_rows]),
+        RecordPlaces(votes_path, [row.place for row in rows]),
+        RecordPlaces(path / PEOPLE, [row.place for row in people_rows]),
+        RecordPlaces(path / CHECKS, [row.place for row in check_rows]),
     )
     return found
 
 
-def names_of(columns: Sequence[Column]) -> list[str]:
+def names_of(columns: Sequence[VoteColumn]) -> list[str]:
     """The names of columns, in their order."""
     return [column.name for column in columns]
 
 
-def _votes(rows: Sequence[Row], study: Study, path: Path) -> list[VoteRecord]:
+def _votes(rows: Sequence[VoteRow], study: Study, path: Path) -> list[VoteRecord]:
     queries: Mapping[str, str] | None = None
     order: defaultdict[str, int] = defaultdict(int)
     votes = []
@@ -211,14 +211,14 @@ def _votes(rows: Sequence[Row], study: Study, path: Path) -> list[VoteRecord]:
     return votes
 
 
-def _people(path: Path | None) -> tuple[list[PersonRecord] | None, list[Row]]:
+def _people(path: Path | None) -> tuple[list[PersonRecord] | None, list[VoteRow]]:
     if path is None or not path.exists():
         return None, []
     rows = read_table(path, PERSON_COLUMNS, PERSON_FIGURES)
     return [PersonRecord(**row.values) for row in rows], rows
 
 
-def _checks(path: Path | None) -> tuple[list[CheckRecord], list[Row]]:
+def _checks(path: Path | None) -> tuple[list[CheckRecord], list[VoteRow]]:
     if path is None or not path.exists():
         return [], []
     rows = read_table(path, CHECK_COLUMNS)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class VoteColumn:
     """One column of a table."""
 
     name: str
@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VoteRow:
     """One row: where it stands, and its filled cells."""
 
     place: str
@@ -41,7 +41,9 @@ class Row:
     values: Mapping[str, Any]
 
 
-def read_table(path: Path, columns: Sequence[Column], passed_over: Iterable[str] = ()) -> list[Row]:
+def read_table(
+    path: Path, columns: Sequence[VoteColumn], passed_over: Iterable[str] = ()
+) -> list[VoteRow]:
     """Read the rows of a CSV file; empty cells are absent.
 
     Args:
@@ -65,7 +67,7 @@ def read_table(path: Path, columns: Sequence[Column], passed_over: Iterable[str]
 
 
 def _check_header(
-    header: Sequence[str], known: Mapping[str, Column], ignored: frozenset[str], path: Path
+    header: Sequence[str], known: Mapping[str, VoteColumn], ignored: frozenset[str], path: Path
 ) -> None:
     if not known.keys() & set(header):
         # Its first line may be anything, a query among it: it is not shown.
@@ -94,7 +96,9 @@ def _check_header(
         )
 
 
-def _row(cells: Mapping[str, str], known: Mapping[str, Column], place: str, path: Path) -> Row:
+def _row(
+    cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: str, path: Path
+) -> VoteRow:
     values = {}
     for name, cell in cells.items():
         column = known.get(name)
@@ -113,7 +117,7 @@ def _row(cells: Mapping[str, str], known: Mapping[str, Column], place: str, path
                 found=cell,
                 expected=column.expected,
             ) from None
-    return Row(place, values)
+    return VoteRow(place, values)
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:

@@ -14,7 +14,7 @@ _LIVE = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RecordPlaces:
     """Where records stand: the file, and the row of each."""
 
     file: Path
@@ -36,7 +36,11 @@ class Places:
 
 
 def check_fits(
-    collected: Collected, study: Study, votes: Places, people: Places, checks: Places
+    collected: Collected,
+    study: Study,
+    votes: RecordPlaces,
+    people: RecordPlaces,
+    checks: RecordPlaces,
 ) -> None:
     """Hold records against the study.
 
@@ -50,7 +54,9 @@ def check_fits(
     _check_all_checked(collected, study, people, checks)
 
 
-def _check_people(collected: Collected, study: Study, places: Places) -> dict[str, PersonRecord]:
+def _check_people(
+    collected: Collected, study: Study, places: RecordPlaces
+) -> dict[str, PersonRecord]:
     known: dict[str, PersonRecord] = {}
     live: dict[int, str] = {}
     blocks = len(study.design.blocks)
@@ -78,7 +84,7 @@ def _check_people(collected: Collected, study: Study, places: Places) -> dict[st
 
 
 def _check_votes(
-    collected: Collected, study: Study, known: dict[str, PersonRecord], places: Places
+    collected: Collected, study: Study, known: dict[str, PersonRecord], places: RecordPlaces
 ) -> None:
     judged: dict[tuple[str, str], int] = {}
     query_of: dict[str, str] = {}
@@ -123,7 +129,9 @@ def _check_votes(
             )
 
 
-def _check_blocks(collected: Collected, study: Study, votes: Places, people: Places) -> None:
+def _check_blocks(
+    collected: Collected, study: Study, votes: RecordPlaces, people: RecordPlaces
+) -> None:
     """A person judges cases of the own block; who has completed it has judged them all."""
     blocks = {
         person.rater: frozenset(study.design.blocks[person.block])
@@ -151,7 +159,7 @@ def _check_blocks(collected: Collected, study: Study, votes: Places, people: Pla
 
 
 def _check_checks(
-    collected: Collected, study: Study, known: dict[str, PersonRecord], places: Places
+    collected: Collected, study: Study, known: dict[str, PersonRecord], places: RecordPlaces
 ) -> None:
     checks = {check.id for check in study.attention.checks}
     answered: set[tuple[str, str]] = set()
@@ -167,7 +175,9 @@ def _check_checks(
         answered.add((check.rater, check.check))
 
 
-def _check_all_checked(collected: Collected, study: Study, people: Places, checks: Places) -> None:
+def _check_all_checked(
+    collected: Collected, study: Study, people: RecordPlaces, checks: RecordPlaces
+) -> None:
     """Whoever has completed a block has answered its checks, where any are known."""
     answered = Counter(check.rater for check in collected.checks)
     for number, person in enumerate(collected.people):
@@ -183,5 +193,5 @@ def _check_all_checked(collected: Collected, study: Study, people: Places, check
             )
 
 
-def _row(places: Places, number: int) -> str:
+def _row(places: RecordPlaces, number: int) -> str:
     return places.rows[number] if number < len(places.rows) else f"record {number + 1}"

@@ -10,7 +10,7 @@ from casewise.files import replace_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FolderKind:
     """What a folder of ours holds, so that nothing else is ever replaced."""
 
     names: frozenset[str]
@@ -19,17 +19,17 @@ class Kind:
     """The one without which a folder is not taken for one of this kind."""
 
 
-PLAIN = Kind(frozenset({"checks.csv", "people.csv", "votes.csv"}), "votes.csv")
+PLAIN = FolderKind(frozenset({"checks.csv", "people.csv", "votes.csv"}), "votes.csv")
 """Plain CSV of what was collected."""
 
-EXPORT = Kind(
+EXPORT = FolderKind(
     PLAIN.names | {"cases.jsonl", "data-card.md", "summary.json", "votes.parquet"}, "summary.json"
 )
 """An export of a study."""
 
 
 @contextmanager
-def new_folder(out: Path, kind: Kind, *, force: bool) -> Iterator[Path]:
+def new_folder(out: Path, kind: FolderKind, *, force: bool) -> Iterator[Path]:
     """A folder to write into, beside ``out``; at the end it takes that name.
 
     Raises:
@@ -40,7 +40,7 @@ def new_folder(out: Path, kind: Kind, *, force: bool) -> Iterator[Path]:
         yield new
 
 
-def check_free(out: Path, kind: Kind, *, force: bool) -> None:
+def check_free(out: Path, kind: FolderKind, *, force: bool) -> None:
     """Refuse to write over anything but, with ``force``, an earlier edition.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.annotation.study import Arm, Cell, Study
+from casewise.annotation.study import Arm, Study, StudyCell
 from casewise.annotation.votes._csv_table import to_utc
 from casewise.cases import Side
 from casewise.statistics import Clusters, number_clusters
@@ -96,7 +96,7 @@ BoolArray = NDArray[np.bool_]
 class VoteTable:
     """Counted votes; each column of shape ``(votes,)``."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[StudyCell, ...]
     """Of the study's design."""
     raters: tuple[str, ...]
     """Who has counted votes, in the order of the people."""

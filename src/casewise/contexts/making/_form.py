@@ -111,7 +111,7 @@ def _object(properties: dict[str, JsonSchema]) -> JsonSchema:
     }
 
 
-class FaultKind(StrEnum):
+class ContextFault(StrEnum):
     """What kind of thing is wrong."""
 
     FAILED = "failed"
@@ -152,7 +152,9 @@ class FaultKind(StrEnum):
     """Nothing is wrong with it; its twin could not be made."""
 
 
-NOT_MENDED = frozenset({FaultKind.FAILED, FaultKind.REFUSED, FaultKind.UNCHECKED, FaultKind.TWIN})
+NOT_MENDED = frozenset(
+    {ContextFault.FAILED, ContextFault.REFUSED, ContextFault.UNCHECKED, ContextFault.TWIN}
+)
 """Faults that no rewriting mends: they are not the text's."""
 
 
@@ -160,7 +162,7 @@ NOT_MENDED = frozenset({FaultKind.FAILED, FaultKind.REFUSED, FaultKind.UNCHECKED
 class Fault:
     """One thing that is wrong, and where."""
 
-    kind: FaultKind
+    kind: ContextFault
     reason: str
     """In words that a person reads, and that the model is told when it repairs."""
     side: Side | None = None

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import yaml
 
 from casewise.cases import GROUPS, Side
-from casewise.contexts.making._form import Fault, FaultKind, place_of
+from casewise.contexts.making._form import ContextFault, Fault, place_of
 
 LONGEST: Final = 50_000
 """Characters of an answer that are read."""
@@ -172,8 +172,8 @@ class Review:
         if self.verdict == "pass":
             return None
         if self.verdict == "fail":
-            return Fault(FaultKind.CRITIC, self.reason or "turned down without a reason", side)
-        return Fault(FaultKind.UNCHECKED, self.reason, side)
+            return Fault(ContextFault.CRITIC, self.reason or "turned down without a reason", side)
+        return Fault(ContextFault.UNCHECKED, self.reason, side)
 
 
 def read_review(text: str, nonce: str) -> Review:

@@ -9,8 +9,8 @@ from casewise.cases import Side
 from casewise.contexts._likeness import context_text, misfits, near_copies, words_of
 from casewise.contexts.making._form import (
     PARAMETERS,
+    ContextFault,
     Fault,
-    FaultKind,
     Values,
     make_context,
     shared_places,
@@ -135,33 +135,36 @@ def check_context(
         for kind, reason in _check_text(text, query)
     ]
     missing = [
-        Fault(FaultKind.MISSING, "the parameter is missing", side, place)
+        Fault(ContextFault.MISSING, "the parameter is missing", side, place)
         for place in PARAMETERS
         if not values.get(place, "").strip()
     ]
     names = [
-        Fault(FaultKind.EXTRA, f"{name[:40]!r} is none of the parameters", side)
+        Fault(ContextFault.EXTRA, f"{name[:40]!r} is none of the parameters", side)
         for name in dict.fromkeys(extra)
     ]
     return (*missing, *found, *_same_texts(values, side), *names)
 
 
-def _check_text(text: str, query: str) -> Iterator[tuple[FaultKind, str]]:
+def _check_text(text: str, query: str) -> Iterator[tuple[ContextFault, str]]:
     words = words_of(text)
     if not text.strip():
         return
     if len(words) < LEAST_WORDS:
-        yield FaultKind.LENGTH, f"says too little (words: {len(words)}): write about {USUAL_WORDS}"
+        yield (
+            ContextFault.LENGTH,
+            f"says too little (words: {len(words)}): write about {USUAL_WORDS}",
+        )
     if len(words) > MOST_WORDS:
-        yield FaultKind.LENGTH, f"says too much (words: {len(words)}): write about {USUAL_WORDS}"
+        yield ContextFault.LENGTH, f"says too much (words: {len(words)}): write about {USUAL_WORDS}"
     if repeats(text, query):
-        yield FaultKind.QUERY, "repeats the question: leave its wording out"
+        yield ContextFault.QUERY, "repeats the question: leave its wording out"
     if any(found_words(ANSWERING, text)):
-        yield FaultKind.ANSWER, "gives an answer or steps: describe the situation only"
+        yield ContextFault.ANSWER, "gives an answer or steps: describe the situation only"
     for kind, pattern, reason in (
-        (FaultKind.VERDICT, VERDICT_WORDS, "gives the judgement away ({})"),
-        (FaultKind.PLEADING, PLEADING_WORDS, "pleads instead of describing ({})"),
-        (FaultKind.ADDRESS, ADDRESSING_WORDS, "speaks to whoever reads it ({})"),
+        (ContextFault.VERDICT, VERDICT_WORDS, "gives the judgement away ({})"),
+        (ContextFault.PLEADING, PLEADING_WORDS, "pleads instead of describing ({})"),
+        (ContextFault.ADDRESS, ADDRESSING_WORDS, "speaks to whoever reads it ({})"),
     ):
         if words_found := list(found_words(pattern, text)):
             shown = ", ".join(repr(one[:40]) for one in words_found[:3])
@@ -174,7 +177,7 @@ def _same_texts(values: Values, side: Side) -> Iterator[Fault]:
         words = tuple(words_of(text))
         if words and words in first:
             reason = f"the same text as {first[words]}"
-            yield Fault(FaultKind.EXTRA, reason, side, place)
+            yield Fault(ContextFault.EXTRA, reason, side, place)
         first.setdefault(words, place)
 
 
@@ -210,10 +213,10 @@ def check_twins(contexts: Mapping[Side, Values], matched: Sequence[str] = ()) ->
 def _check_matched(safe: Values, unsafe: Values, matched: Sequence[str]) -> Iterator[Fault]:
     for place in matched:
         if words_of(safe.get(place, "")) == words_of(unsafe.get(place, "")):
-            yield Fault(FaultKind.MATCHED, "the same in both twins", None, place)
+            yield Fault(ContextFault.MATCHED, "the same in both twins", None, place)
     for place in shared_places(matched):
         if safe.get(place) != unsafe.get(place):
-            yield Fault(FaultKind.MATCHED, "differs between the twins", None, place)
+            yield Fault(ContextFault.MATCHED, "differs between the twins", None, place)
 
 
 def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fault]:
@@ -227,7 +230,7 @@ def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fa
         side, other = _further(totals, USUAL_WORDS * len(places))
         low, high = (round(totals[other] * share) for share in (0.8, 1.25))
         yield Fault(
-            FaultKind.UNEQUAL,
+            ContextFault.UNEQUAL,
             f"{totals[side]} words, and the twin has {totals[other]}: write {low} to {high} in all",
             side,
         )
@@ -237,7 +240,7 @@ def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fa
             counts: dict[Side, int] = {"safe": one, "unsafe": two}
             side, other = _further(counts, USUAL_WORDS)
             yield Fault(
-                FaultKind.UNEQUAL,
+                ContextFault.UNEQUAL,
                 f"{counts[side]} words, and {counts[other]} in the twin: write about as many",
                 side,
                 place,
@@ -296,7 +299,7 @@ def check_set(
             f"{misfit.other_likeness:.2f} against {misfit.own_likeness:.2f})"
         )
         side = members[misfit.context].side
-        found[misfit.context] = [Fault(FaultKind.MISFIT, reason, side)]
+        found[misfit.context] = [Fault(ContextFault.MISFIT, reason, side)]
     clean = [place for place, one in enumerate(members) if one.clean]
     copies = near_copies([texts[place] for place in clean], threshold=NEAR_COPY)
     copied: set[int] = set()
@@ -315,7 +318,7 @@ def check_set(
             f"{members[other].query + 1} (likeness {copy.likeness:.2f}): choose another place and "
             "another person"
         )
-        found.setdefault(blamed, []).append(Fault(FaultKind.COPY, reason, members[blamed].side))
+        found.setdefault(blamed, []).append(Fault(ContextFault.COPY, reason, members[blamed].side))
     return {
         (members[place].query, members[place].side): tuple(faults)
         for place, faults in found.items()

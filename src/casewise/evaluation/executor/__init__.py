@@ -15,7 +15,7 @@ from casewise.evaluation.executor._log_folder import (
     hold_log_folder,
 )
 from casewise.evaluation.executor._progress import CellState, State, hold, logs_of, read_done
-from casewise.evaluation.executor._shard_run import Observer, Outcome, RunContext, ShardRun
+from casewise.evaluation.executor._shard_run import Observer, RunContext, ShardOutcome, ShardRun
 from casewise.evaluation.executor._shards import (
     LARGEST,
     Clients,
@@ -177,7 +177,7 @@ def _open_shards(
         yield ShardRun(work, folder, context)
 
 
-def _failures(outcomes: Sequence[Outcome], budget: Budget | None) -> tuple[str, ...]:
+def _failures(outcomes: Sequence[ShardOutcome], budget: Budget | None) -> tuple[str, ...]:
     if budget is not None and budget.stopped:
         return (budget.reason,)
     given_up = {one.given_up: None for one in outcomes if one.given_up is not None}

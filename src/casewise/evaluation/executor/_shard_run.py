@@ -58,7 +58,7 @@ class RunContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ShardOutcome:
     """What became of a log."""
 
     log: EvalLog
@@ -106,7 +106,7 @@ class ShardRun:
 
     def __init__(self, work: Work, folder: str, context: RunContext) -> None:
         self.work = work
-        self.outcome: Outcome | None = None
+        self.outcome: ShardOutcome | None = None
         """Once the log is ended."""
         self._address = f"{folder}/{work.file_name}"
         self._context = context
@@ -150,7 +150,7 @@ class ShardRun:
             ),
             self._error if status == "error" else None,
         )
-        self.outcome = Outcome(log, sums.judged, self._given_up)
+        self.outcome = ShardOutcome(log, sums.judged, self._given_up)
 
     def end_if_begun(self) -> None:
         """End a log that was left before its last case was asked."""

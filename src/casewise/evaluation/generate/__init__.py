@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import Case, Side, to_fields, to_line
-from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, Fault, FaultKind, make_context
+from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
 from casewise.errors import CasewiseError
-from casewise.evaluation.generate._attempts import Attempt, Work
+from casewise.evaluation.generate._attempts import Attempt, ContextWork
 from casewise.evaluation.generate._files import (
     Files,
     begin,
@@ -27,7 +27,7 @@ from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class RejectedSide:
     """A side of a query that is no part of the cases, and why."""
 
     query: int
@@ -41,7 +41,7 @@ class Aside:
     @property
     def is_own(self) -> bool:
         """Whether it is its own faults that keep it aside, and not its twin's."""
-        return any(fault.kind is not FaultKind.TWIN for fault in self.faults)
+        return any(fault.kind is not ContextFault.TWIN for fault in self.faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Generated:
     """What was made."""
 
     cases: tuple[Case, ...]
-    aside: tuple[Aside, ...]
+    aside: tuple[RejectedSide, ...]
     files: Files
     asked: int
     """Requests sent now."""
@@ -156,7 +156,7 @@ def _rounds(plan: GeneratePlan, askers: dict[str, Asker], watch: Watcher) -> Rou
     )
 
 
-async def _make(rounds: Rounds, works: Sequence[Work], askers: Iterable[Asker]) -> None:
+async def _make(rounds: Rounds, works: Sequence[ContextWork], askers: Iterable[Asker]) -> None:
     try:
         await rounds.make(works)
     except ExceptionGroup as errors:
@@ -172,16 +172,16 @@ async def _make(rounds: Rounds, works: Sequence[Work], askers: Iterable[Asker]) 
 # --- what becomes of it ---------------------------------------------------------------------
 
 
-def _result(plan: GeneratePlan, works: Sequence[Work], files: Files) -> Generated:
+def _result(plan: GeneratePlan, works: Sequence[ContextWork], files: Files) -> Generated:
     cases: list[Case] = []
-    aside: list[Aside] = []
+    aside: list[RejectedSide] = []
     for together in _queries(works):
         made = [one for work in together for one in _sides(plan, work)]
         if all(case and not faults for _, case, faults in made):
             cases += [case for _, case, _ in made if case]
         else:
             aside += [
-                Aside(
+                RejectedSide(
                     together[0].place + 1, together[0].query.query_id, side, faults or _WAITS, case
                 )
                 for side, case, faults in made
@@ -189,24 +189,26 @@ def _result(plan: GeneratePlan, works: Sequence[Work], files: Files) -> Generate
     return Generated(tuple(cases), tuple(aside), files, 0, 0, *_spent(plan, works), ())
 
 
-_WAITS = (Fault(FaultKind.TWIN, "nothing is wrong with it, but its twin is kept aside"),)
+_WAITS = (Fault(ContextFault.TWIN, "nothing is wrong with it, but its twin is kept aside"),)
 
 
-def _queries(works: Sequence[Work]) -> Iterator[list[Work]]:
-    grouped: dict[int, list[Work]] = {}
+def _queries(works: Sequence[ContextWork]) -> Iterator[list[ContextWork]]:
+    grouped: dict[int, list[ContextWork]] = {}
     for work in works:
         grouped.setdefault(work.place, []).append(work)
     yield from grouped.values()
 
 
-def _sides(plan: GeneratePlan, work: Work) -> Iterator[tuple[Side, Case | None, tuple[Fault, ...]]]:
+def _sides(
+    plan: GeneratePlan, work: ContextWork
+) -> Iterator[tuple[Side, Case | None, tuple[Fault, ...]]]:
     attempt = work.current
     for side in work.sides:
         faults = tuple(one for one in attempt.faults if one.side in (side, None))
         yield side, _case(plan, work, attempt, side), faults
 
 
-def _case(plan: GeneratePlan, work: Work, attempt: Attempt, side: Side) -> Case | None:
+def _case(plan: GeneratePlan, work: ContextWork, attempt: Attempt, side: Side) -> Case | None:
     if side not in attempt.contexts:
         return None
     query = work.query
@@ -224,7 +226,7 @@ def _case(plan: GeneratePlan, work: Work, attempt: Attempt, side: Side) -> Case 
     )
 
 
-def _aside_line(one: Aside) -> str:
+def _aside_line(one: RejectedSide) -> str:
     return _dumps(
         {
             "query": one.query,
@@ -237,7 +239,7 @@ def _aside_line(one: Aside) -> str:
 
 
 def _records(
-    plan: GeneratePlan, works: Sequence[Work], result: Generated
+    plan: GeneratePlan, works: Sequence[ContextWork], result: Generated
 ) -> Iterator[dict[str, Any]]:
     aside = {one.query for one in result.aside}
     for together in _queries(works):
@@ -259,7 +261,7 @@ def _records(
         }
 
 
-def _piece(plan: GeneratePlan, work: Work) -> dict[str, Any]:
+def _piece(plan: GeneratePlan, work: ContextWork) -> dict[str, Any]:
     return {
         "piece": work.piece,
         "chosen": work.current.number,
@@ -277,7 +279,7 @@ def _piece(plan: GeneratePlan, work: Work) -> dict[str, Any]:
     }
 
 
-def _spent(plan: GeneratePlan, works: Sequence[Work]) -> tuple[int, int, float | None]:
+def _spent(plan: GeneratePlan, works: Sequence[ContextWork]) -> tuple[int, int, float | None]:
     """Tokens in, tokens out, and dollars, of everything that was answered."""
     attempts = [attempt for work in works for attempt in work.attempts]
     written = _sum([one.tokens for one in attempts])

@@ -11,8 +11,8 @@ from casewise.contexts import (
     CONTEXT,
     NOT_MENDED,
     PAIR,
+    ContextFault,
     Fault,
-    FaultKind,
     Member,
     Piece,
     Values,
@@ -27,7 +27,7 @@ from casewise.protocols import ResponseClass, read_reply
 
 SIDES: tuple[Side, Side] = ("safe", "unsafe")
 
-SET_FAULTS = frozenset({FaultKind.COPY, FaultKind.MISFIT})
+SET_FAULTS = frozenset({ContextFault.COPY, ContextFault.MISFIT})
 """Faults that show only beside the other contexts of the set; their repairs are counted apart."""
 
 
@@ -63,7 +63,7 @@ class Attempt:
 
 
 @dataclass(slots=True)
-class Work:
+class ContextWork:
     """A piece of a query in the making: one side, or both at once."""
 
     place: int
@@ -144,11 +144,11 @@ def _is_final(attempt: Attempt) -> bool:
     return any(fault.kind in NOT_MENDED for fault in attempt.own)
 
 
-def open_works(queries: Sequence[ListedQuery], matched: tuple[str, ...]) -> list[Work]:
+def open_works(queries: Sequence[ListedQuery], matched: tuple[str, ...]) -> list[ContextWork]:
     """Every piece that is to be made, in the order of the queries, the safe side first."""
     pieces: tuple[Piece, ...] = ("both",) if matched else SIDES
     return [
-        Work(place, query, piece, matched)
+        ContextWork(place, query, piece, matched)
         for place, query in enumerate(queries)
         for piece in pieces
     ]
@@ -157,7 +157,7 @@ def open_works(queries: Sequence[ListedQuery], matched: tuple[str, ...]) -> list
 # --- from an answer to an attempt -----------------------------------------------------------
 
 
-def read_attempt(work: Work, reply: Reply) -> Attempt:
+def read_attempt(work: ContextWork, reply: Reply) -> Attempt:
     """What an answer holds, and what the rules find wrong with it by itself."""
     number = len(work.attempts) + 1
     tokens = (reply.input_tokens, reply.output_tokens)
@@ -178,7 +178,7 @@ def read_attempt(work: Work, reply: Reply) -> Attempt:
     return Attempt(number, contexts, tuple(dict.fromkeys(found)), tokens)
 
 
-def _contexts(work: Work, reply: Reply) -> tuple[dict[Side, Values], tuple[str, ...]]:
+def _contexts(work: ContextWork, reply: Reply) -> tuple[dict[Side, Values], tuple[str, ...]]:
     if reply.error is not None or reply.refused:
         return {}, ()
     read = read_answer(reply.text, PAIR if work.piece == "both" else (CONTEXT,))
@@ -210,24 +210,24 @@ def _is_declined(text: str) -> bool:
     return bool(text) and read_reply(text, None).response_class is ResponseClass.REFUSAL
 
 
-def _unread(work: Work, reply: Reply) -> Fault:
+def _unread(work: ContextWork, reply: Reply) -> Fault:
     side = None if work.piece == "both" else work.piece
     if reply.error is not None:
-        return Fault(FaultKind.FAILED, f"the request failed: {reply.error}", side)
+        return Fault(ContextFault.FAILED, f"the request failed: {reply.error}", side)
     read = None if reply.refused else read_answer(reply.text, (CONTEXT,))
     text = " ".join(_distinct(read)) if read else reply.text
     if reply.refused or _is_declined(text):
-        return Fault(FaultKind.REFUSED, "the model declined to write it", side)
+        return Fault(ContextFault.REFUSED, "the model declined to write it", side)
     if not reply.text.strip():
-        return Fault(FaultKind.UNREAD, "the answer is empty", side)
+        return Fault(ContextFault.UNREAD, "the answer is empty", side)
     end = "; it was cut at the limit of tokens" if reply.cut else ""
-    return Fault(FaultKind.UNREAD, f"the answer is no JSON object of the parameters{end}", side)
+    return Fault(ContextFault.UNREAD, f"the answer is no JSON object of the parameters{end}", side)
 
 
 # --- beside the others ----------------------------------------------------------------------
 
 
-def compare(works: Sequence[Work]) -> None:
+def compare(works: Sequence[ContextWork]) -> None:
     """Choose among candidates, and find what is wrong with each beside its twin and the set.
 
     A function of all the attempts and of nothing else: the order in which answers came plays
@@ -252,14 +252,14 @@ def compare(works: Sequence[Work]) -> None:
             work.current.beside += found.get((work.place, side), ())
 
 
-def _by_query(works: Sequence[Work]) -> Iterator[list[Work]]:
-    grouped: dict[int, list[Work]] = {}
+def _by_query(works: Sequence[ContextWork]) -> Iterator[list[ContextWork]]:
+    grouped: dict[int, list[ContextWork]] = {}
     for work in works:
         grouped.setdefault(work.place, []).append(work)
     yield from grouped.values()
 
 
-def _compare_twins(together: Sequence[Work]) -> None:
+def _compare_twins(together: Sequence[ContextWork]) -> None:
     contexts = {side: values for work in together for side, values in work.current.contexts.items()}
     if len(contexts) < len(SIDES):
         return

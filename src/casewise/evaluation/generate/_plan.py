@@ -16,12 +16,12 @@ from casewise.contexts import (
     render_review,
 )
 from casewise.errors import UsageError
-from casewise.evaluation.generate._attempts import Work, open_works
+from casewise.evaluation.generate._attempts import ContextWork, open_works
 from casewise.evaluation.generate._rounds import REVIEW_TRIES, Structured
 from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose
-from casewise.evaluation.plan._costs import BYTES_PER_TOKEN, Estimate
+from casewise.evaluation.plan._costs import BYTES_PER_TOKEN, CostEstimate
 from casewise.evaluation.plan._sampling import MAX_TOKENS
 
 CONTEXT_TOKENS = 400
@@ -82,8 +82,8 @@ class GeneratePlan:
     """The model; None is no model critic."""
     repairs: int
     structured: Structured
-    estimates: tuple[Estimate, ...]
-    at_most: tuple[Estimate, ...]
+    estimates: tuple[CostEstimate, ...]
+    at_most: tuple[CostEstimate, ...]
     """What repairs may add."""
 
     @property
@@ -112,7 +112,7 @@ class GeneratePlan:
             "prompts": f"{MAKE_VERSION} {CRITIC_VERSION}",
         }
 
-    def works(self) -> list[Work]:
+    def works(self) -> list[ContextWork]:
         """Every piece that is to be made."""
         return open_works(self.queries, self.matched)
 
@@ -176,8 +176,8 @@ def _check(request: GenerateRequest) -> None:
 
 
 def _estimates(
-    request: GenerateRequest, works: list[Work], critic: str | None, repairs: int
-) -> tuple[tuple[Estimate, ...], tuple[Estimate, ...]]:
+    request: GenerateRequest, works: list[ContextWork], critic: str | None, repairs: int
+) -> tuple[tuple[CostEstimate, ...], tuple[CostEstimate, ...]]:
     model, prices = request.model, request.prices
     asked = [
         render_making(one.query.query, one.piece, one.query.language, one.matched) for one in works
@@ -226,9 +226,9 @@ def _tokens(prompts: Iterable[str]) -> int:
 
 def _estimate(
     model: str, what: str, requests: int, asked: int, answered: int, prices: Prices
-) -> Estimate:
+) -> CostEstimate:
     known = known_prices(model, prices)
-    return Estimate(model, what, requests, asked, answered, cost_of(asked, answered, known))
+    return CostEstimate(model, what, requests, asked, answered, cost_of(asked, answered, known))
 
 
 def cost_of(asked: int, answered: int, prices: Prices) -> float | None:

@@ -16,6 +16,7 @@ from inspect_ai.util import JSONSchema
 from casewise.cases import Side, digest
 from casewise.contexts import (
     NOT_MENDED,
+    ContextFault,
     Fault,
     context_schema,
     pair_schema,
@@ -25,13 +26,17 @@ from casewise.contexts import (
     render_review,
     review_nonce,
 )
-from casewise.contexts import FaultKind as ContextFault
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.generate._attempts import Work, compare, read_attempt
+from casewise.evaluation.generate._attempts import ContextWork, compare, read_attempt
 from casewise.evaluation.generate._files import Reply, ReplyJournal
 from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._address import with_address
-from casewise.evaluation.models._faults import FailedRequestError, FaultKind, failed, failure_reason
+from casewise.evaluation.models._faults import (
+    FailedRequestError,
+    FaultKind,
+    failed,
+    failure_reason,
+)
 from casewise.evaluation.models._reachability import UnreachableError
 from casewise.evaluation.tasks import provider_refused
 
@@ -197,7 +202,7 @@ REVIEW_TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RoundStep:
     """How far a round is."""
 
     what: str
@@ -206,7 +211,7 @@ class Step:
     total: int
 
 
-Watcher = Callable[[Step], None]
+Watcher = Callable[[RoundStep], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +229,7 @@ class Rounds:
     """Longest answers of the two, in tokens."""
     watch: Watcher
 
-    async def make(self, works: Sequence[Work]) -> None:
+    async def make(self, works: Sequence[ContextWork]) -> None:
         """Bring every work to its end: without a fault, or with those that stay.
 
         Raises:
@@ -250,19 +255,19 @@ class Rounds:
 
     async def _all(self, what: str, todo: Sequence[Awaitable[None]]) -> None:
         done = 0
-        self.watch(Step(what, done, len(todo)))
+        self.watch(RoundStep(what, done, len(todo)))
 
         async def one(asked: Awaitable[None]) -> None:
             nonlocal done
             await asked
             done += 1
-            self.watch(Step(what, done, len(todo)))
+            self.watch(RoundStep(what, done, len(todo)))
 
         async with asyncio.TaskGroup() as group:
             for asked in todo:
                 group.create_task(one(asked))
 
-    async def _write(self, work: Work) -> None:
+    async def _write(self, work: ContextWork) -> None:
         prompt = self._prompt(work)
         replies = await asyncio.gather(
             *(self._ask(work, prompt, number) for number in range(1, self.candidates + 1))
@@ -270,17 +275,17 @@ class Rounds:
         for reply in replies:
             work.attempts.append(read_attempt(work, reply))
 
-    async def _repair(self, work: Work) -> None:
+    async def _repair(self, work: ContextWork) -> None:
         prompt = render_repair(self._prompt(work), work.draft, work.current.faults)
         reply = await self._ask(work, prompt, len(work.attempts) + 1)
         attempt = read_attempt(work, reply)
         work.count_repair()
         work.take_repair(attempt)
 
-    def _prompt(self, work: Work) -> str:
+    def _prompt(self, work: ContextWork) -> str:
         return render_making(work.query.query, work.piece, work.query.language, work.matched)
 
-    async def _ask(self, work: Work, prompt: str, number: int) -> Reply:
+    async def _ask(self, work: ContextWork, prompt: str, number: int) -> Reply:
         return await self.writer.ask(
             prompt,
             seed=self._seed(work, "write", number),
@@ -289,11 +294,11 @@ class Rounds:
             schema=pair_schema(work.matched) if work.piece == "both" else context_schema(),
         )
 
-    def _seed(self, work: Work, what: str, number: int) -> int:
+    def _seed(self, work: ContextWork, what: str, number: int) -> int:
         """Of one request: no two have the same, and order plays no role."""
         return int(digest(self.seed, work.query.query, work.piece, what, number), 16) % 2**31
 
-    async def _review(self, work: Work, side: Side) -> None:
+    async def _review(self, work: ContextWork, side: Side) -> None:
         assert self.critic is not None
         attempt, query = work.current, work.query
         values = attempt.contexts[side]

@@ -173,7 +173,7 @@ class AnswerJournal:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JournalPlace:
     """Where the answer to one request of one sample is kept."""
 
     journal: AnswerJournal
@@ -198,7 +198,7 @@ class Place:
         self.journal.count(self.request)
 
 
-def remembered(model: str, messages: Sequence[ChatMessage]) -> Place | None:
+def remembered(model: str, messages: Sequence[ChatMessage]) -> JournalPlace | None:
     """The place of what the current sample asks; None outside of a run that keeps answers."""
     sample = underway()
     if sample is None or sample.journal is None:
@@ -206,7 +206,7 @@ def remembered(model: str, messages: Sequence[ChatMessage]) -> Place | None:
     said: list[object] = [sample.cell, model, sample.sample, sample.epoch]
     said += [(one.role, one.text) for one in messages]
     request = blake2b(json.dumps(said).encode(), digest_size=16).digest()
-    return Place(sample.journal, request)
+    return JournalPlace(sample.journal, request)
 
 
 @contextmanager

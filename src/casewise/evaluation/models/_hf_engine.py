@@ -13,13 +13,13 @@ from transformers import DynamicCache
 
 from casewise.evaluation.models._hf_load import Loaded, Tokens, load
 from casewise.evaluation.models._in_process import (
-    Asked,
     Batch,
     Options,
-    Place,
     Replied,
     TextOrder,
     Ticket,
+    TokenPlace,
+    TokenRequest,
     common_prefix,
 )
 
@@ -118,7 +118,7 @@ BATCH = 32
 BATCH_TOKENS = 32_768
 """Tokens of a forward pass on a GPU, the filling included."""
 
-Waiting = Ticket[Asked, Replied]
+Waiting = Ticket[TokenRequest, Replied]
 
 WORKER = ThreadPoolExecutor(1, thread_name_prefix="casewise-hf")
 """The one thread for all that torch computes, whichever the model. Each thread that has computed
@@ -153,7 +153,7 @@ class Engine:
         self._openings = self.tokens.openings()
         self._prefix = Prefix(loaded.model)
         batch = Batch(batch_size or BATCH, BATCH_TOKENS) if self.is_batched else Batch()
-        self.line: TextOrder[Asked, Replied] = TextOrder(WORKER, self._answer, batch)
+        self.line: TextOrder[TokenRequest, Replied] = TextOrder(WORKER, self._answer, batch)
 
     def _answer(self, tickets: Sequence[Waiting]) -> Iterable[Replied]:
         if len(tickets) > 1 and all(one.request.is_one_pass for one in tickets):
@@ -170,7 +170,7 @@ class Engine:
                 return self._from_logits(asked, logits, reused, time.perf_counter() - started)
             return self._write(ticket, started)
 
-    def _pass_over(self, asked: Sequence[Asked]) -> list[Replied]:
+    def _pass_over(self, asked: Sequence[TokenRequest]) -> list[Replied]:
         started = time.perf_counter()
         rows = batch_logits(self._model, [one.tokens for one in asked])
         seconds = (time.perf_counter() - started) / len(asked)
@@ -179,7 +179,7 @@ class Engine:
         ]
 
     def _from_logits(
-        self, asked: Asked, logits: torch.Tensor, reused: int, seconds: float
+        self, asked: TokenRequest, logits: torch.Tensor, reused: int, seconds: float
     ) -> Replied:
         token = int(logits.argmax())
         text = "" if token in self._ends else self.tokens.answer([token])
@@ -193,14 +193,14 @@ class Engine:
             seconds=seconds,
         )
 
-    def _place(self, logits: torch.Tensor, token: int, candidates: int) -> Place:
+    def _place(self, logits: torch.Tensor, token: int, candidates: int) -> TokenPlace:
         """The distribution at one place: the most probable tokens, and those of verdicts."""
         logprobs = logits.float().log_softmax(-1).cpu()
         top = logprobs.topk(min(candidates, len(logprobs))).indices.tolist()
         listed = list(dict.fromkeys([token, *top, *self._openings]))
         values = logprobs[listed].tolist()
         texts = [self.tokens.text(one) for one in listed]
-        return Place(texts[0], values[0], tuple(zip(texts, values, strict=True)))
+        return TokenPlace(texts[0], values[0], tuple(zip(texts, values, strict=True)))
 
     def _write(self, ticket: Waiting, started: float) -> Replied:
         """An answer of several tokens, from the same cache."""
@@ -240,7 +240,7 @@ class Engine:
             seconds=time.perf_counter() - started,
         )
 
-    def _settings(self, asked: Asked) -> transformers.GenerationConfig:
+    def _settings(self, asked: TokenRequest) -> transformers.GenerationConfig:
         """What is asked for, and of the model's own settings the ends of a text alone."""
         draws = asked.temperature > 0
         pad = min(self._ends, default=0)

@@ -20,12 +20,12 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import ModelError, install_hint
 from casewise.evaluation.models._in_process import (
-    Asked,
     InProcess,
     Options,
-    Place,
     Replied,
     TextOrder,
+    TokenPlace,
+    TokenRequest,
     tell,
 )
 
@@ -73,7 +73,7 @@ class HuggingFace(InProcess):
             _tell_of_bfloat16()
 
     @property
-    def line(self) -> TextOrder[Asked, Replied]:
+    def line(self) -> TextOrder[TokenRequest, Replied]:
         """Where the requests of all tasks wait."""
         return self._engine.line
 
@@ -190,10 +190,10 @@ def _options(name: str, given: Mapping[str, Any]) -> Options:
     return Options(**given)
 
 
-def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> Asked:
+def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> TokenRequest:
     """A request in the engine's terms; an answer never leaves the model's window."""
     most = config.max_tokens or MAX_TOKENS
-    return Asked(
+    return TokenRequest(
         tokens=tokens,
         max_tokens=max(1, min(most, room)),
         # Nobody's wish is the model's own distribution.
@@ -206,7 +206,7 @@ def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> Asked:
     )
 
 
-def _logprobs(places: tuple[Place, ...]) -> Logprobs:
+def _logprobs(places: tuple[TokenPlace, ...]) -> Logprobs:
     return Logprobs(
         content=[
             Logprob(

@@ -301,7 +301,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TokenRequest:
     """A request, in tokens."""
 
     tokens: tuple[int, ...]
@@ -322,7 +322,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TokenPlace:
     """One token of an answer, and what else might have stood there."""
 
     text: str
@@ -336,7 +336,7 @@ class Replied:
     """An answer, and what it took."""
 
     text: str
-    places: tuple[Place, ...]
+    places: tuple[TokenPlace, ...]
     """Empty where no log-probabilities were asked for."""
     written: int
     """Tokens of the answer, its end included."""

@@ -20,8 +20,8 @@ from casewise.evaluation.plan._condition import (
     respond_version,
 )
 from casewise.evaluation.plan._costs import (
-    Estimate,
-    Extent,
+    CostEstimate,
+    RequestCount,
     batch_notes,
     check_window,
     estimate,
@@ -101,12 +101,12 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCondition:
     """One condition of a run, with the arguments of its task."""
 
     condition: Condition
     arguments: dict[str, Any]
-    extent: Extent
+    extent: RequestCount
     version: str
     """Of the task, which is another where cases or wording are."""
 
@@ -116,11 +116,11 @@ class Cell:
     """One model under one condition: a task of a run."""
 
     model: str
-    planned: Planned
+    planned: PlannedCondition
     request: RunRequest
     """The options that it is asked with."""
     draw: Draw
-    estimate: Estimate
+    estimate: CostEstimate
 
     @property
     def acts(self) -> bool:
@@ -191,13 +191,13 @@ class Plan:
     cells: tuple[Cell, ...]
 
     @property
-    def conditions(self) -> tuple[Planned, ...]:
+    def conditions(self) -> tuple[PlannedCondition, ...]:
         """Each condition once."""
         first = self.cells[0].model
         return tuple(one.planned for one in self.cells if one.model == first)
 
     @property
-    def estimates(self) -> tuple[Estimate, ...]:
+    def estimates(self) -> tuple[CostEstimate, ...]:
         """One entry a model and condition."""
         return tuple(one.estimate for one in self.cells)
 
@@ -220,7 +220,7 @@ def make_plan(request: RunRequest) -> Plan:
     return Plan(request, tuple(cells))
 
 
-def plan_conditions(request: RunRequest) -> tuple[Planned, ...]:
+def plan_conditions(request: RunRequest) -> tuple[PlannedCondition, ...]:
     """Every condition that a request asks for, checked; its models play no role.
 
     Raises:
@@ -251,7 +251,7 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     )
 
 
-def plan_condition(request: RunRequest, one: Combination) -> Planned:
+def plan_condition(request: RunRequest, one: Combination) -> PlannedCondition:
     """Check and settle one combination.
 
     Raises:
@@ -274,10 +274,10 @@ def plan_condition(request: RunRequest, one: Combination) -> Planned:
         draw_seed=draw_seed_of(request, one.protocol),
     )
     version = respond_version(condition, request.grader) if acts else judge_version(condition)
-    return Planned(condition, _arguments(request, one), measure(condition), version)
+    return PlannedCondition(condition, _arguments(request, one), measure(condition), version)
 
 
-def plan_cell(planned: Planned, model: str, request: RunRequest) -> Cell:
+def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cell:
     """A model under a condition, and what it will be asked.
 
     Raises:

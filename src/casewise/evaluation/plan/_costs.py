@@ -35,7 +35,7 @@ ANSWER_TOKENS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """What one model will be asked under one condition."""
 
     model: str
@@ -49,26 +49,31 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class RequestCount:
     """How much a condition says to any model, each case asked once."""
 
     requests: int
     input_tokens: int
 
 
-def measure(condition: Condition) -> Extent:
+def measure(condition: Condition) -> RequestCount:
     """Count the requests of a condition and estimate their tokens."""
     openings = condition.openings
     usual = ANSWER_TOKENS[condition.protocol]
-    return Extent(
+    return RequestCount(
         sum(len(opening.turns) for opening in openings),
         sum(_asked(opening, usual) for opening in openings),
     )
 
 
 def estimate(
-    condition: Condition, extent: Extent, draw: Draw, model: str, known: Prices, epochs: int = 1
-) -> Estimate:
+    condition: Condition,
+    extent: RequestCount,
+    draw: Draw,
+    model: str,
+    known: Prices,
+    epochs: int = 1,
+) -> CostEstimate:
     """Count the requests and estimate tokens and cost of a condition for a model.
 
     The prices are those that ``known_prices`` finds.
@@ -80,7 +85,7 @@ def estimate(
     if known.input is not None and known.output is not None:
         cost = (asked * known.input + answered * known.output) / 1e6
     title = ", ".join([condition.title, *setting_parts(draw.settings)])
-    return Estimate(model, title, requests, asked, answered, cost)
+    return CostEstimate(model, title, requests, asked, answered, cost)
 
 
 def check_window(condition: Condition, draw: Draw, model: str) -> None:

@@ -12,7 +12,7 @@ from casewise.evaluation.models import Prices
 from casewise.evaluation.plan import (
     Cell,
     Combination,
-    Planned,
+    PlannedCondition,
     RunRequest,
     combinations,
     draw_seed_of,
@@ -85,7 +85,7 @@ class _Found:
     """A combination that the rules keep."""
 
     wanted: _Wanted
-    planned: Planned
+    planned: PlannedCondition
     request: RunRequest
     key: str
     """The same for one condition, wherever the grid has it."""
@@ -160,7 +160,7 @@ def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> I
 
 def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
     """Check each condition, once for all models."""
-    made: dict[tuple[int, Combination], Planned] = {}
+    made: dict[tuple[int, Combination], PlannedCondition] = {}
     for one in kept:
         key = (id(one.request), one.combination)
         if key not in made:
@@ -225,7 +225,7 @@ def _changes(given: list[str] | None) -> tuple[str | None, ...]:
     return tuple(dict.fromkeys(None if one == NONE else one for one in plain))
 
 
-def _key(planned: Planned, request: RunRequest) -> str:
+def _key(planned: PlannedCondition, request: RunRequest) -> str:
     given = dict(planned.arguments)
     if names := given.get("ablate"):
         given["ablate"] = ",".join(sorted(names.split(",")))
@@ -234,7 +234,7 @@ def _key(planned: Planned, request: RunRequest) -> str:
     return repr(asked)
 
 
-def _for_model(planned: Planned, entry: ModelEntry) -> Planned:
+def _for_model(planned: PlannedCondition, entry: ModelEntry) -> PlannedCondition:
     if entry.max_tokens is None:
         return planned
     return replace(planned, arguments=planned.arguments | {"max_tokens": entry.max_tokens})

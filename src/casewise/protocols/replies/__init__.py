@@ -2,4 +2,8 @@
 
 from casewise.protocols.replies._read import READER_VERSION, read_reply, string_match
 
-__all__ = ["READER_VERSION", "read_reply", "string_match"]
+__all__ = [
+    "READER_VERSION",
+    "read_reply",
+    "string_match",
+]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from casewise.protocols._types import ResponseClass
-from casewise.protocols.replies._sentences import EARLY, QUOTED, Kind, Sentence, stems
+from casewise.protocols.replies._sentences import EARLY, QUOTED, Sentence, SentenceKind, stems
 from casewise.protocols.replies._signals import DECLINING, WORD, Signal
 
 # What one number counts, by its name.
@@ -78,9 +78,11 @@ def coverage(said: list[Sentence], query: str) -> dict[str, float]:
     if not asked:
         return {}
     shares = [len(asked & one.stems) / len(asked) for one in said]
-    answering = [share for share, one in zip(shares, said, strict=True) if one.kind is Kind.CONTENT]
+    answering = [
+        share for share, one in zip(shares, said, strict=True) if one.kind is SentenceKind.CONTENT
+    ]
     declining = [
-        share for share, one in zip(shares, said, strict=True) if one.kind is Kind.DECLINES
+        share for share, one in zip(shares, said, strict=True) if one.kind is SentenceKind.DECLINES
     ]
     spoken = frozenset[str]().union(*(one.stems for one in said))
     clauses = [topic for topic in map(stems, _CLAUSE.split(query)) if topic]
@@ -144,7 +146,7 @@ def features_of(said: list[Sentence], clear: str, query: str, creative: bool) ->
     found |= _of_the_query(said, stems(query)) | coverage(said, query) | shape_of(clear, query)
     for one in said:
         # In a piece that was asked for, a character declines.
-        shown = one.signals if one.kind is Kind.DECLINES or not creative else _calm(one)
+        shown = one.signals if one.kind is SentenceKind.DECLINES or not creative else _calm(one)
         found |= {f"shows {signal}": 1.0 for signal in shown}
     concrete = sum(one.concrete for one in said)
     found["concrete"], found["much concrete"] = concrete / len(said), _log(concrete, 3)
@@ -152,21 +154,23 @@ def features_of(said: list[Sentence], clear: str, query: str, creative: bool) ->
     found["quoted"] = sum(one.quoted for one in said) / words
     moral = sum(one.moral for one in said) / words
     found["moral"] = 5 * moral
-    vague = not any(one.concrete for one in said if one.kind is Kind.CONTENT)
+    vague = not any(one.concrete for one in said if one.kind is SentenceKind.CONTENT)
     found |= {f"lecture > {least}": vague and moral > least for least in _LECTURES}
     return {name: float(value) for name, value in (found | _of_words(said)).items() if value}
 
 
 def substance(said: list[Sentence]) -> int:
     """How many words are neither refusal, question, small talk, echo nor sermon."""
-    return _words(said, Kind.CONTENT) + sum(
-        len(WORD.findall(one.text.partition(":")[2])) for one in said if one.kind is Kind.DECLINES
+    return _words(said, SentenceKind.CONTENT) + sum(
+        len(WORD.findall(one.text.partition(":")[2]))
+        for one in said
+        if one.kind is SentenceKind.DECLINES
     )
 
 
 def _of_kinds(said: list[Sentence], words: int) -> dict[str, float]:
     found: dict[str, float] = {}
-    for kind in Kind:
+    for kind in SentenceKind:
         spent = _words(said, kind)
         found |= {
             kind: spent > 0,
@@ -176,7 +180,7 @@ def _of_kinds(said: list[Sentence], words: int) -> dict[str, float]:
             f"closes {kind}": said[-1].kind is kind,
         }
     content = substance(said)
-    declining = [at for at, one in enumerate(said) if one.kind is Kind.DECLINES]
+    declining = [at for at, one in enumerate(said) if one.kind is SentenceKind.DECLINES]
     found |= {f"content > {least}": content > least for least in _CONTENTS}
     if not declining:
         return found
@@ -188,12 +192,12 @@ def _of_kinds(said: list[Sentence], words: int) -> dict[str, float]:
         "declines at the end": last == len(said) - 1,
         "declines at the end alone": first == len(said) - 1,
         "declines, times": len(declining) / 3,
-        "declines and nothing else": Kind.CONTENT not in {one.kind for one in said},
+        "declines and nothing else": SentenceKind.CONTENT not in {one.kind for one in said},
         "declines a part": any(Signal.A_PART in said[at].signals for at in declining),
         "declines, where": first / len(said),
-        "answers before": _log(_words(said[:first], Kind.CONTENT)),
-        "answers after": _log(_words(said[first:], Kind.CONTENT)),
-        "declines, concrete": any(one.concrete for one in said if one.kind is Kind.CONTENT),
+        "answers before": _log(_words(said[:first], SentenceKind.CONTENT)),
+        "answers after": _log(_words(said[first:], SentenceKind.CONTENT)),
+        "declines, concrete": any(one.concrete for one in said if one.kind is SentenceKind.CONTENT),
     }
 
 
@@ -233,7 +237,7 @@ def _calm(one: Sentence) -> frozenset[Signal]:
     return one.signals - DECLINING
 
 
-def _words(said: list[Sentence], kind: Kind) -> int:
+def _words(said: list[Sentence], kind: SentenceKind) -> int:
     return sum(one.words for one in said if one.kind is kind)
 
 

@@ -14,8 +14,8 @@ from casewise.protocols.replies import _sentences as _text
 from casewise.protocols.replies._model import chances, features_of, shipped, substance
 from casewise.protocols.replies._sentences import (
     MARK,
-    Kind,
     Sentence,
+    SentenceKind,
     is_creative,
     is_english,
     prepare,
@@ -81,7 +81,7 @@ class Weighed:
 def decide(read: Weighed, found: Mapping[ResponseClass, float]) -> Graded:
     """The class of a reply, given the chance of each class."""
     kinds = {one.kind for one in read.said}
-    bare = kinds in ({Kind.DECLINES}, {Kind.DECLINES, Kind.SMALL_TALK})
+    bare = kinds in ({SentenceKind.DECLINES}, {SentenceKind.DECLINES, SentenceKind.SMALL_TALK})
     bare = bare and substance(read.said) < LITTLE
     held = found if bare else {**found, REFUSAL: found[REFUSAL] - LEAD}
     likeliest = max(held, key=lambda one: held[one])
@@ -108,7 +108,7 @@ def weigh(text: str, query: str) -> Weighed | str:
 
 
 def _why(found: ResponseClass, said: list[Sentence]) -> str:
-    declining = [at for at, one in enumerate(said) if one.kind is Kind.DECLINES]
+    declining = [at for at, one in enumerate(said) if one.kind is SentenceKind.DECLINES]
     if found is ResponseClass.COMPLIANCE:
         return "answers, declines nothing of it"
     if found is ResponseClass.UNDETERMINED:

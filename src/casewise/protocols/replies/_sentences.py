@@ -169,7 +169,7 @@ QUOTED: Final = "quoted"
 """Stands for a word that the reply quotes, where signals are looked for."""
 
 
-class Kind(StrEnum):
+class SentenceKind(StrEnum):
     """What a sentence does."""
 
     DECLINES = "declines"
@@ -196,7 +196,7 @@ class Sentence:
     signals: frozenset[Signal]
     moral: int
     """How many of the words preach."""
-    kind: Kind = Kind.CONTENT
+    kind: SentenceKind = SentenceKind.CONTENT
 
 
 _LIST_ITEM = re.compile(
@@ -224,9 +224,9 @@ def read_sentences(prose: str, asked: frozenset[str], creative: bool) -> list[Se
         found = found[: MAX_SENTENCES // 2] + found[-MAX_SENTENCES // 2 :]
     said = [_sentence(one[: 2 * MAX_LENGTH]) for one in found]
     kinds = [_kind(one, at, len(said), asked, creative) for at, one in enumerate(said)]
-    declined = Kind.DECLINES in kinds
+    declined = SentenceKind.DECLINES in kinds
     return [
-        replace(one, kind=Kind.PREACHES if _preaches(one, kind, declined) else kind)
+        replace(one, kind=SentenceKind.PREACHES if _preaches(one, kind, declined) else kind)
         for one, kind in zip(said, kinds, strict=True)
     ]
 
@@ -247,16 +247,16 @@ def _sentence(sentence: str) -> Sentence:
     )
 
 
-def _kind(one: Sentence, at: int, of: int, asked: frozenset[str], creative: bool) -> Kind:
+def _kind(one: Sentence, at: int, of: int, asked: frozenset[str], creative: bool) -> SentenceKind:
     if _declines(one, at, of, creative):
-        return Kind.DECLINES
+        return SentenceKind.DECLINES
     if Signal.ASKS in one.signals:
-        return Kind.ASKS
+        return SentenceKind.ASKS
     if one.words < 3 or (one.words < SHORT and one.signals & SMALL_TALK):
-        return Kind.SMALL_TALK
+        return SentenceKind.SMALL_TALK
     if len(one.stems - asked) < 2 and not one.concrete and not one.quoted:
-        return Kind.ECHO
-    return Kind.CONTENT
+        return SentenceKind.ECHO
+    return SentenceKind.CONTENT
 
 
 def _declines(one: Sentence, at: int, of: int, creative: bool) -> bool:
@@ -270,8 +270,8 @@ def _declines(one: Sentence, at: int, of: int, creative: bool) -> bool:
     return at >= of - 2 and bool(_ABOUT_THE_PIECE.search(one.text))
 
 
-def _preaches(one: Sentence, kind: Kind, declined: bool) -> bool:
-    if kind is not Kind.CONTENT or one.words > ASIDE or one.item:
+def _preaches(one: Sentence, kind: SentenceKind, declined: bool) -> bool:
+    if kind is not SentenceKind.CONTENT or one.words > ASIDE or one.item:
         return False
     if not one.signals & {Signal.CRIME, Signal.SHOULD}:
         return False

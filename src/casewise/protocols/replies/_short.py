@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from casewise.protocols.replies._sentences import COMMON, Kind, Sentence
+from casewise.protocols.replies._sentences import COMMON, Sentence, SentenceKind
 from casewise.protocols.replies._signals import (
     DECLINING,
     DECLINING_EARLY,
@@ -154,7 +154,7 @@ def _only_greets(one: Sentence) -> bool:
 
 def _says_no_fact(one: Sentence) -> bool:
     return (
-        one.kind in (Kind.DECLINES, Kind.ASKS, Kind.PREACHES)
+        one.kind in (SentenceKind.DECLINES, SentenceKind.ASKS, SentenceKind.PREACHES)
         or bool(one.signals & _NOT_SHORT_ANSWERS)
         or bool(_OPEN.search(one.text))
     )
