@@ -76,7 +76,7 @@ def cli_in(folder: Path) -> Cli:
                 # Python shows no user what is deprecated in the code of others.
                 warnings.filterwarnings("ignore", "", DeprecationWarning, "(?!casewise)")
                 code = _exit_code(main)
-            _forget_models()
+            forget_models()
         return _without_key(
             subprocess.CompletedProcess(
                 arguments, code, _written(out, encoding), _written(err, encoding)
@@ -97,7 +97,7 @@ def _written(stream: io.TextIOWrapper, encoding: str) -> str:
     return stream.detach().getvalue().decode(encoding)  # type: ignore[attr-defined, no-any-return]
 
 
-def _forget_models() -> None:
+def forget_models() -> None:
     """Drop what Inspect keeps of models as long as a process lasts: clients, keys and prices.
 
     A process that ends closes its connections without a word, so this does too.

@@ -125,6 +125,42 @@ def test_no_two_packages_import_each_other() -> None:
             assert package not in opened[other], f"{package} and {other} import each other"
 
 
+FRONT_DOOR = {
+    "__init__.py": set(),
+    "_front_result.py": {"cases", "errors", "files", "sheets"},
+    "_front_running.py": {"_front_result", "cases", "errors", "files", "sheets"},
+    "_front_scoring.py": {"_front_result", "analysis", "cases", "errors", "files", "statistics"},
+}
+"""The front door for Python, and what of ours each of its files may import when it is loaded."""
+
+
+def imported_at_once(tree: ast.Module) -> set[str]:
+    """What a file imports as soon as it is imported itself; what is for type checkers is not."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{one.name}" for one in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {one.name for one in node.names}
+    return found
+
+
+def test_the_front_door_imports_late_and_through_doors() -> None:
+    """Importing casewise must cost nothing, and loading cases neither models nor statistics."""
+    assert {path.name for path in SRC.glob("*.py")} == {*FRONT_DOOR, "__main__.py", "errors.py"}
+    for name, allowed in FRONT_DOOR.items():
+        path = SRC / name
+        for one in imported_at_once(ast.parse(path.read_text("utf-8"))):
+            pieces = one.split(".")
+            if pieces[0] == "casewise":
+                assert pieces[1] in allowed, f"{name} imports {one} at once"
+        for one in imports(path):
+            private = [piece for piece in one.split(".")[2:] if piece.startswith("_")]
+            assert not one.startswith("casewise.") or not private, f"{name} imports {one}"
+    init = imported_at_once(ast.parse((SRC / "__init__.py").read_text("utf-8")))
+    assert init == {"importlib.import_module", "typing.TYPE_CHECKING", "typing.Any"}
+
+
 @pytest.mark.parametrize("library", WALLED)
 def test_libraries_stay_behind_their_walls(library: str) -> None:
     for path in FILES:

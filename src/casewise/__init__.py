@@ -1,9 +1,78 @@
 """casewise measures whether a language model's safety judgement adapts to context.
 
-It implements CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940). The rooms of the package:
-``cases`` (what is asked, where, and how people voted), ``contexts`` (rendering and ablating),
-``protocols`` (prompts and readers), ``statistics`` (pure measures), ``evaluation`` (running
-models, on Inspect), ``analysis`` (logs to scores), ``reporting`` and ``cli``.
+It implements CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940). This is its front door for
+Python: the functions that the commands call, under the commands' names.
+
+>>> import casewise as cw
+>>> cases = cw.load_cases("starter")
+>>> cw.plan(cases, models="casewise/smollm2").judgements == len(cases)
+True
+
+Nothing is imported before it is used. The rooms behind it: ``cases`` (what is asked, where, and how
+people voted), ``contexts`` (rendering and ablating), ``protocols`` (prompts and readers),
+``statistics`` (pure measures), ``evaluation`` (running models, on Inspect), ``analysis`` (logs to
+scores), ``reporting`` and ``cli``.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from casewise._front_result import Audit, Comparisons, Description, Gate, Power, Scores
+    from casewise._front_running import Plan, Run, load_cases, plan, run, run_async
+    from casewise._front_scoring import (
+        audit,
+        compare,
+        describe,
+        gate,
+        judgements,
+        power,
+        report,
+        score,
+    )
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Audit",
+    "Comparisons",
+    "Description",
+    "Gate",
+    "Plan",
+    "Power",
+    "Run",
+    "Scores",
+    "__version__",
+    "audit",
+    "compare",
+    "describe",
+    "gate",
+    "judgements",
+    "load_cases",
+    "plan",
+    "power",
+    "report",
+    "run",
+    "run_async",
+    "score",
+]
+
+_FILES = {
+    "_front_result": {"Audit", "Comparisons", "Description", "Gate", "Power", "Scores"},
+    "_front_running": {"Plan", "Run", "load_cases", "plan", "run", "run_async"},
+    "_front_scoring": {
+        *("audit", "compare", "describe", "gate", "judgements", "power", "report", "score"),
+    },
+}
+
+
+def __getattr__(name: str) -> Any:
+    for file, names in _FILES.items():
+        if name in names:
+            globals()[name] = getattr(import_module(f"casewise.{file}"), name)
+            return globals()[name]
+    raise AttributeError(f"module 'casewise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

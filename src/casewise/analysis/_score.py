@@ -76,6 +76,16 @@ class Score:
     partly: dict[str, int]
     """Replies by class, or status, to what a deployment allows in part; they have no label."""
 
+    def __getattr__(self, name: str) -> Estimate:
+        """A measure by its name: ``score.accuracy`` is ``score.measures["accuracy"]``."""
+        # Copying and unpickling ask for names before there are measures.
+        if not name.startswith("_") and name != "measures" and name in self.measures:
+            return self.measures[name]
+        raise AttributeError(f"a score has no {name!r}; its measures are in .measures, by name")
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *self.measures]
+
     @property
     def acts(self) -> bool:
         """Whether the model replied, and did not judge."""

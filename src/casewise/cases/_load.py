@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -46,10 +46,10 @@ _READERS = {
 
 
 @dataclass(frozen=True)
-class CaseSet:
-    """Cases in the order of their file."""
+class CaseSet(Sequence[Case]):
+    """Cases in the order of their file: a sequence that knows its hash and version."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...] = field(repr=False)
     name: str
     """What a person calls the set: ``starter``, ``casebench``, or the file's name."""
     form: Form
@@ -57,6 +57,20 @@ class CaseSet:
     """What a person should know of the loading, such as fields that are no part of a case."""
     version: str | None = None
     """Under which these very cases were released; None where they were not."""
+    source: str | None = None
+    """What ``casewise run --cases`` takes for them; None where no file holds just these cases."""
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @overload
+    def __getitem__(self, place: int) -> Case: ...
+    @overload
+    def __getitem__(self, place: slice) -> "CaseSet": ...
+    def __getitem__(self, place: int | slice) -> "Case | CaseSet":
+        if isinstance(place, int):
+            return self.cases[place]
+        return replace(self, cases=self.cases[place], version=None, source=None, notes=())
 
     # Over many cases it takes a tenth of a second, and a run asks for it often.
     @cached_property
@@ -86,7 +100,7 @@ def load_cases(path: Path | str, *, name: str | None = None) -> CaseSet:
                 f"{problems[0]}\n(and {more} more: casewise cases validate {path})",
             )
         raise problems[0]
-    return _versioned(loaded, path)
+    return _versioned(replace(loaded, source=name or str(path)), path)
 
 
 def _versioned(loaded: CaseSet, path: Path) -> CaseSet:

@@ -1,7 +1,7 @@
 """Tables, how each kind of number in them is written, and what they are rendered to."""
 
 from casewise.sheets._data import to_csv, to_json, to_records
-from casewise.sheets._html import to_html
+from casewise.sheets._html import markdown_to_html, to_html
 from casewise.sheets._markdown import code_block, escape, heading_text, markdown, to_markdown
 from casewise.sheets._numbers import (
     UNDEFINED,
@@ -41,6 +41,7 @@ __all__ = [
     "interval",
     "margin",
     "markdown",
+    "markdown_to_html",
     "money",
     "number",
     "p_value",

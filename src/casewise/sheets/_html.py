@@ -1,4 +1,4 @@
-"""A table in HTML: readable without scripts, and on paper."""
+"""Tables in HTML: readable without scripts, and on paper."""
 
 import re
 from typing import Any
@@ -38,3 +38,11 @@ def to_html(table: Table, id: str) -> Markup:
     text = made.cols_align("right", numbers).as_raw_html()
     # The page's own style serves light, dark and paper.
     return Markup(_INLINE.sub("<div>", _STYLE.sub("", text).lstrip()))
+
+
+def markdown_to_html(text: str) -> str:
+    """Markdown as HTML; what is HTML in it is shown as text."""
+    from markdown_it import MarkdownIt
+
+    made: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    return made

@@ -29,7 +29,7 @@ from casewise.evaluation.executor._shards import (
     with_cases,
     without_cases,
 )
-from casewise.evaluation.executor._workers import ask_all
+from casewise.evaluation.executor._workers import StopObserver, ask_all
 from casewise.evaluation.models import check_all
 from casewise.evaluation.models._batches import BatchObserver
 from casewise.evaluation.models._faults import FaultObserver, printable
@@ -106,6 +106,7 @@ def run_cells(
     unreachable_s: float = UNREACHABLE_S,
     tell_outage: FaultObserver | None = None,
     tell_batches: BatchObserver | None = None,
+    tell_stop: StopObserver | None = None,
 ) -> RunResult:
     """Run models under conditions, as ``run`` does; no two of the cells may be the same.
 
@@ -121,6 +122,8 @@ def run_cells(
         tell_outage: Told when a server that had answered goes away, and when it answers again; not
             on a cluster.
         tell_batches: Told how far batches are.
+        tell_stop: Told how to stop the run from another thread, which then raises CancelledError
+            here; not on a cluster.
     """
     if cluster is not None:
         if any(cell.request.batch for cell in cells):
@@ -145,7 +148,7 @@ def run_cells(
             for number, (cell, state) in enumerate(zip(cells, states, strict=True))
             for shard in _open_shards(cell, number, state, clients[number], folder.path, context)
         ]
-        ask_all(shards)
+        ask_all(shards, tell_stop)
         outcomes = [one.outcome for one in shards if one.outcome is not None]
         done = [one.log for one in states if one.state is State.DONE and one.log is not None]
         failures = _failures(outcomes, budget)

@@ -7,7 +7,7 @@ prompts of one case share most of their beginnings.
 import asyncio
 import contextvars
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from inspect_ai.dataset import Sample
@@ -67,18 +67,30 @@ may be under way at once: most servers have refused a wrong key by then."""
 Job = tuple[ShardRun, Sample, int]
 
 
-def ask_all(runs: Sequence[ShardRun]) -> None:
+StopObserver = Callable[[Callable[[], object]], object]
+"""Told, at the start, what to call in order to stop a run; any thread may call that."""
+
+
+def ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None = None) -> None:
     """Ask all that is open, and end every log.
+
+    Args:
+        runs: What is open.
+        tell_stop: Told how to stop: Ctrl-C reaches the main thread only.
 
     Raises:
         OSError: A log can't be written.
         KeyboardInterrupt: A person stopped it; what was judged is in the logs.
+        CancelledError: Another thread stopped it; what was judged is in the logs.
     """
     with rare_garbage_collection():
-        asyncio.run(_ask_all(runs))
+        asyncio.run(_ask_all(runs, tell_stop))
 
 
-async def _ask_all(runs: Sequence[ShardRun]) -> None:
+async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> None:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    if tell_stop is not None and task is not None:
+        tell_stop(lambda: loop.call_soon_threadsafe(task.cancel))
     # Limits of an earlier run in this process are not this one's.
     init_concurrency()
     lines: dict[str, list[ShardRun]] = {}

@@ -1,0 +1,355 @@
+"""The front door: load cases, plan what to ask of models, and run it."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from casewise._front_result import Cases, PathText, Result, beside_loop, case_set
+from casewise.cases import CaseSet, cache_dir, check_cache_writable, open_cases, write_cases
+from casewise.errors import InputError
+from casewise.sheets import Column, Kind, Row, Table, escape, figures, markdown
+
+if TYPE_CHECKING:
+    from casewise.evaluation import CellState, CostEstimate, RunResult
+    from casewise.evaluation import Plan as CheckedPlan
+
+Texts = str | Sequence[str]
+"""One, or several."""
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Result):
+    """What would be asked of models, checked and counted; nothing was sent."""
+
+    details: "CheckedPlan"
+    """All that was checked."""
+
+    @property
+    def estimates(self) -> "tuple[CostEstimate, ...]":
+        """Requests, tokens and cost (dollars) of each model under each condition."""
+        return self.details.estimates
+
+    @property
+    def judgements(self) -> int:
+        """Cases over all models and conditions, as often as each is asked."""
+        return self.details.judgements
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What should be known beforehand."""
+        return tuple(dict.fromkeys(line for cell in self.details.cells for line in cell.notes))
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each model and condition."""
+        return [asdict(one) for one in self.estimates]
+
+    def to_markdown(self) -> str:
+        """The estimates as a table."""
+        counts = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
+        columns = [Column("model"), Column("condition"), *counts, Column("cost $", Kind.MONEY)]
+        rows = [
+            Row(
+                [
+                    *list(one.values())[:-1],
+                    "unknown" if one["cost_usd"] is None else one["cost_usd"],
+                ]
+            )
+            for one in self.records()
+        ]
+        return markdown(Table(columns, rows, keys=2), *map(escape, self.notes))
+
+
+@dataclass(frozen=True, repr=False)
+class Run(Result):
+    """What a run left behind. It stands for its folder wherever a path is taken."""
+
+    details: "RunResult"
+    """All that is known of it, such as the faults on the way."""
+    log_dir: Path
+    """The folder of its logs."""
+    plan: Plan
+    states: "tuple[CellState, ...]"
+    """How far each model is under each condition, in the plan's order."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every model and condition ended well; single cases may be in error."""
+        return self.details.complete
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """For each model and condition that did not, its model and the reason."""
+        return self.details.failures
+
+    @property
+    def capped(self) -> bool:
+        """Whether it stopped because ``max_cost`` was spent."""
+        return self.details.capped
+
+    @property
+    def logs(self) -> tuple[Path, ...]:
+        """The logs of its models and conditions, those of earlier starts included."""
+        return self.details.logs
+
+    def __fspath__(self) -> str:
+        return str(self.log_dir)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each model and condition: how much of it was judged."""
+        return [
+            {
+                "model": asked.model,
+                "condition": asked.condition,
+                "state": str(one.state),
+                "judged": one.judged,
+                "total": one.total,
+                "errors": one.errors,
+            }
+            for asked, one in zip(self.plan.estimates, self.states, strict=True)
+        ]
+
+    def to_markdown(self) -> str:
+        """The rows as a table, and what is not finished."""
+        columns = [Column("model"), Column("condition"), Column("state")]
+        columns += figures(Kind.COUNT, "judged", "total", "errors")
+        rows = [Row(list(one.values())) for one in self.records()]
+        said = [f"not finished: {line}" for line in self.failures]
+        return markdown(Table(columns, rows, keys=2), *map(escape, said))
+
+
+def load_cases(cases: PathText) -> CaseSet:
+    """Load a set of cases.
+
+    Args:
+        cases: ``starter`` (bundled), ``casebench`` (fetched before), or a file of cases.
+
+    Returns:
+        A sequence of cases, with ``.hash`` (16 hexadecimal characters over every case) and
+        ``.version`` (under which these very cases were released, or None).
+
+    Raises:
+        InputError: The file or one of its records can't be used.
+        AssetError: CASE-Bench was not fetched yet.
+    """
+    return case_set(cases)
+
+
+def plan(
+    cases: Cases = "starter",
+    models: Texts = "casewise/smollm2",
+    protocol: Texts = "probability",
+    *,
+    delivery: Texts = (),
+    ablate: Sequence[str | None] = (None,),
+    swap: Sequence[str | None] = (None,),
+    vary: Sequence[str | None] = (None,),
+    deployment: PathText | None = None,
+    grader: str | None = None,
+    prompt: PathText | None = None,
+    verdict_words: PathText | None = None,
+    sampling: str = "greedy",
+    samples: int | None = None,
+    epochs: int = 1,
+    limit: int | None = None,
+    seed: int = 0,
+    max_tokens: int | None = None,
+    max_connections: int | None = None,
+    attempt_timeout: int | None = None,
+    batch: bool = False,
+    client: str = "auto",
+    model_base_url: str | None = None,
+    model_args: Mapping[str, Any] | None = None,
+    generate: Mapping[str, Any] | None = None,
+    price_in: float | None = None,
+    price_out: float | None = None,
+) -> Plan:
+    """Check and count what would be asked of models; nothing is sent.
+
+    Every product of the lists is a condition. The options are those of ``casewise run``.
+
+    Args:
+        cases: A name, a file, or cases. Cases that no file holds are written to casewise's cache,
+            under their hash, so that logs can name them.
+        models: As Inspect names them.
+        protocol: ``binary``, ``score``, ``probability``, ``guard`` or ``respond``.
+        delivery: Where the context stands; empty is each protocol's usual place.
+        ablate: What to remove from every context: a group or parameter, or several joined by
+            commas; None leaves contexts whole.
+        swap: What every context takes from its twin; None is nothing.
+        vary: How conversations of ``respond`` are changed; None leaves them as they are.
+        deployment: A deployment card, in place of cases (``respond``).
+        grader: A model that grades replies (``respond``); None grades by rules.
+        prompt: ``upstream``, a template file, or ours in a language (``casewise:de``).
+        verdict_words: A file of words by which judges' answers are read, beside ours.
+        sampling: ``greedy``, or ``reference`` as the published runs.
+        samples: Answers that the protocol ``score`` averages; None is 3.
+        epochs: How often each case is asked.
+        limit: Only the first cases.
+        seed: Of the varied conversations.
+        max_tokens: Longest answer, in tokens.
+        max_connections: Requests at once for each provider.
+        attempt_timeout: Seconds after which a request is given up and sent again; None is 300.
+        batch: Send through the provider's batch interface.
+        client: What sends requests: ``auto`` or ``inspect``.
+        model_base_url: Address of the models' API.
+        model_args: For the models' provider.
+        generate: Settings of the models' generation, as Inspect names them.
+        price_in: Dollars for a million input tokens; None is what Inspect knows.
+        price_out: The same of output tokens.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+        InputError: Cases or a template that can't be used.
+        ModelError: A provider that gives no log-probabilities under ``probability``.
+    """
+    # Inspect takes seconds to import.
+    from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
+
+    refuse_password("model_base_url", model_base_url)
+    request = RunRequest(
+        models=_texts(models),
+        cases=_name_of(cases),
+        protocols=_texts(protocol),
+        deliveries=_texts(delivery),
+        ablations=tuple(ablate) or (None,),
+        swaps=tuple(swap) or (None,),
+        variations=tuple(vary) or (None,),
+        deployment=_path(deployment),
+        grader=grader,
+        prompt=_path(prompt),
+        verdict_words=_path(verdict_words),
+        sampling=sampling,
+        samples=samples,
+        epochs=epochs,
+        limit=limit,
+        seed=seed,
+        max_tokens=max_tokens,
+        max_connections=max_connections,
+        attempt_timeout=attempt_timeout,
+        batch=batch,
+        client=client,
+        model_base_url=model_base_url,
+        model_args=dict(model_args or {}),
+        generate=dict(generate or {}),
+        prices=Prices(price_in, price_out),
+    )
+    return Plan(make_plan(request))
+
+
+def run(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
+    """Ask the models; the same folder again asks only what is still open.
+
+    It works inside a running event loop, as in a notebook, too: then it runs in a thread, for
+    which the caller waits. An interrupt stops it; what was judged is in the folder.
+
+    Args:
+        plan: What to ask.
+        log_dir: The folder of the logs, or an address such as ``s3://bucket/folder``.
+        max_cost: Dollars after which it stops, earlier starts in the folder included.
+
+    Returns:
+        How far it came; ``complete`` says whether all ended well, ``failures`` why not.
+
+    Raises:
+        ModelError: A model can't be used or reached, or can't do what the protocol needs.
+        UsageError: Another process runs in the folder, or a price is needed and unknown.
+        OSError: The folder can't be written.
+    """
+    stop = _Stop()
+    return beside_loop(lambda: _run(plan, log_dir, max_cost, stop.is_called_so), stop)
+
+
+async def run_async(plan: Plan, log_dir: PathText, *, max_cost: float | None = None) -> Run:
+    """Ask the models as ``run`` does, while the event loop of the caller goes on.
+
+    Cancelled, it stops the run and waits until its logs are written.
+
+    Args:
+        plan: What to ask.
+        log_dir: The folder of the logs.
+        max_cost: Dollars after which it stops.
+
+    Raises:
+        ModelError: As ``run``.
+        UsageError: As ``run``.
+        OSError: As ``run``.
+    """
+    stop = _Stop()
+    running = asyncio.create_task(
+        asyncio.to_thread(_run, plan, log_dir, max_cost, stop.is_called_so)
+    )
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop()
+        await asyncio.wait([running])
+        raise
+
+
+class _Stop:
+    """Stops a run in another thread, also one that has not begun to ask yet."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._asked = False
+        self._stop: Callable[[], object] | None = None
+
+    def is_called_so(self, stop: Callable[[], object]) -> None:
+        with self._lock:
+            self._stop = stop
+            if self._asked:
+                stop()
+
+    def __call__(self) -> None:
+        with self._lock:
+            self._asked = True
+            if self._stop is not None:
+                # Its loop is closed where the run has ended meanwhile.
+                with suppress(RuntimeError):
+                    self._stop()
+
+
+def _run(
+    plan: Plan,
+    log_dir: PathText,
+    max_cost: float | None,
+    tell_stop: Callable[[Callable[[], object]], object],
+) -> Run:
+    from casewise.evaluation import make_budget, read_done, run_cells
+    from casewise.logs import LogFolder
+
+    cells, folder = plan.details.cells, LogFolder.at(Path(log_dir))
+    budget = None
+    if max_cost is not None:
+        budget = make_budget(cells, read_done(cells, folder), max_cost)
+    found = run_cells(cells, folder, budget=budget, tell_stop=tell_stop)
+    return Run(found, folder.path, plan, read_done(cells, folder).states)
+
+
+def _name_of(cases: Cases) -> str:
+    """What a plan calls cases: where they are, for whoever reads the logs."""
+    if isinstance(cases, str | os.PathLike):
+        return os.fspath(cases)
+    held = case_set(cases)
+    if held.source is not None:
+        if open_cases(held.source).hash != held.hash:
+            problem = "was changed since these cases were loaded from it: load them again"
+            raise InputError(problem, file=held.source)
+        return held.source
+    path = cache_dir() / "cases" / f"{held.hash}.jsonl"
+    check_cache_writable(path.parent)
+    write_cases(held, path)
+    return str(path)
+
+
+def _texts(given: Texts) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([given] if isinstance(given, str) else given))
+
+
+def _path(given: PathText | None) -> str | None:
+    return None if given is None else os.fspath(given)

@@ -1,0 +1,397 @@
+"""The front door: from judgements to scores and pages; what a set of cases is worth."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from casewise._front_result import (
+    Audit,
+    Cases,
+    Comparisons,
+    Description,
+    Gate,
+    PathText,
+    Power,
+    Scores,
+    beside_loop,
+    case_set,
+    choose,
+    warn,
+)
+from casewise.analysis import (
+    COMPARED,
+    DRAWS,
+    SCHEMA,
+    Comparison,
+    CostPrices,
+    Judgements,
+    PowerInputs,
+    PowerTest,
+    Scoring,
+    Split,
+    UnreadPolicy,
+    audit_cases,
+    compare_runs,
+    default_gate,
+    describe_cases,
+    evaluation_facts,
+    find_runs,
+    load_gate,
+    make_overview,
+    pairs_of_runs,
+    plan_power,
+    read_paths,
+    report_scores,
+    run_gate,
+)
+from casewise.cases import LabelRule, Ties
+from casewise.errors import InputError, UsageError
+from casewise.files import write_atomically
+from casewise.statistics import Parent, ProportionMethod, Resampling
+
+Source = pl.DataFrame | PathText | Sequence[PathText]
+"""A judgement table, or where judgements are: log folders, ``.eval`` files, tables, and CASE-Bench
+output files."""
+
+
+def judgements(source: Source) -> pl.DataFrame:
+    """Read judgements: one row a model, condition, case and epoch (docs/scores.md).
+
+    Args:
+        source: Where they are.
+
+    Raises:
+        InputError: A path is missing or can't be read, or nothing was judged yet.
+    """
+    return _read(source).table
+
+
+def score(
+    source: Source,
+    labels: str | None = None,
+    unparsed: str = "honest",
+    by: str | None = None,
+    *,
+    ties: str = "half",
+    bootstrap: int = 0,
+    calibrate: bool = False,
+    cost_over: float | None = None,
+    cost_under: float | None = None,
+    seed: int = 0,
+) -> Scores:
+    """Score judgements against people's votes, published rates, or what authors meant.
+
+    Fractions are in 0..1, correlations in -1..1; errors are clustered by query.
+
+    Args:
+        source: A judgement table, or where judgements are.
+        labels: ``published``, ``votes``, ``consensus`` or ``intended``; None takes ``published``
+            where it exists, else ``votes``, else ``intended``.
+        unparsed: What an unread answer counts as: ``honest`` leaves it out and names the coverage,
+            ``reference`` does as the published script.
+        by: Split every row by ``category`` or ``intended``.
+        ties: An exact tie of votes (labels ``votes``): ``half`` credit, or ``drop``.
+        bootstrap: Draws of whole queries for further intervals; 0 is none.
+        calibrate: Whether to recalibrate probabilities on held-out queries.
+        cost_over: What refusing a safe case costs.
+        cost_under: What answering an unsafe case costs.
+        seed: Of draws, folds and simulations.
+
+    Raises:
+        InputError: The judgements can't be read.
+        UsageError: An option that doesn't exist or doesn't fit.
+    """
+    prices = None
+    if cost_over is not None or cost_under is not None:
+        if cost_over is None or cost_under is None or not cost_over + cost_under > 0:
+            raise UsageError("give both cost_over and cost_under, one of them above 0")
+        prices = CostPrices(cost_over, cost_under)
+    if by is not None and (calibrate or prices):
+        raise UsageError("by= splits scores; leave it out with calibrate= and cost_over=")
+    return Scores(
+        report_scores(
+            _read(source).table,
+            _scoring(labels, unparsed, ties, bootstrap, seed),
+            by=None if by is None else choose(Split, by, "by"),
+            seed=seed,
+            calibrate=calibrate,
+            prices=prices,
+        )
+    )
+
+
+def compare(
+    before: Source,
+    after: Source,
+    *,
+    labels: str | None = None,
+    unparsed: str = "honest",
+    ties: str = "half",
+    metrics: Sequence[str] = (),
+    bootstrap: int = 2000,
+    seed: int = 0,
+    force: bool = False,
+) -> Comparisons:
+    """Compare two runs over the same cases: is the difference more than chance?
+
+    A change is after minus before, with an error clustered by query.
+
+    Args:
+        before: The run that comes first.
+        after: The run that is held against it.
+        labels: As in ``score``.
+        unparsed: As in ``score``.
+        ties: As in ``score``.
+        metrics: The measures to compare; empty is all.
+        bootstrap: Draws of whole queries, for both runs alike; 0 is none.
+        seed: Of the draws.
+        force: Whether runs over different versions of the data are compared, over the cases that
+            both have.
+
+    Raises:
+        InputError: The judgements can't be read, or are over different versions of the data.
+        UsageError: An option that doesn't exist, or one run only.
+    """
+    for name in metrics:
+        if name not in COMPARED:
+            raise UsageError(f"no measure is called {name!r}: choose from {', '.join(COMPARED)}")
+    scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
+    return Comparisons(_compare(before, after, scoring, tuple(metrics) or COMPARED, force=force))
+
+
+def describe(cases: Cases, *, bootstrap: int = DRAWS, seed: int = 0) -> Description:
+    """Describe the human side of a data set: do people agree, is it sound?
+
+    Args:
+        cases: A name, a file, or cases.
+        bootstrap: Draws of whole queries for intervals; 0 is none.
+        seed: Of draws, halves and simulations.
+
+    Raises:
+        InputError: The file can't be used.
+    """
+    return Description(describe_cases(case_set(cases), draws=bootstrap, seed=seed))
+
+
+def audit(cases: Cases, *, seed: int = 0) -> Audit:
+    """Look for what is wrong with a set of cases, before anybody judges them; no model is run.
+
+    Args:
+        cases: A name, a file, or cases.
+        seed: Of folds and hashing.
+
+    Raises:
+        InputError: The file can't be used.
+    """
+    return Audit(audit_cases(case_set(cases), seed=seed))
+
+
+def power(
+    test: str,
+    *,
+    effect: float | None = None,
+    n: int | None = None,
+    power: float | None = None,
+    alpha: float = 0.05,
+    two_sided: bool = True,
+    p1: float | None = None,
+    p2: float | None = None,
+    method: str | None = None,
+    superiority: float | None = None,
+    parent: str | None = None,
+    margin: float | None = None,
+    discordance: float | None = None,
+    sd: float | None = None,
+    rho: float | None = None,
+    cases_per_query: int | None = None,
+    epochs: int | None = None,
+    noise: float | None = None,
+) -> Power:
+    """Work out how many votes, cases, pairs or epochs a study needs, or what a number can show.
+
+    Of the difference, the number (``n``) and the power, give two: the third is worked out.
+
+    Args:
+        test: ``t``, ``mann-whitney``, ``proportions`` (votes on two cases), or ``pairs`` (two
+            models on the same cases, clustered by query).
+        effect: The difference to find: Cohen's d, or of two accuracies in 0..1 (``pairs``).
+        n: Votes a case; for ``pairs``, queries.
+        power: The chance of finding the difference, in 0..1.
+        alpha: The chance of finding a difference where there is none.
+        two_sided: Whether a difference in either direction is looked for.
+        p1: Share of safe votes on the one case, 0..1.
+        p2: Share of safe votes on the other.
+        method: ``arcsine``, ``pooled`` or ``exact`` (``proportions``); None is ``pooled``.
+        superiority: P(X < Y) in 0..1, instead of ``effect`` (``mann-whitney``).
+        parent: How grades are spread (``mann-whitney``); None is ``normal``.
+        margin: What the second model may be worse by, 0..1, instead of ``effect`` (``pairs``).
+        discordance: Share of cases on which just one of the models is right, 0..1.
+        sd: Standard deviation of a case's difference in one epoch, instead of ``discordance``.
+        rho: Correlation of the differences of the two cases of a pair; None is 0.
+        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own.
+        epochs: Times that each model judges each case.
+        noise: Share of the variance of a case's difference that comes anew with every epoch, 0..1.
+
+    Raises:
+        UsageError: What was given is too little, too much, or out of range.
+    """
+    inputs = PowerInputs(
+        test=choose(PowerTest, test, "test"),
+        effect=effect,
+        n=n,
+        power=power,
+        margin=margin,
+        alpha=alpha,
+        two_sided=two_sided,
+        p1=p1,
+        p2=p2,
+        method=None if method is None else choose(ProportionMethod, method, "method"),
+        superiority=superiority,
+        parent=None if parent is None else choose(Parent, parent, "parent"),
+        discordance=discordance,
+        sd=sd,
+        rho=rho,
+        cases_per_query=cases_per_query,
+        epochs=epochs,
+        noise=noise,
+    )
+    return Power(plan_power(inputs))
+
+
+def gate(
+    run: Source,
+    rules: PathText | None = None,
+    *,
+    baseline: Source | None = None,
+    force: bool = False,
+) -> Gate:
+    """Hold a run to rules, with bounds that are clustered by query.
+
+    Args:
+        run: The run's judgements.
+        rules: A file of rules (YAML); None takes those that ship.
+        baseline: What the run must not be worse than; a change is the run minus this.
+        force: Whether the baseline may be over another version of the data.
+
+    Raises:
+        InputError: The judgements or rules can't be used.
+    """
+    config = default_gate() if rules is None else load_gate(Path(rules))
+    read = _read(run)
+    base = None if baseline is None else _read(baseline).table
+    return Gate(run_gate(read.table, config, base, across_versions=force, unjudged=read.unjudged))
+
+
+def report(
+    source: PathText | Sequence[PathText],
+    out: PathText,
+    *,
+    title: str = "Safety in context",
+    reveal: bool = False,
+    cases: Cases | None = None,
+    before: PathText | None = None,
+    labels: str | None = None,
+    unparsed: str = "honest",
+    ties: str = "half",
+    force: bool = False,
+    seed: int = 0,
+) -> Path:
+    """Write a page that shows the scores and every case, or an evaluation card.
+
+    Args:
+        source: Where the judgements are.
+        out: The page (``.html``; one file that opens offline) or the card (``.md``).
+        title: The page's title.
+        reveal: Whether queries, contexts and replies are shown, behind a content warning.
+        cases: Where texts are that the judgements lack.
+        before: An earlier run: the page begins with what changed since.
+        labels: As in ``score``.
+        unparsed: As in ``score``.
+        ties: As in ``score``.
+        force: Whether runs over different versions of the data are compared.
+        seed: Of simulated ceilings.
+
+    Returns:
+        The path that was written.
+
+    Raises:
+        InputError: The judgements can't be read.
+        UsageError: Another kind of file, or an option that doesn't exist.
+        OSError: The file can't be written.
+    """
+    from casewise.reporting import evaluation_card, report_page
+
+    to = Path(out)
+    kind = to.suffix.lower()
+    if kind not in (".html", ".htm", ".md"):
+        raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
+    scoring = _scoring(labels, unparsed, ties, 0, seed)
+    paths = _paths(source)
+    comparisons: tuple[Comparison, ...] = ()
+    if before is not None:
+        paths = [*_paths(before), *paths]
+        comparisons = _compare(before, source, scoring, force=force)
+    read = _read(paths, texts=True)
+    overview = make_overview(
+        read,
+        scoring,
+        cases={} if cases is None else {case.id: case for case in case_set(cases)},
+        comparisons=comparisons,
+        seed=seed,
+    )
+    if kind == ".md":
+        facts = beside_loop(lambda: evaluation_facts(paths, read, overview, scoring, seed=seed))
+        text = evaluation_card(overview, facts)
+    else:
+        text = report_page(overview, title=title, reveal=reveal)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(to, text.encode())
+    return to
+
+
+def _read(source: Source, *, texts: bool = False) -> Judgements:
+    if isinstance(source, pl.DataFrame):
+        lacking = [name for name in SCHEMA if name not in source.columns]
+        if lacking:
+            raise InputError("not a judgement table: a column is missing", field=lacking[0])
+        return Judgements(source, ())
+    read = beside_loop(lambda: read_paths(_paths(source), texts=texts))
+    warn(read.notes)
+    return read
+
+
+def _paths(source: PathText | Sequence[PathText]) -> list[Path]:
+    several = [source] if isinstance(source, str | os.PathLike) else source
+    return [Path(one) for one in several]
+
+
+def _compare(
+    before: Source,
+    after: Source,
+    scoring: Scoring,
+    metrics: Sequence[str] = COMPARED,
+    *,
+    force: bool,
+) -> tuple[Comparison, ...]:
+    named = (("before", before), ("after", after))
+    runs = find_runs({_place(source, name): _read(source).table for name, source in named})
+    if len(runs) < 2:
+        raise UsageError("there is one run only: give another folder, file or table to compare")
+    pairs = pairs_of_runs(runs, across_versions=force)
+    return tuple(compare_runs(pairs, scoring, metrics))
+
+
+def _place(source: Source, name: str) -> str:
+    """What a comparison calls where a run is: its path, or ``before`` and ``after``."""
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else name
+
+
+def _scoring(labels: str | None, unparsed: str, ties: str, bootstrap: int, seed: int) -> Scoring:
+    return Scoring(
+        labels=None if labels is None else choose(LabelRule, labels, "labels"),
+        unparsed=choose(UnreadPolicy, unparsed, "unparsed"),
+        ties=choose(Ties, ties, "ties"),
+        resampling=Resampling(bootstrap, seed) if bootstrap else None,
+    )

@@ -1,0 +1,536 @@
+"""``import casewise as cw``: quick to import, true to its page, and equal to the commands."""
+
+import ast
+import asyncio
+import contextlib
+import copy
+import inspect
+import json
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import ROOT, Cli, clean_env, forget_models
+from support.fake_openai import Answer, FakeServer
+
+import casewise as cw
+from casewise.analysis import read_paths
+from casewise.cases import Case, VoteCounts, open_cases, write_cases
+from casewise.errors import AssetError, InputError, UsageError
+
+pytestmark = [
+    # Python shows no user what is deprecated in the code of others.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+PAGE = (ROOT / "docs/python.md").read_text("utf-8")
+NOTEBOOK = ROOT / "examples/cases_to_page.ipynb"
+MODEL = "openai-api/local/model"
+IMPORT_S = 0.050
+"""Seconds of the processor that the import may take."""
+
+
+def answer(request: dict[str, Any]) -> Answer:
+    """A verdict that depends on the prompt alone: the same in every run."""
+    text = str(request["messages"][-1]["content"])
+    number = zlib.crc32(text.encode())
+    if "from 1 to 10" in text:
+        return json.dumps({"explanation": "x", "score": number % 10 + 1})
+    return json.dumps({"explanation": "x", "judgement": ("safe", "unsafe")[number % 2]})
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[FakeServer]:
+    """A model on loopback, and a folder and cache of one's own."""
+    with pytest.MonkeyPatch.context() as patch, FakeServer(answer) as server:
+        patch.chdir(folder)
+        patch.setenv("CASEWISE_CACHE", str(folder / "cache"))
+        patch.setenv("LOCAL_API_KEY", "none")
+        patch.setenv("LOCAL_BASE_URL", server.url)
+        yield server
+        forget_models()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[FakeServer]:
+    with serving(tmp_path) as one:
+        yield one
+
+
+def voted(path: Path) -> Path:
+    """The starter cases with votes of ten people, most of whom agree with the author."""
+    cases = [
+        case.model_copy(update={"votes": VoteCounts(safe=n, unsafe=10 - n)})
+        for place, case in enumerate(open_cases("starter"))
+        for n in [9 - place % 3 if case.intended == "safe" else 1 + place % 4]
+    ]
+    write_cases(cases, path)
+    return path
+
+
+# The import.
+
+
+def processor_seconds(code: str) -> float:
+    """Seconds of the processor that code takes in a fresh process, the best of several."""
+    timed = f"import time; t = time.process_time(); {code}; print(time.process_time() - t)"
+    return min(float(in_fresh_process(timed)) for _ in range(5))
+
+
+def in_fresh_process(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=clean_env(), capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_importing_takes_no_time() -> None:
+    assert processor_seconds("import casewise") < IMPORT_S
+
+
+def test_importing_imports_nothing_of_others() -> None:
+    code = "import sys; before = set(sys.modules); import casewise; print(*set(sys.modules)-before)"
+    loaded = {name.split(".")[0] for name in in_fresh_process(code).split()}
+    assert loaded - set(sys.stdlib_module_names) == {"casewise"}
+
+
+def test_cases_are_loaded_without_models_and_frames() -> None:
+    code = "import sys, casewise as cw; cw.load_cases('starter'); print(*sys.modules)"
+    loaded = set(in_fresh_process(code).split())
+    assert not loaded & {"polars", "scipy", "inspect_ai", "casewise.evaluation"}
+
+
+# The names.
+
+
+def test_the_page_names_what_there_is() -> None:
+    named = set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE))
+    named |= set(re.findall(r"\(gives (?:an? )?`(\w+)`\)", PAGE))
+    assert named == set(cw.__all__)
+    assert cw.__all__ == sorted(cw.__all__)
+
+
+@pytest.mark.parametrize("name", cw.__all__)
+def test_names_resolve_and_say_what_they_are(name: str) -> None:
+    value = getattr(cw, name)
+    assert name in dir(cw)
+    assert name == "__version__" or inspect.getdoc(value)
+    if inspect.isfunction(value):
+        annotations = inspect.signature(value)
+        assert annotations.return_annotation is not inspect.Signature.empty
+        assert all(one.annotation is not one.empty for one in annotations.parameters.values())
+        assert "Raises:" in str(inspect.getdoc(value))
+
+
+def test_what_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'scores'"):
+        cw.scores  # noqa: B018
+    assert not hasattr(cw, "nothing")
+
+
+def test_no_room_hides_a_function() -> None:
+    """Importing ``casewise.gate`` would put a module in the place of the function."""
+    folder = ROOT / "src/casewise"
+    rooms = {path.stem for path in folder.iterdir() if path.suffix in ("", ".py")}
+    assert not rooms & set(cw.__all__)
+
+
+# The page and the notebook.
+
+
+def blocks() -> list[str]:
+    found = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert len(found) == PAGE.count("```python") >= 6
+    return found
+
+
+def as_here(code: str) -> str:
+    """Code of the page or notebook with the model and cases of this test."""
+    for other in ("openai/gpt-4o", "casewise/smollm2"):
+        code = code.replace(f'"{other}"', f'"{MODEL}"')
+    return code.replace('"casebench"', '"voted.jsonl"')
+
+
+GATE = "rules:\n- {measure: coverage, at_least: .5}\n- {measure: accuracy, worse_by_at_most: .9}\n"
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_every_block_of_the_page(server: FakeServer, tmp_path: Path) -> None:
+    cases = cw.load_cases(voted(tmp_path / "voted.jsonl"))
+    plan = cw.plan(cases, models=MODEL, protocol="binary", ablate=[None, "recipient"])
+    for name in ("before", "after"):
+        cw.run(plan, f"logs/{name}")
+    (tmp_path / "gate.yaml").write_text(GATE)
+    names: dict[str, Any] = {}
+    for block in blocks():
+        exec(compile(as_here(block), "docs/python.md", "exec"), names)
+
+    assert (names["cases"].hash, len(names["cases"])) == (cases.hash, 56)
+    assert names["cases"][0] == cases.cases[0]
+    assert [one.requests for one in names["plan"].estimates] == [56, 56]
+    assert names["table"].height == 112
+    assert names["scores"][0].labels == "votes"
+    assert 0 < names["scores"][0].accuracy.value < 1
+    assert names["moved"]["accuracy"] == 0
+    assert names["run"].complete
+    assert "Checkpoint 7" in (tmp_path / "report.html").read_text("utf-8")
+
+
+def cells() -> list[str]:
+    document = json.loads(NOTEBOOK.read_text("utf-8"))
+    assert (document["nbformat"], document["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in document["cells"]}) == len(document["cells"])
+    code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in code)
+    return ["".join(cell["source"]) for cell in code]
+
+
+async def shown_by(cell: str, names: dict[str, Any]) -> object:
+    """Run a cell as a notebook does, inside a running event loop; its last value, if it has one."""
+    tree = ast.parse(as_here(cell))
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    if (coming := eval(compile(tree, "cell", "exec", flags), names)) is not None:
+        await coming
+    if not isinstance(last, ast.Expr):
+        return None
+    value = eval(compile(ast.Expression(last.value), "cell", "eval", flags), names)
+    return await value if inspect.iscoroutine(value) else value
+
+
+def test_the_notebook(server: FakeServer, tmp_path: Path) -> None:
+    async def all_cells() -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        for cell in cells():
+            value = await shown_by(cell, names)
+            if isinstance(value, cw.Plan | cw.Run | cw.Scores | cw.Comparisons):
+                assert "<table>" in value._repr_html_()
+        return names
+
+    names = asyncio.run(all_cells())
+    assert asyncio.run.__module__ == "asyncio.runners", "the loop is left as it is"
+    assert len(server.requests) == 112
+    assert names["table"].height == 56
+    assert (len(names["change"]), names["change"][0].n) == (1, 56)
+    assert "without recipient" in names["change"][0].after
+    assert names["accuracy"].value == pytest.approx((1 + 1 + 1 + 0.5 + 1 + 0) / 6)
+    assert "Without the recipient" in (tmp_path / "report.html").read_text("utf-8")
+
+
+# Equal to the commands.
+
+
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    with serving(folder) as server:
+        voted(folder / "voted.jsonl")
+        plan = cw.plan("voted.jsonl", models=MODEL, protocol="binary", ablate=[None, "recipient"])
+        cw.run(plan, "after")
+        always = [{"content": "always the same"}]
+        server.answer = lambda request: answer(request | {"messages": always})
+        cw.run(plan, "before")
+    return folder
+
+
+@pytest.fixture
+def two_runs(made_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folders of two runs, ``before`` and ``after``, over ``voted.jsonl``."""
+    shutil.copytree(made_once, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CASEWISE_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_numbers_are_the_commands(two_runs: Path, cli: Cli) -> None:
+    def printed(*arguments: str) -> Any:
+        return json.loads(cli(*arguments).stdout)
+
+    scores = cw.score("after", labels="votes", bootstrap=50)
+    as_json = printed(
+        "score", "after", *["--labels", "votes", "--bootstrap", "50", "--format", "json"]
+    )
+    assert scores.records() == as_json
+    names = list(dict.fromkeys(name for row in as_json for name in row))
+    assert scores.to_polars().columns == names
+    assert scores.to_polars()["accuracy"].to_list() == [row["accuracy"] for row in as_json]
+    assert cw.score(cw.judgements("after"), "votes", bootstrap=50).records() == as_json
+    by = printed("score", "after", "--by", "intended", "--format", "json")
+    assert cw.score("after", by="intended").records() == by
+
+    change = cw.compare("before", "after", bootstrap=50)
+    as_json = printed("compare", "before", "after", *["--bootstrap", "50", "--format", "json"])
+    assert change.records() == as_json["pairs"]
+    assert change[0].differences[0].metric == "accuracy"
+
+    gate = cw.gate("after", baseline="before")
+    as_json = printed("gate", "after", "--baseline", "before", "--json")
+    assert (gate.records(), str(gate.verdict)) == (as_json["rules"], as_json["verdict"])
+    assert gate.passed == (as_json["exit_status"] == 0)
+
+    audit = printed("cases", "audit", "voted.jsonl", "--format", "json")
+    assert cw.audit("voted.jsonl").records() == audit["findings"]
+    described = cw.describe("voted.jsonl", bootstrap=50).to_polars()
+    as_json = printed("describe", "voted.jsonl", "--bootstrap", "50", "--format", "json")
+    assert described["agreement.all.gwet_ac1"][0] == as_json["agreement"]["all"]["gwet_ac1"]
+    given: dict[str, Any] = {"effect": 0.03, "discordance": 0.1, "rho": 0.2, "power": 0.8}
+    options = [part for name, value in given.items() for part in (f"--{name}", str(value))]
+    answers = printed("power", "--test", "pairs", *options, "--format", "json")["answers"]
+    (row,) = cw.power("pairs", **given).records()
+    assert answers == [{name: row[name] for name in row if not name.startswith("given_")}]
+
+
+def test_markdown_is_the_commands(two_runs: Path, cli: Cli) -> None:
+    for result, arguments in (
+        (cw.score("after"), ["score", "after"]),
+        (cw.compare("before", "after"), ["compare", "before", "after"]),
+        (cw.describe("voted.jsonl"), ["describe", "voted.jsonl"]),
+        (cw.audit("voted.jsonl"), ["cases", "audit", "voted.jsonl"]),
+    ):
+        assert result.to_markdown() == cli(*arguments, "--format", "markdown").stdout
+        assert repr(result) == result.to_markdown().rstrip()
+
+
+def test_before_comes_before_after(two_runs: Path) -> None:
+    change, back = cw.compare("before", "after"), cw.compare("after", "before")
+    for one, other in zip(change[0].differences, back[0].differences, strict=True):
+        if one.difference.value == one.difference.value:
+            assert one.difference.value == pytest.approx(-other.difference.value)
+            assert one.before.value == other.after.value
+    tables = cw.compare(cw.judgements("before"), cw.judgements("after"))
+    assert "before" in tables[0].before
+    assert tables[0].mcnemar == change[0].mcnemar
+
+
+def test_the_card_and_what_changed(two_runs: Path) -> None:
+    assert cw.report("after", "new/card.md") == Path("new/card.md")
+    assert MODEL in Path("new/card.md").read_text("utf-8")
+    cw.report(["after"], "page.html", before="before", title="<b>Both</b>")
+    page = Path("page.html").read_text("utf-8")
+    assert "&lt;b&gt;Both" in page
+    assert "<b>Both" not in page
+    with pytest.raises(UsageError, match=r"end the name in \.html"):
+        cw.report("after", "page.pdf")
+
+
+# What a result shows.
+
+
+NASTY = '<img src=x onerror="alert(1)">|`*[a](javascript:b)'
+
+
+def test_html_shows_names_as_texts(two_runs: Path) -> None:
+    table = cw.judgements("after").with_columns(pl.lit(NASTY).alias("model"))
+    other = cw.judgements("before").with_columns(pl.lit(NASTY).alias("model"))
+    cases = [case.model_copy(update={"category": NASTY}) for case in cw.load_cases("voted.jsonl")]
+    for result in (
+        cw.score(table),
+        cw.compare(other, table),
+        cw.gate(table, baseline=other),
+        cw.describe(cases),
+        cw.audit(cases),
+        cw.power("t", effect=0.8, power=0.8),
+    ):
+        html = result._repr_html_()
+        assert "<table>" in html
+        assert not re.search(r"<(img|a|script)\b", html)
+    assert "&lt;img src=x onerror=" in cw.score(table)._repr_html_()
+
+
+def test_undefined_is_null_and_intervals_are_lists(two_runs: Path) -> None:
+    frame = cw.score("after", labels="votes").to_polars()
+    assert frame["pcc"][0] is None
+    assert frame["accuracy_ci"].dtype == pl.List(pl.Float64)
+    assert json.loads(frame["statuses"][0]) == {"ok": 56}
+    with pytest.raises(AttributeError, match="no 'acuracy'"):
+        cw.score("after")[0].acuracy  # noqa: B018
+
+
+def test_scores_can_be_copied_and_sent(two_runs: Path) -> None:
+    first = cw.score("after")[0]
+    for same in (copy.deepcopy(first), pickle.loads(pickle.dumps(first))):
+        assert same.accuracy.value == first.accuracy.value
+    assert "accuracy" in dir(first)
+
+
+# Cases.
+
+
+def test_cases_are_a_sequence(tmp_path: Path) -> None:
+    cases = cw.load_cases("starter")
+    assert (cases.hash, cases.version) == (open_cases("starter").hash, "1.0.0")
+    assert isinstance(cases[-1], Case)
+    assert [case.id for case in cases] == [case.id for case in cases.cases]
+    assert cases[3] in cases
+    part = cases[:4]
+    assert (len(part), part.version, part.source) == (4, None, None)
+    assert part.hash != cases.hash
+    assert cases[0].query not in repr(cases)
+
+
+def test_chosen_cases_have_a_file_that_logs_can_name(server: FakeServer, tmp_path: Path) -> None:
+    chosen = [case for case in cw.load_cases("starter") if case.intended == "unsafe"]
+    for cases in (chosen, tuple(chosen), cw.load_cases("starter")[:4]):
+        plan = cw.plan(cases, models=MODEL, protocol="binary")
+        assert plan.judgements == len(cases)
+    kept = sorted((tmp_path / "cache/cases").iterdir())
+    assert len(kept) == 2
+    assert {cw.load_cases(path).hash for path in kept} == {path.stem for path in kept}
+    assert cw.run(plan, "logs").complete
+    assert set(cw.judgements("logs")["case_id"]) == {case.id for case in cases}
+    first = len(server.requests)
+    assert cw.run(cw.plan(list(cases), models=MODEL, protocol="binary"), "logs").complete
+    assert len(server.requests) == first, "the same cases are the same run"
+
+
+def test_a_file_that_changed_is_refused(server: FakeServer, tmp_path: Path) -> None:
+    cases = cw.load_cases(voted(tmp_path / "voted.jsonl"))
+    write_cases(cases[:-1], tmp_path / "voted.jsonl")
+    with pytest.raises(InputError, match=r"voted\.jsonl: was changed since .*: load them again"):
+        cw.plan(cases, models=MODEL, protocol="binary")
+
+
+# Running.
+
+
+def test_planning_sends_nothing(server: FakeServer) -> None:
+    plan = cw.plan(
+        "starter", models=[MODEL, MODEL], protocol=["binary", "score"], price_in=1.0, price_out=2.0
+    )
+    frame = plan.to_polars()
+    assert frame["requests"].to_list() == [56, 168]
+    assert (frame["cost_usd"] > 0).all()
+    assert plan.judgements == 112
+    assert not server.requests
+
+
+def test_a_run_stands_for_its_folder(server: FakeServer) -> None:
+    run = cw.run(cw.plan("starter", models=MODEL, protocol="binary", limit=6), "logs/a")
+    assert (run.complete, run.capped, run.failures) == (True, False, ())
+    assert run.to_polars().row(0, named=True) == {
+        "model": MODEL,
+        "condition": "binary",
+        "state": "done",
+        "judged": 6,
+        "total": 6,
+        "errors": 0,
+    }
+    assert cw.score(run).records() == cw.score("logs/a").records()
+
+
+def test_what_is_spent_stops_a_run(server: FakeServer) -> None:
+    plan = cw.plan("starter", models=MODEL, protocol="binary", price_in=1e6, price_out=0.0)
+    run = cw.run(plan, "logs", max_cost=500.0)
+    assert (run.complete, run.capped) == (False, True)
+    assert 0 < run.to_polars()["judged"][0] < 56
+    assert "not finished" in run.to_markdown()
+
+
+def slowly(server: FakeServer, at: int, then: Callable[[], object]) -> None:
+    """Do something when so many requests were answered; answer slowly from there on."""
+    done = threading.Event()
+
+    def late(request: dict[str, Any]) -> Answer:
+        if len(server.requests) >= at:
+            if not done.is_set():
+                done.set()
+                then()
+            time.sleep(0.5)
+        return answer(request)
+
+    server.answer = late
+
+
+def held_after(log_dir: str) -> int:
+    return read_paths([Path(log_dir)]).table.filter(pl.col("status") == "ok").height
+
+
+PLAN: dict[str, Any] = {"models": MODEL, "protocol": "binary", "max_connections": 2}
+
+
+def test_a_cancelled_run_keeps_what_was_judged(server: FakeServer) -> None:
+    async def cancelled() -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(cw.run_async(cw.plan("starter", **PLAN), "logs"))
+        slowly(server, 20, lambda: loop.call_soon_threadsafe(task.cancel))
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        assert task.cancelled()
+
+    asyncio.run(cancelled())
+    assert 10 <= held_after("logs") < 40
+    server.answer = answer
+    assert cw.run(cw.plan("starter", **PLAN), "logs").complete
+    assert held_after("logs") == 56
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals to a thread")
+def test_an_interrupted_cell_keeps_what_was_judged(server: FakeServer) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    slowly(server, 20, lambda: signal.pthread_kill(main, signal.SIGINT))
+
+    async def cell() -> None:
+        cw.run(cw.plan("starter", **PLAN), "logs")
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(cell())
+    finally:
+        loop.close()
+    assert 10 <= held_after("logs") < 40
+
+
+def test_the_loop_goes_on_meanwhile(server: FakeServer) -> None:
+    async def both() -> int:
+        ticks = 0
+        task = asyncio.create_task(cw.run_async(cw.plan("starter", **PLAN), "logs"))
+        while not task.done():
+            await asyncio.sleep(0.01)
+            ticks += 1
+        assert (await task).complete
+        return ticks
+
+    assert asyncio.run(both()) > 5
+
+
+# Bad input.
+
+
+def test_what_does_not_exist_is_said(two_runs: Path) -> None:
+    frame = cw.judgements("after")
+    for call, error, words in (
+        (lambda: cw.score(frame, labels="vote"), UsageError, "labels='vote': choose from"),
+        (lambda: cw.score(frame, unparsed="x"), UsageError, "choose from reference, honest|honest"),
+        (lambda: cw.score(frame, by="model"), UsageError, "by='model': choose from category"),
+        (lambda: cw.score(frame, cost_over=1.0), UsageError, "both cost_over and cost_under"),
+        (lambda: cw.score(frame.drop("status")), InputError, "field 'status'"),
+        (lambda: cw.score("nowhere"), InputError, "nowhere: no such file"),
+        (lambda: cw.compare(frame, frame, metrics=["x"]), UsageError, "no measure"),
+        (lambda: cw.power("z"), UsageError, "test='z': choose from"),
+        (lambda: cw.plan("starter", MODEL, "judge"), UsageError, "protocol"),
+        (lambda: cw.load_cases("casebench"), AssetError, "fetch"),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+    one = cw.score(cw.judgements("after").filter(pl.col("ablation").is_null()))
+    assert len(one) == 1
+
+
+def test_notes_are_warnings(two_runs: Path) -> None:
+    (two_runs / "after/notes.txt").write_text("mine")
+    with pytest.warns(UserWarning, match="passed over notes.txt") as seen:
+        cw.judgements("after")
+    assert seen[0].filename == __file__
