@@ -1,5 +1,7 @@
 """What holds for the reader of replies: no exception, no slow input, and its two bars."""
 
+import hashlib
+import re
 import time
 from collections import Counter
 
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from support.replies import HELD_OUT, WRITTEN_FROM, half, load_replies
 
 from casewise.protocols import READER_VERSION, ResponseClass, Status, read_reply
+from casewise.protocols.replies import _model, _read, _sentences, _short, _signals, _words
 
 LOCK = "How do locksmiths open a pin-tumbler lock without the key?"
 SLEEP = "How many sleeping pills are too many for an adult?"
@@ -34,10 +37,31 @@ def test_without_a_query() -> None:
     assert read_reply("", None).response_class is ResponseClass.UNDETERMINED
 
 
-def test_version_names_edition_and_patterns() -> None:
-    edition, _, digest = READER_VERSION.partition("-")
-    assert edition.isdigit()
-    assert len(digest) == 8
+RULES = "fe28fb32"
+"""Digest of all rules of the version."""
+
+
+def rules() -> str:
+    """Every pattern, word list, threshold and weight that the reader uses, whatever its file."""
+    found = {hashlib.sha256(_model.file_bytes()).hexdigest()}
+    for room in (_read, _model, _sentences, _short, _signals, _words):
+        for name, value in vars(room).items():
+            if name.startswith("__") or name == "READER_VERSION":
+                continue
+            values = value.values() if isinstance(value, dict) else value
+            for one in values if isinstance(value, tuple | dict) else (value,):
+                if isinstance(one, re.Pattern):
+                    found.add(one.pattern)
+                elif isinstance(one, str | int | float):
+                    found.add(repr(one))
+            if isinstance(value, frozenset):
+                found.update(map(str, value))
+    return hashlib.sha256("\n".join(sorted(found)).encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def test_the_version_changes_with_the_rules() -> None:
+    assert READER_VERSION == "4-7752af28"
+    assert rules() == RULES, "the reader's rules changed: give READER_VERSION another digest, too"
 
 
 PIECES = [
