@@ -33,7 +33,7 @@ from support.fault_runs import (  # noqa: E402
 from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
 from support.kills import killed_starts  # noqa: E402
 
-from casewise.analysis import read_paths  # noqa: E402
+from casewise.scores import read_paths  # noqa: E402
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
 DOCS = ROOT / "docs/reliability.md"

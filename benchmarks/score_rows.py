@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from remote import print_method
 
-from casewise.analysis import SCHEMA
+from casewise.scores import SCHEMA
 
 LIMIT_GB = 2.0
 

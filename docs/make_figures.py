@@ -24,8 +24,8 @@ from conftest import clean_env  # noqa: E402
 from support.actors import SAFE, UNSAFE, Actor, comply, follows, refuse, text_of, write_cases  # noqa: E402
 from support.fake_openai import FakeServer  # noqa: E402
 
-from casewise.analysis import Scoring, make_overview, read_paths  # noqa: E402
 from casewise.reporting.page import Section, make_sections  # noqa: E402
+from casewise.scores import Scoring, make_overview, read_paths  # noqa: E402
 
 QUERIES = 40
 RESPOND = ("--protocol", "respond")

@@ -20,7 +20,6 @@ import numpy as np
 import yaml
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from casewise.analysis import Judgements, Overview, Scoring, make_overview, make_table
 from casewise.annotation.store import Store, Visitor, load_secrets
 from casewise.annotation.study import (
     Arm,
@@ -36,6 +35,7 @@ from casewise.annotation.study import (
 )
 from casewise.cases import STARTER, Case, dataset_hash, open_cases, write_cases
 from casewise.reporting.page._page import report_page
+from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
 
 IMAGES = Path(__file__).resolve().parent / "images"
 MOST_BYTES = 150_000

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 from support.secret import KEY, found_in, planted
 
-from casewise.analysis import read_paths
 from casewise.cli import main
+from casewise.scores import read_paths
 
 ROOT = Path(__file__).resolve().parent.parent
 CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))

@@ -25,9 +25,9 @@ from conftest import ROOT, Cli, clean_env, forget_models
 from support.fake_openai import Answer, FakeServer
 
 import casewise as cw
-from casewise.analysis import read_paths
 from casewise.cases import Case, VoteCounts, open_cases, write_cases
 from casewise.errors import AssetError, InputError, UsageError
+from casewise.scores import read_paths
 
 pytestmark = [
     # Python shows no user what is deprecated in the code of others.

@@ -10,8 +10,9 @@ True
 
 Nothing is imported before it is used. The rooms behind it: ``cases`` (what is asked, where, and how
 people voted), ``contexts`` (rendering and ablating), ``protocols`` (prompts and readers),
-``statistics`` (pure measures), ``evaluation`` (running models, on Inspect), ``analysis`` (logs to
-scores), ``reporting`` and ``cli``.
+``statistics`` (pure measures), ``logs`` and ``evaluation`` (running models, on Inspect), ``scores``
+(of judgements), ``dataset`` (what cases and votes are worth), ``gate``, ``exports``, ``reporting``,
+``annotation`` (the study of people's votes) and ``cli``.
 """
 
 from importlib import import_module

@@ -18,15 +18,10 @@ from casewise.sheets import markdown_to_html, to_json
 if TYPE_CHECKING:
     import polars as pl
 
-    from casewise import analysis
-    from casewise.analysis import (
-        Answer,
-        Comparison,
-        GateReport,
-        GateVerdict,
-        Score,
-        ScoreReport,
-    )
+    from casewise import dataset
+    from casewise.dataset import Answer
+    from casewise.gate import GateReport, GateVerdict
+    from casewise.scores import Comparison, Score, ScoreReport
 
 PathText = str | os.PathLike[str]
 """A path, or an address such as ``s3://bucket/folder``."""
@@ -93,7 +88,7 @@ class Scores(Result, Sequence["Score"]):
 
     def records(self) -> list[dict[str, Any]]:
         """The rows of ``casewise score --format json``, the baselines last."""
-        from casewise.analysis import as_report_records
+        from casewise.scores import as_report_records
 
         rows: list[dict[str, Any]] = _plain(as_report_records(self.details))
         return rows
@@ -124,7 +119,7 @@ class Comparisons(Result, Sequence["Comparison"]):
 
     def records(self) -> list[dict[str, Any]]:
         """``pairs`` of ``casewise compare --format json``: a row for each two runs and measure."""
-        from casewise.analysis import comparison_records
+        from casewise.scores import comparison_records
 
         rows: list[dict[str, Any]] = _plain(comparison_records(self.details)["pairs"])
         return rows
@@ -140,12 +135,12 @@ class Comparisons(Result, Sequence["Comparison"]):
 class Description(Result):
     """The human side of a data set."""
 
-    details: "analysis.Description"
+    details: "dataset.Description"
     """All that was computed."""
 
     def records(self) -> list[dict[str, Any]]:
         """One row: the figures of ``casewise describe --format json``, names joined by dots."""
-        from casewise.analysis import as_description_record
+        from casewise.dataset import as_description_record
 
         return [dict(_flat(_plain(as_description_record(self.details))))]
 
@@ -160,12 +155,12 @@ class Description(Result):
 class Audit(Result):
     """What is wrong with a set of cases; no text of theirs is shown."""
 
-    details: "analysis.Audit"
+    details: "dataset.Audit"
     """All that was computed."""
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each finding, worst first."""
-        from casewise.analysis import as_audit_record
+        from casewise.dataset import as_audit_record
 
         rows: list[dict[str, Any]] = _plain(as_audit_record(self.details)["findings"])
         return rows
@@ -181,7 +176,7 @@ class Audit(Result):
 class Power(Result):
     """What a study needs, or can show."""
 
-    details: "analysis.Plan"
+    details: "dataset.Plan"
     """What was given, the defaults filled in, and the answers."""
 
     @property
@@ -191,7 +186,7 @@ class Power(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each answer; what was given is in columns that begin with ``given_``."""
-        from casewise.analysis import as_plan_record
+        from casewise.dataset import as_plan_record
 
         found = _plain(as_plan_record(self.details))
         given = {f"given_{name}": value for name, value in found["inputs"].items()}
@@ -223,7 +218,7 @@ class Gate(Result):
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
-        from casewise.analysis import as_gate_record
+        from casewise.gate import as_gate_record
 
         rows: list[dict[str, Any]] = _plain(as_gate_record(self.details)["rules"])
         return rows

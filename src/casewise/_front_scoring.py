@@ -20,35 +20,28 @@ from casewise._front_result import (
     choose,
     warn,
 )
-from casewise.analysis import (
+from casewise.cases import LabelRule, Ties
+from casewise.dataset import DRAWS, PowerInputs, PowerTest, audit_cases, describe_cases, plan_power
+from casewise.errors import InputError, UsageError
+from casewise.files import write_atomically
+from casewise.gate import default_gate, load_gate, run_gate
+from casewise.scores import (
     COMPARED,
-    DRAWS,
     SCHEMA,
     Comparison,
     CostPrices,
     Judgements,
-    PowerInputs,
-    PowerTest,
     Scoring,
     Split,
     UnreadPolicy,
-    audit_cases,
     compare_runs,
-    default_gate,
-    describe_cases,
     evaluation_facts,
     find_runs,
-    load_gate,
     make_overview,
     pairs_of_runs,
-    plan_power,
     read_paths,
     report_scores,
-    run_gate,
 )
-from casewise.cases import LabelRule, Ties
-from casewise.errors import InputError, UsageError
-from casewise.files import write_atomically
 from casewise.statistics import Parent, ProportionMethod, Resampling
 
 Source = pl.DataFrame | PathText | Sequence[PathText]

@@ -15,8 +15,8 @@ from support.reported import (
 )
 from support.tables import judgement, table
 
-from casewise.analysis import Overview
 from casewise.reporting.page._page import lay_out
+from casewise.scores import Overview
 
 pytestmark = pytest.mark.browser
 

@@ -23,9 +23,9 @@ from support.reported import (
 from support.seen import grave
 from support.tables import judgement, random_table, table
 
-from casewise.analysis import Overview
 from casewise.files import unguard_cell
 from casewise.reporting.page._page import lay_out, report_page
+from casewise.scores import Overview
 
 pytestmark = pytest.mark.browser
 

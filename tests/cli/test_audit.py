@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Cli
 
-from casewise.analysis import CHECKS
+from casewise.dataset import CHECKS
 
 SECRET = "call our quiet friend Ottokar at anna.k@firma-nord.de or TODO"
 

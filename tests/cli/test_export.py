@@ -9,8 +9,8 @@ import pytest
 from conftest import Cli
 from support.tables import random_table
 
-from casewise.analysis import ExportForm, ExportRequest, export_to
 from casewise.errors import UsageError
+from casewise.exports import ExportForm, ExportRequest, export_to
 
 TASK = ("--to", "lm-eval", "--cases", "starter", "--reveal")
 

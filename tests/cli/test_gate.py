@@ -15,7 +15,7 @@ from conftest import ROOT, Cli
 from support.fake_openai import FakeServer
 from support.gated import pairs_table, replies_table
 
-from casewise.analysis import gate_file, load_gate
+from casewise.gate import gate_file, load_gate
 from casewise.statistics import Level, noninferiority_power
 
 

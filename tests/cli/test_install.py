@@ -10,8 +10,8 @@ import yaml
 from conftest import ROOT, Cli
 
 from casewise import __version__
-from casewise.analysis import gate_file
 from casewise.errors import install_hint
+from casewise.gate import gate_file
 
 BARE = re.compile(
     r"""\b(?:pip3?\s+(?:install|download)|pipx\s+(?:install|run)|uv\s+add|uvx|uv\s+tool\s+\w+)

@@ -13,11 +13,11 @@ from inspect_ai.model._openai import openai_completion_params
 from support.fake_openai import Answer, FakeServer
 from support.fault_runs import write_questions
 
-from casewise.analysis import read_paths
 from casewise.evaluation import RunRequest, check_settings, make_plan, setting_parts
 from casewise.evaluation.executor._shards import cell_name
 from casewise.evaluation.plan._sampling import REFUSED, SETTINGS, TAKEN
 from casewise.logs import RunKey
+from casewise.scores import read_paths
 
 CASES = 4
 MODEL = "openai-api/fake/m"

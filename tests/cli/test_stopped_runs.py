@@ -17,7 +17,7 @@ from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.secret import KEY
 
-from casewise.analysis import read_paths
+from casewise.scores import read_paths
 
 CASES = 200
 AT_ONCE = 4

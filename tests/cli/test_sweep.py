@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT, Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 
-from casewise.analysis import read_paths
+from casewise.scores import read_paths
 
 CASES = 8
 

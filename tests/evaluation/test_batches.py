@@ -22,7 +22,6 @@ from support.fake_openai import Answer, Raw
 from support.kills import PATIENCE_S, Starter, starting
 from support.secret import KEY
 
-from casewise.analysis import read_paths
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation import (
     Prices,
@@ -41,6 +40,7 @@ from casewise.evaluation.models._batches import (
     words_of_batches,
 )
 from casewise.evaluation.plan import Cell
+from casewise.scores import read_paths
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.

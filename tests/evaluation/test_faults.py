@@ -20,8 +20,8 @@ from support.fault_runs import (
 from support.faulty import KINDS, FaultyServer, whole
 from support.secret import KEY
 
-from casewise.analysis import read_paths
 from casewise.evaluation import RunRequest, RunResult, make_plan, run_cells
+from casewise.scores import read_paths
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.

@@ -18,7 +18,7 @@ from support.faulty import random_moments
 from support.kills import killed_starts
 from support.secret import KEY
 
-from casewise.analysis import read_paths
+from casewise.scores import read_paths
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.

@@ -10,7 +10,7 @@ import pytest
 from conftest import Cli
 from support.fake_openai import Answer, FakeServer
 
-from casewise.analysis import read_paths
+from casewise.scores import read_paths
 
 # ruff: noqa: RUF001 - other scripts are what is tested
 

@@ -17,10 +17,10 @@ from polars.testing import assert_frame_equal
 from support.fake_openai import Answer, FakeServer, Raw
 from support.secret import KEY
 
-from casewise.analysis import read_paths
 from casewise.errors import UsageError
 from casewise.evaluation import RunRequest, make_plan, run
 from casewise.evaluation.models._lean_client import send_as_provided, send_leanly
+from casewise.scores import read_paths
 
 pytestmark = [
     # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.

@@ -20,7 +20,7 @@ from support.ray_cluster import RayCluster, ray_cluster
 from support.s3 import s3_server
 from support.tiny import make_tiny
 
-from casewise.analysis import read_paths
+from casewise.scores import read_paths
 
 pytest.importorskip("ray", reason="Ray is not installed")
 

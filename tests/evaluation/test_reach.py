@@ -20,7 +20,6 @@ from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
 
-from casewise.analysis import read_paths
 from casewise.errors import ModelError
 from casewise.evaluation import (
     GenerateRequest,
@@ -31,6 +30,7 @@ from casewise.evaluation import (
     plan_generation,
     run_cells,
 )
+from casewise.scores import read_paths
 
 SHORT = 2.0
 """Seconds of patience, where a test need not wait for the usual."""

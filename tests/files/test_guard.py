@@ -15,7 +15,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tables import random_table
 
-from casewise.analysis import Scoring, Split, make_table, read_table, report_scores, table_bytes
 from casewise.annotation.exchange._tables import read_csv, to_csv
 from casewise.annotation.votes._csv_table import VoteColumn
 from casewise.annotation.votes._csv_table import read_table as read_votes_table
@@ -23,6 +22,7 @@ from casewise.annotation.votes._csv_table import to_csv as votes_csv
 from casewise.cases import Case, load_cases, write_cases
 from casewise.files import guard_cell, unguard_cell
 from casewise.reporting import to_csv as scores_csv
+from casewise.scores import Scoring, Split, make_table, read_table, report_scores, table_bytes
 
 MARKS = "=+-@\uff1d\uff0b\uff0d\uff20"
 ODD = MARKS + "'\t\r\n \u3000\xa0\x1f.,;\"1e[{"
@@ -167,7 +167,7 @@ def test_every_writer_of_csv_guards_its_cells() -> None:
         for path in (ROOT / "src").rglob("*.py")
         if re.search(r"csv\.(writer|DictWriter)\(|write_csv\(", text := path.read_text("utf-8"))
     }
-    assert writers.keys() == {"files/_csv.py", "analysis/_table.py"}
+    assert writers.keys() == {"files/_csv.py", "scores/_judgement_table.py"}
     assert not [path for path, text in writers.items() if "guard_cell" not in text]
 
 

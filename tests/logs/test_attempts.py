@@ -18,7 +18,6 @@ from inspect_ai.log import (
 )
 from inspect_ai.scorer import Score
 
-from casewise.analysis.logs import choose_logs, read_judgements
 from casewise.logs import (
     Attempts,
     LogFolder,
@@ -30,6 +29,7 @@ from casewise.logs import (
     read_records,
     runs_of,
 )
+from casewise.scores._log_rows import choose_logs, read_judgements
 
 ASKED = st.sets(st.tuples(st.sampled_from("abcd"), st.integers(1, 2)))
 

@@ -22,7 +22,12 @@ from typer import Typer
 from typer.main import get_command
 
 import casewise
-from casewise.analysis import (
+from casewise.cases import LabelRule, load_cases
+from casewise.cli._run import run as run_command
+from casewise.evaluation import RunRequest, make_plan
+from casewise.protocols import READER_VERSION, Delivery, Protocol, load_prompts
+from casewise.reporting.card import evaluation_card
+from casewise.scores import (
     LimitKind,
     RunRecord,
     Scoring,
@@ -31,13 +36,8 @@ from casewise.analysis import (
     make_overview,
     read_paths,
 )
-from casewise.analysis.card._clean import clean_arguments, plain_notes, without_paths
-from casewise.analysis.card._commands import run_commands
-from casewise.cases import LabelRule, load_cases
-from casewise.cli._run import run as run_command
-from casewise.evaluation import RunRequest, make_plan
-from casewise.protocols import READER_VERSION, Delivery, Protocol, load_prompts
-from casewise.reporting.card import evaluation_card
+from casewise.scores._run_commands import run_commands
+from casewise.scores._run_record import clean_arguments, plain_notes, without_paths
 
 CANARY = "xylocarp"
 """A word that stands in every text of a run, and may stand in no card."""

@@ -23,11 +23,11 @@ from support.reported import (
 )
 from support.tables import judgement, table
 
-from casewise.analysis import Scoring, make_overview, read_paths
 from casewise.cases import Turn
 from casewise.reporting.page import _page
 from casewise.reporting.page._page import lay_out, report_page
 from casewise.reporting.page._parts import Section
+from casewise.scores import Scoring, make_overview, read_paths
 from casewise.sheets import Column, Kind
 
 

@@ -12,8 +12,8 @@ from support.actors import follows, write_cases
 from support.fake_openai import FakeServer
 from support.tables import random_table
 
-from casewise.analysis import Judgements, Overview, Scoring, make_overview, rules_note
 from casewise.reporting.page import make_sections
+from casewise.scores import Judgements, Overview, Scoring, make_overview, rules_note
 
 ACTING = ("acting", "plane", "quadrants", "deliveries", "judge-act", "categories")
 

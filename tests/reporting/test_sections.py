@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 from support.tables import judgement, random_table, table
 
-from casewise.analysis import (
+from casewise.cases import LabelRule
+from casewise.reporting.page import Section, make_sections, verdict_sentences
+from casewise.scores import (
     Judgements,
     Overview,
     Scoring,
@@ -16,8 +18,6 @@ from casewise.analysis import (
     make_overview,
     pairs_of_runs,
 )
-from casewise.cases import LabelRule
-from casewise.reporting.page import Section, make_sections, verdict_sentences
 
 EMPTY = pl.lit(None, pl.String)
 

@@ -11,11 +11,11 @@ from support.fake_openai import FakeServer
 from support.reported import Parsed, overview_of
 from support.tables import judgement, random_table, table
 
-from casewise.analysis import Estimate, Scoring, make_overview, read_paths
 from casewise.cases import LabelRule
 from casewise.reporting._wording import rule_wording, wording
 from casewise.reporting.page import verdict_sentences
 from casewise.reporting.page._sentences import follows
+from casewise.scores import Estimate, Scoring, make_overview, read_paths
 
 OF_PEOPLE = re.compile(r"\b(people|persons?|humans?(?! resources)|vot(e|es|ed|ers?)|crowd)\b", re.I)
 NO_VOTE = ("no votes", "No vote counts", "No votes are counted", "cases with votes")

@@ -4,8 +4,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from casewise.analysis import Audit, audit_cases
 from casewise.cases import Case, CaseSet, Context, Form
+from casewise.dataset import Audit, audit_cases
 
 SUBJECTS = (
     "warfarin tablets", "landlord rules", "telescope mirrors", "sourdough starters",

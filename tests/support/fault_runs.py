@@ -14,11 +14,11 @@ from support.faulty import KINDS, FaultyServer
 from support.secret import KEY
 from support.written import Writer, write_queries
 
-from casewise.analysis import read_paths
 from casewise.errors import ModelError
 from casewise.evaluation import GenerateRequest, generate_contexts, plan_generation
 from casewise.evaluation.models._faults import by_model, counted
 from casewise.logs import read_header, runs_of
+from casewise.scores import read_paths
 
 Command = Callable[..., CompletedProcess[str]]
 """``casewise`` with arguments and ``env``."""

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 from support.fake_openai import Answer
 
-from casewise.analysis import SCHEMA, read_paths
+from casewise.scores import SCHEMA, read_paths
 
 FOLDER = Path(__file__).resolve().parent.parent / "golden"
 """Cases, and what the version before has made of them."""

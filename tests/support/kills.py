@@ -99,9 +99,10 @@ def _main() -> None:
     # What a start imports, so that it needn't.
     import inspect_ai.model._providers.openai_compatible  # noqa: F401
 
-    import casewise.analysis.logs
     import casewise.evaluation
-    import casewise.evaluation.models._lean_client  # noqa: F401
+    import casewise.evaluation.models._lean_client
+    import casewise.scores._log_rows
+    import casewise.scores._logged_runs  # noqa: F401
     from casewise.cli import main
 
     for line in sys.stdin:

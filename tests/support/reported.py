@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 from support.tables import judgement, random_table
 
-from casewise.analysis import Judgements, Overview, Scoring, make_overview, make_table
 from casewise.cases import Case, Context
 from casewise.reporting.page._parts import Section
+from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
 from casewise.sheets import Column, Kind
 
 HOSTILE = (

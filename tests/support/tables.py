@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from casewise.analysis import make_table
+from casewise.scores import make_table
 
 
 def judgement(

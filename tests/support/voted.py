@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from casewise.analysis import as_description_record, describe_cases
 from casewise.cases import Case, CaseSet, Form
+from casewise.dataset import as_description_record, describe_cases
 
 Record = dict[str, Any]
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import PowerInputs, PowerTest, plan_power
 from casewise.annotation.study import (
     PAPER_VOTES,
     Arm,
@@ -27,6 +26,7 @@ from casewise.cases import CASEBENCH, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._cases import File
 from casewise.cli._console import note, working
+from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 
 _VOTES = "Votes from the power of a test"

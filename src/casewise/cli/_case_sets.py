@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import CONTENT_WARNING
 from casewise.cases import (
     By,
     Case,
@@ -32,6 +31,7 @@ from casewise.cases import (
 from casewise.cli._cases import File
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
+from casewise.exports import CONTENT_WARNING
 from casewise.reporting import (
     diff_json,
     diff_markdown,

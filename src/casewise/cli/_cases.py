@@ -8,13 +8,6 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import (
-    CONTENT_WARNING,
-    audit_cases,
-    parse_demands,
-    undefined_demands,
-    unmet_demands,
-)
 from casewise.cases import (
     TERMS,
     Case,
@@ -27,7 +20,9 @@ from casewise.cases import (
 )
 from casewise.cli._console import err, note, out, working, write_out
 from casewise.contexts import render_text
+from casewise.dataset import audit_cases, parse_demands, undefined_demands, unmet_demands
 from casewise.errors import UsageError
+from casewise.exports import CONTENT_WARNING
 from casewise.files import write_atomically
 from casewise.reporting import audit_json, audit_markdown, audit_renderable
 

@@ -8,7 +8,12 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from casewise.analysis import (
+from casewise.cases import Ties
+from casewise.cli._console import out, working, write_out
+from casewise.cli._options import READ, Force, Labels, TiesOption, Unread, read_judgements
+from casewise.errors import UsageError
+from casewise.reporting import comparison_json, comparison_markdown, comparison_renderable
+from casewise.scores import (
     COMPARED,
     Run,
     Scoring,
@@ -17,11 +22,6 @@ from casewise.analysis import (
     find_runs,
     pairs_of_runs,
 )
-from casewise.cases import Ties
-from casewise.cli._console import out, working, write_out
-from casewise.cli._options import READ, Force, Labels, TiesOption, Unread, read_judgements
-from casewise.errors import UsageError
-from casewise.reporting import comparison_json, comparison_markdown, comparison_renderable
 from casewise.statistics import Resampling
 
 MOST_PAIRS = 200

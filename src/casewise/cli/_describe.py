@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import DRAWS, describe_cases
 from casewise.cases import open_cases
 from casewise.cli._console import note, out, working, write_out
+from casewise.dataset import DRAWS, describe_cases
 from casewise.reporting import description_json, description_markdown, description_renderable
 
 

@@ -5,15 +5,9 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import (
-    CONTENT_WARNING,
-    ExportForm,
-    ExportRequest,
-    export_to,
-    form_of,
-)
 from casewise.cases import LabelRule, open_cases
 from casewise.cli._console import err, note, working
+from casewise.exports import CONTENT_WARNING, ExportForm, ExportRequest, export_to, form_of
 
 
 def export(

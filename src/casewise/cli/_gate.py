@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import EXIT_STATUS, default_gate, gate_files, load_gate, run_gate
 from casewise.cases import STARTER, open_cases
 from casewise.cli._console import note, out, working, write_out
 from casewise.cli._options import Force, read_judgements
 from casewise.errors import UsageError
 from casewise.files import write_atomically
+from casewise.gate import EXIT_STATUS, default_gate, gate_files, load_gate, run_gate
 from casewise.reporting import gate_json, gate_junit, gate_markdown, gate_renderable
 
 WORKFLOW = Path(".github/workflows/casewise-gate.yml")

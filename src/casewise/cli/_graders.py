@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import LABEL, RULES, Half, LabelledReply, check_grader, load_half
 from casewise.cli._console import err, out, write_out
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
 from casewise.reporting import grader_json, grader_markdown, grader_renderable
+from casewise.scores import LABEL, RULES, Half, LabelledReply, check_grader, load_half
 from casewise.statistics import Resampling
 
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import Judgements, UnreadPolicy, read_paths
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import note, working
+from casewise.scores import Judgements, UnreadPolicy, read_paths
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 

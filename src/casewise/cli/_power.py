@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import PowerInputs, PowerTest, plan_power, search_paper_inputs
 from casewise.cli._console import out, write_out
+from casewise.dataset import PowerInputs, PowerTest, plan_power, search_paper_inputs
 from casewise.errors import UsageError
 from casewise.reporting import (
     paper_json,

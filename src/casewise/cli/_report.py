@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from casewise.analysis import (
+from casewise.cases import Case, Ties, open_cases
+from casewise.cli._compare import find_pairs
+from casewise.cli._console import note, working
+from casewise.cli._options import Force, Labels, Paths, TiesOption, Unread, read_judgements
+from casewise.dataset import plural
+from casewise.errors import UsageError
+from casewise.files import write_atomically
+from casewise.reporting import evaluation_card, report_page
+from casewise.scores import (
     Comparison,
     Overview,
     Scoring,
@@ -14,16 +22,8 @@ from casewise.analysis import (
     compare_runs,
     evaluation_facts,
     make_overview,
-    plural,
     read_paths,
 )
-from casewise.cases import Case, Ties, open_cases
-from casewise.cli._compare import find_pairs
-from casewise.cli._console import note, working
-from casewise.cli._options import Force, Labels, Paths, TiesOption, Unread, read_judgements
-from casewise.errors import UsageError
-from casewise.files import write_atomically
-from casewise.reporting import evaluation_card, report_page
 
 PAGE, CARD = "report.html", "card.md"
 """What a folder gets."""

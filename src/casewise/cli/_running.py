@@ -100,8 +100,8 @@ def print_result(result: "RunResult", log_dir: Path) -> None:
 def print_judged(result: "RunResult", log_dir: Path) -> None:
     """Print the scores of what a run's logs hold."""
     # Only now: the first request need not wait for the statistics to load.
-    from casewise.analysis import read_paths
     from casewise.cli._score import print_scores
+    from casewise.scores import read_paths
 
     try:
         print_scores(read_paths([Path(path) for path in result.logs] or [log_dir]).table)
@@ -154,7 +154,7 @@ def _words_of_errors(log_dir: Path) -> str:
 def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:
     """Print the command that goes on with the same folder."""
     # Inspect is loaded by now; a start need not wait for it.
-    from casewise.analysis.logs import resume_line, without_option
+    from casewise.scores import resume_line, without_option
 
     arguments = sys.argv[1:]
     if higher_cap:

@@ -7,7 +7,12 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from casewise.analysis import (
+from casewise.cases import LabelRule, Ties
+from casewise.cli._console import out, working, write_out
+from casewise.cli._options import Paths, TiesOption, Unread, read_judgements
+from casewise.errors import UsageError
+from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
+from casewise.scores import (
     CostPrices,
     ScoreReport,
     Scoring,
@@ -16,11 +21,6 @@ from casewise.analysis import (
     report_scores,
     score_table,
 )
-from casewise.cases import LabelRule, Ties
-from casewise.cli._console import out, working, write_out
-from casewise.cli._options import Paths, TiesOption, Unread, read_judgements
-from casewise.errors import UsageError
-from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
 from casewise.statistics import Resampling
 
 

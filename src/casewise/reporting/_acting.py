@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from casewise.analysis import CELLS, SMALLEST, Escalation, Score, ScoreReport
 from casewise.reporting._scores import ScoreColumn, margin_column, measure_column, named
 from casewise.reporting._wording import wording
+from casewise.scores import CELLS, SMALLEST, Escalation, Score, ScoreReport
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures
 
 ESCALATION_TURNS = 5

@@ -5,7 +5,7 @@ import math
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.analysis import (
+from casewise.dataset import (
     CHECKS,
     Audit,
     AuditFinding,

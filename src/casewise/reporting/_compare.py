@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.analysis import (
+from casewise.reporting._scores import rules_remark
+from casewise.scores import (
     Change,
     Comparison,
     Difference,
@@ -15,7 +16,6 @@ from casewise.analysis import (
     right_after,
     same_data,
 )
-from casewise.reporting._scores import rules_remark
 from casewise.sheets import (
     Cell,
     Column,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.analysis import ContextEffect, Description, Finding, as_description_record, plural
+from casewise.dataset import ContextEffect, Description, Finding, as_description_record, plural
 from casewise.sheets import (
     Column,
     Kind,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from casewise.analysis import Score, ScoreReport, as_report_records
 from casewise.reporting._acting import act_columns, act_title, pair_columns
 from casewise.reporting._scores import (
     ScoreColumn,
@@ -16,6 +15,7 @@ from casewise.reporting._scores import (
     rules_remark,
     title,
 )
+from casewise.scores import Score, ScoreReport, as_report_records
 from casewise.sheets import Column, Row, Table, escape, markdown
 from casewise.sheets import to_csv as table_csv
 from casewise.sheets import to_json as as_json

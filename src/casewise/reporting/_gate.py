@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import RenderableType
 
-from casewise.analysis import Demand, GateReport, GateRow, GateVerdict, as_gate_record
+from casewise.gate import Demand, GateReport, GateRow, GateVerdict, as_gate_record
 from casewise.sheets import (
     Column,
     Kind,

@@ -2,7 +2,7 @@
 
 from rich.console import RenderableType
 
-from casewise.analysis import (
+from casewise.scores import (
     CLASSES,
     LABEL,
     NOT_GRADED,

@@ -2,7 +2,7 @@
 
 from rich.console import RenderableType
 
-from casewise.analysis import (
+from casewise.dataset import (
     PAPER_VOTES,
     Answer,
     PaperInput,

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
-from casewise.analysis import Score, ScoreReport, ScoreRow
 from casewise.reporting._acting import (
     act_columns,
     act_tables,
@@ -23,6 +22,7 @@ from casewise.reporting._scores import (
     remarks,
     title,
 )
+from casewise.scores import Score, ScoreReport, ScoreRow
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, number, terminal
 
 WIDE = 100

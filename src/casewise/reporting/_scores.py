@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from casewise.analysis import Score, by_rules, data_text, mass_warning, rules_note
 from casewise.cases import GROUPS
 from casewise.reporting._wording import wording
+from casewise.scores import Score, by_rules, data_text, mass_warning, rules_note
 from casewise.sheets import Cell, Column, Kind, number
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]

@@ -8,8 +8,8 @@ card takes its words from here.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from casewise.analysis import Overview, Score
 from casewise.cases import LabelRule
+from casewise.scores import Overview, Score
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,3 +63,15 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
     return value
+
+
+def json_interval(ends: tuple[float, float]) -> list[float] | None:
+    """Both ends, or None where they are undefined."""
+    return list(ends) if all(map(math.isfinite, ends)) else None
+
+
+def json_number(number: float) -> float | None:
+    """A number, or None where it is undefined or infinite."""
+    if number == 0:
+        return abs(number)  # without the sign of -0
+    return number if math.isfinite(number) else None

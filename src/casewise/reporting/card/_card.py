@@ -6,20 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import casewise
-from casewise.analysis import (
-    DataFacts,
-    EvaluationFacts,
-    LeftOut,
-    LimitKind,
-    Overview,
-    Reason,
-    RunRecord,
-    Scoring,
-    Usage,
-    Voters,
-    plural,
-)
 from casewise.cases import CARDS, CASEBENCH, STARTER, LabelRule
+from casewise.dataset import plural
 from casewise.reporting._scores import baseline_text, mass_warnings, rules_remark
 from casewise.reporting._wording import baselines_read, wording
 from casewise.reporting.card._tables import (
@@ -34,6 +22,18 @@ from casewise.reporting.card._tables import (
     run_tables,
 )
 from casewise.reporting.page._sentences import verdict_sentences
+from casewise.scores import (
+    DataFacts,
+    EvaluationFacts,
+    LeftOut,
+    LimitKind,
+    Overview,
+    Reason,
+    RunRecord,
+    Scoring,
+    Usage,
+    Voters,
+)
 from casewise.sheets import (
     Column,
     Kind,

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from casewise.analysis import RunFacts, RunRecord, Score, ScoreReport, Usage, plural
+from casewise.dataset import plural
 from casewise.reporting._scores import baseline_text, describe_condition
 from casewise.reporting._wording import wording
+from casewise.scores import RunFacts, RunRecord, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
 
 NOT_RECORDED = "not recorded"

@@ -4,7 +4,6 @@ from typing import Any
 
 import altair as alt
 
-from casewise.analysis import CELLS, Overview, variation_of
 from casewise.reporting._wording import first_upper, page_wording
 from casewise.reporting.page._parts import (
     BLUE,
@@ -24,6 +23,7 @@ from casewise.reporting.page._parts import (
     spread,
     tips,
 )
+from casewise.scores import CELLS, Overview, variation_of
 from casewise.sheets import Column, Kind, number
 
 _MEASURES = {

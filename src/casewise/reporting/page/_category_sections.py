@@ -4,7 +4,6 @@ from typing import Any
 
 import altair as alt
 
-from casewise.analysis import Overview
 from casewise.reporting._wording import page_wording
 from casewise.reporting.page._parts import (
     ROWS,
@@ -17,6 +16,7 @@ from casewise.reporting.page._parts import (
     spread,
     tips,
 )
+from casewise.scores import Overview
 from casewise.sheets import Column, Kind
 
 _MOST_RUNS = 30

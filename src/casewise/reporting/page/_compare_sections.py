@@ -4,7 +4,6 @@ from typing import Any
 
 import altair as alt
 
-from casewise.analysis import Comparison, Estimate, Overview, right_after
 from casewise.reporting.page._parts import (
     BLUE,
     GREY,
@@ -21,6 +20,7 @@ from casewise.reporting.page._parts import (
     spread,
     tips,
 )
+from casewise.scores import Comparison, Estimate, Overview, right_after
 from casewise.sheets import Column, Kind
 
 _NOISE = "within noise"

@@ -5,7 +5,6 @@ from typing import Any
 
 import altair as alt
 
-from casewise.analysis import Estimate, Overview, variation_of
 from casewise.reporting.page._parts import (
     BLUE,
     GREEN,
@@ -26,6 +25,7 @@ from casewise.reporting.page._parts import (
     spread,
     tips,
 )
+from casewise.scores import Estimate, Overview, variation_of
 from casewise.sheets import Column, Kind, number
 
 _METRICS = {False: ("accuracy", "both_right", "pcc"), True: ("appropriate", "adapts")}

@@ -3,8 +3,8 @@
 What draws charts takes half a second to import, and every command imports what is reported.
 """
 
-from casewise.analysis import Overview
 from casewise.reporting.page._parts import Section
+from casewise.scores import Overview
 
 
 def report_page(overview: Overview, *, title: str, reveal: bool) -> str:

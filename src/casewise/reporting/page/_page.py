@@ -17,7 +17,6 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from casewise import __version__
-from casewise.analysis import Browser, Overview, as_report_records
 from casewise.reporting._scores import mass_warnings, rules_remark
 from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._acting_sections import deliveries, escalation, judge_act, retention
@@ -34,6 +33,7 @@ from casewise.reporting.page._parts import Section, run_names
 from casewise.reporting.page._probability_sections import reliability, votes
 from casewise.reporting.page._score_sections import acting, judging, plane, quadrants
 from casewise.reporting.page._sentences import verdict_sentences
+from casewise.scores import Browser, Overview, as_report_records
 from casewise.sheets import count, to_html
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}

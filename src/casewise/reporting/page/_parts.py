@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from casewise.analysis import CategoryScore, Estimate, Score
 from casewise.reporting._scores import describe_condition
+from casewise.scores import CategoryScore, Estimate, Score
 from casewise.sheets import Column, Row, Table
 
 

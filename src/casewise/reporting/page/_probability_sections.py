@@ -3,7 +3,6 @@
 import altair as alt
 import polars as pl
 
-from casewise.analysis import Overview
 from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._parts import (
     GREY,
@@ -19,6 +18,7 @@ from casewise.reporting.page._parts import (
     some,
     tips,
 )
+from casewise.scores import Overview
 from casewise.sheets import Column, Kind
 
 _MOST_POINTS = 60_000

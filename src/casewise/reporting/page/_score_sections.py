@@ -5,7 +5,6 @@ from typing import Any
 
 import altair as alt
 
-from casewise.analysis import Overview, Score
 from casewise.reporting._scores import baseline_text
 from casewise.reporting._wording import Wording, baselines_read, page_wording, wording
 from casewise.reporting.page._parts import (
@@ -33,6 +32,7 @@ from casewise.reporting.page._parts import (
     spread,
     tips,
 )
+from casewise.scores import Overview, Score
 from casewise.sheets import Column, Kind, number
 
 _BARS = {"intended": "authors' intention", "one person": "one person", "ceiling": "ceiling"}

@@ -2,9 +2,10 @@
 
 import math
 
-from casewise.analysis import LOW_MASS, Estimate, Leader, Overview, Score, plural
+from casewise.dataset import plural
 from casewise.reporting._scores import condition_text
 from casewise.reporting._wording import Wording, wording
+from casewise.scores import LOW_MASS, Estimate, Leader, Overview, Score
 from casewise.sheets import number
 
 Verdict = tuple[str, list[str]]

@@ -1,0 +1,72 @@
+"""What a set of cases and its votes are worth: describe, audit, and power.
+
+``describe_cases`` is about people's votes, ``audit_cases`` about texts, pairs and leaks, and
+``plan_power`` about how large a study must be.
+"""
+
+from casewise.dataset._audit_cases import (
+    Audit,
+    audit_cases,
+    parse_demands,
+    undefined_demands,
+    unmet_demands,
+)
+from casewise.dataset._dataset_records import as_audit_record, as_description_record
+from casewise.dataset._description import (
+    DRAWS,
+    CategoryTests,
+    Ceiling,
+    ContextEffect,
+    Description,
+    describe_cases,
+)
+from casewise.dataset._findings import CHECKS, AuditFinding, Finding, FindingLevel, Severity, plural
+from casewise.dataset._leakage import Guess
+from casewise.dataset._pair_checks import TwinDifference
+from casewise.dataset._paper_power import (
+    PAPER_VOTES,
+    PaperInput,
+    PaperSearch,
+    as_paper_record,
+    search_paper_inputs,
+)
+from casewise.dataset._power_inputs import PowerInputs, PowerTest
+from casewise.dataset._provenance_checks import Provenance
+from casewise.dataset._study_size import Answer, Plan, Quantity, as_plan_record, plan_power
+
+__all__ = [
+    "Answer",
+    "Audit",
+    "AuditFinding",
+    "CHECKS",
+    "CategoryTests",
+    "Ceiling",
+    "ContextEffect",
+    "DRAWS",
+    "Description",
+    "Finding",
+    "FindingLevel",
+    "Guess",
+    "PAPER_VOTES",
+    "PaperInput",
+    "PaperSearch",
+    "Plan",
+    "PowerInputs",
+    "PowerTest",
+    "Provenance",
+    "Quantity",
+    "Severity",
+    "TwinDifference",
+    "as_audit_record",
+    "as_description_record",
+    "as_paper_record",
+    "as_plan_record",
+    "audit_cases",
+    "describe_cases",
+    "parse_demands",
+    "plan_power",
+    "plural",
+    "search_paper_inputs",
+    "undefined_demands",
+    "unmet_demands",
+]

@@ -1,0 +1,188 @@
+"""Audit a set of cases: every check, the findings worst first, and which of them fail a build."""
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from casewise.cases import CaseSet
+from casewise.dataset._copies import Copies, copies
+from casewise.dataset._findings import CHECKS, AuditFinding, Severity, to_material
+from casewise.dataset._leakage import Leakage, leakage
+from casewise.dataset._pair_checks import Twins, provenance, structure, twins
+from casewise.dataset._parameters import Coverage, coverage
+from casewise.dataset._personal_data import PersonalData, personal_data
+from casewise.dataset._text_checks import Languages, languages, texts
+from casewise.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was found in a set of cases. Texts are in ``AuditFinding.shown`` alone."""
+
+    name: str
+    hash: str
+    cases: int
+    queries: int
+    pairs: int
+    """Queries with a context of either side."""
+    categories: int
+    copies: Copies
+    leakage: Leakage
+    twins: Twins
+    languages: Languages
+    coverage: Coverage
+    personal: tuple[PersonalData, ...]
+    measures: dict[str, float]
+    """The figure of each measured check, whether it was worth a finding or not; NaN: undefined."""
+    findings: tuple[AuditFinding, ...]
+    """The worst first, in the order of ``CHECKS``."""
+
+    def figure(self, code: str) -> float:
+        """What a limit on a check is held against: its figure, or its count."""
+        if CHECKS[code].measured:
+            return self.measures[code]
+        return float(sum(one.n for one in self.findings if one.code == code))
+
+
+def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
+    """Audit a set of cases.
+
+    Args:
+        loaded: The cases.
+        seed: Of the folds and of the hashing.
+    """
+    material = to_material(loaded.cases)
+    balance, found = structure(material)
+    copied, copy_findings = copies(material, seed)
+    leaked, leak_findings = leakage(material, seed)
+    twinned, twin_findings = twins(material)
+    spoken, language_findings = languages(material)
+    covered, parameter_findings = coverage(material)
+    personal, personal_findings = personal_data(material)
+    findings = [
+        *found,
+        *copy_findings,
+        *leak_findings,
+        *twin_findings,
+        *language_findings,
+        *parameter_findings,
+        *personal_findings,
+        *texts(material),
+        *provenance(material),
+    ]
+    order = {code: place for place, code in enumerate(CHECKS)}
+    return Audit(
+        name=loaded.name,
+        hash=loaded.hash,
+        cases=len(material.cases),
+        queries=len(material.queries),
+        pairs=len(material.pairs),
+        categories=len({case.category for case in material.cases} - {None}),
+        copies=copied,
+        leakage=leaked,
+        twins=twinned,
+        languages=spoken,
+        coverage=covered,
+        personal=personal,
+        measures=balance | _measures(leaked, twinned),
+        findings=tuple(sorted(findings, key=lambda one: order[one.code])),
+    )
+
+
+def _measures(leaked: Leakage, twinned: Twins) -> dict[str, float]:
+    alone = [one.guess.accuracy.value for one in leaked.parameters]
+    return {
+        "shortcut-leakage": leaked.context.accuracy.value,
+        "query-leakage": leaked.query.accuracy.value,
+        "length-leakage": leaked.lengths.accuracy.value,
+        "parameter-leakage": max((one for one in alone if not math.isnan(one)), default=math.nan),
+        "length-difference": abs(twinned.words.effect),
+        "readability-difference": abs(twinned.lix.effect),
+    }
+
+
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {">=": operator.ge, ">": operator.gt}
+_DEMAND = re.compile(r"([a-z-]+)\s*(?:(>=|>)\s*(\d*\.?\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDemand:
+    """One thing to fail on."""
+
+    text: str
+    """As written."""
+    name: str
+    """A code, or a severity."""
+    exceeds: Callable[[float], bool] | None = None
+    """Whether a figure is over the limit; None fails on any finding of the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A demand that was not met."""
+
+    text: str
+    found: str
+    """What was found instead."""
+
+
+def parse_demands(text: str) -> tuple[AuditDemand, ...]:
+    """Read ``error``, ``personal-data,placeholder`` or ``shortcut-leakage>.9,tied-votes>=10``.
+
+    ``warning`` stands for errors too. A limit is held against the figure of a measured check, and
+    against the count of any other.
+
+    Raises:
+        UsageError: A name is unknown, or the form is another.
+    """
+    return tuple(_parse(part.strip()) for part in text.split(","))
+
+
+def unmet_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Failed, ...]:
+    """The demands that an audit fails on."""
+    failed = []
+    for one in demands:
+        if one.exceeds is not None:
+            value = audit.figure(one.name)
+            if one.exceeds(value):
+                failed.append(Failed(one.text, f"{value:.4g}"))
+            continue
+        codes = [found.code for found in audit.findings if one.name in _names(found.code)]
+        if codes:
+            failed.append(Failed(one.text, ", ".join(codes)))
+    return tuple(failed)
+
+
+def undefined_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[str, ...]:
+    """Demands on a figure that this set does not have, and that can't fail therefore."""
+    return tuple(
+        one.text
+        for one in demands
+        if one.exceeds is not None and math.isnan(audit.figure(one.name))
+    )
+
+
+def _parse(part: str) -> AuditDemand:
+    match = _DEMAND.fullmatch(part)
+    if match is None:
+        raise UsageError(
+            f"--fail-on has {part!r}: write error, warning, a code, or a code with a limit "
+            "(shortcut-leakage>.9)"
+        )
+    name, sign, limit = match.groups()
+    if name in (Severity.ERROR, Severity.WARNING) and sign is None:
+        return AuditDemand(part, name)
+    if name not in CHECKS:
+        raise UsageError(f"--fail-on: there is no check {name!r}; there are {', '.join(CHECKS)}")
+    if sign is None:
+        return AuditDemand(part, name)
+    compare, bound = _OPERATORS[sign], float(limit)
+    return AuditDemand(part, name, lambda value: compare(value, bound))
+
+
+def _names(code: str) -> tuple[str, ...]:
+    """What stands for a finding: its code, its severity, and for an error, warning too."""
+    severity = CHECKS[code].severity
+    return (code, severity, *((Severity.WARNING,) if severity is Severity.ERROR else ()))

@@ -1,0 +1,223 @@
+"""Contexts that repeat, pairs that are no pairs, and queries that are nearly the same."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.cases import Case, digest
+from casewise.dataset._vote_checks import arm_of
+
+IntArray = NDArray[np.int64]
+
+SIMILAR = 0.7
+"""Cosine from which on two queries count as near-duplicates."""
+
+LISTED = 100
+"""Most pairs that are listed; all are counted."""
+
+_CELLS = 5_000_000
+"""Most numbers in a block of products, so that memory does not grow with the square."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarPair:
+    """Two queries that are almost the same, by the places they were given in."""
+
+    first: int
+    second: int
+    similarity: float
+    """Cosine, 0..1."""
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicates:
+    """Pairs of near-duplicate queries."""
+
+    n: int
+    pairs: tuple[SimilarPair, ...]
+    """The most similar, ``LISTED`` at most."""
+    queries: tuple[int, ...]
+    """Every query that stands in a pair."""
+
+
+def near_duplicates(queries: Sequence[str], threshold: float = SIMILAR) -> NearDuplicates:
+    """Find pairs of queries whose cosine reaches a threshold.
+
+    Term frequency times inverse document frequency of four-letter pieces within words. Only
+    pairs that share a piece in the rare part of both are compared. The rare part of a query is
+    what must be taken, rarest first, so that the rest has a length below the threshold: two
+    queries that share nothing rarer can't reach it. So no pair is missed (Bayardo, Ma & Srikant
+    2007, doi:10.1145/1242572.1242591).
+
+    Args:
+        queries: Texts; case does not count.
+        threshold: Cosine, above 0 and up to 1.
+    """
+    if len(queries) < 2:
+        return NearDuplicates(0, (), ())
+    rows = _vectors(queries)
+    found = list(_pairs(rows, _rare_part(rows, threshold), threshold))
+    pairs = sorted((pair for block in found for pair in block), key=lambda one: -one.similarity)
+    members = sorted({place for one in pairs for place in (one.first, one.second)})
+    return NearDuplicates(len(pairs), tuple(pairs[:LISTED]), tuple(members))
+
+
+def _vectors(queries: Sequence[str]) -> Any:
+    """A sparse matrix of unit rows whose columns run from the rarest piece to the commonest."""
+    # Imported late: scikit-learn takes longer to load than most commands take to run.
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+
+    # A query of signs and short words still has pieces: words are padded by a space.
+    counts = CountVectorizer(analyzer="char_wb", ngram_range=(4, 4)).fit_transform(queries)
+    common = np.bincount(counts.indices, minlength=counts.shape[1])
+    rows = TfidfTransformer().fit_transform(counts)[:, np.argsort(common, kind="stable")].tocsr()
+    rows.sort_indices()
+    return rows
+
+
+def _rare_part(rows: Any, threshold: float) -> Any:
+    """The rows without what remains when their rare part is taken."""
+    squares = np.concatenate([[0.0], np.cumsum(rows.data**2)])
+    starts = np.repeat(squares[rows.indptr[:-1]], np.diff(rows.indptr))
+    lengths = np.repeat(squares[rows.indptr[1:]], np.diff(rows.indptr)) - starts
+    before = squares[:-1] - starts
+    # A piece is in the rare part unless it and all commoner ones together fall short; the margin
+    # is for round-off.
+    kept = lengths - before >= threshold**2 - 1e-6
+    part = rows.copy()
+    part.data = kept.astype(np.float32)
+    part.eliminate_zeros()
+    return part
+
+
+def _pairs(rows: Any, rare: Any, threshold: float) -> Iterator[list[SimilarPair]]:
+    step = max(1, _CELLS // rows.shape[0])
+    columns = rare.T.tocsr()
+    for start in range(0, rows.shape[0], step):
+        shared = (rare[start : start + step] @ columns).tocoo()
+        first, second = shared.row + start, shared.col
+        ahead = second > first
+        yield list(_compared(rows, first[ahead], second[ahead], threshold))
+
+
+def _compared(
+    rows: Any, first: IntArray, second: IntArray, threshold: float
+) -> Iterator[SimilarPair]:
+    step = _CELLS // 200
+    for start in range(0, len(first), step):
+        one, other = first[start : start + step], second[start : start + step]
+        similarity = np.asarray(rows[one].multiply(rows[other]).sum(axis=1)).ravel()
+        for place in np.flatnonzero(similarity >= threshold):
+            value = min(1.0, float(similarity[place]))
+            yield SimilarPair(int(one[place]), int(other[place]), value)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedContexts:
+    """Context texts that several cases share. Case ids, a tuple a text."""
+
+    shared: tuple[tuple[str, ...], ...]
+    """Every text that stands in two cases or more."""
+    both_sides: tuple[tuple[str, ...], ...]
+    """Those that are intended safe here and unsafe there."""
+    across_categories: tuple[tuple[str, ...], ...]
+    """Those that stand in several categories."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenPairs:
+    """Queries whose cases make no pair. Case ids."""
+
+    missing_twin: tuple[str, ...]
+    """Intended safe or unsafe, with no case of the same query that is intended otherwise."""
+    same_context: tuple[str, ...]
+    """Intended otherwise than another case of the same query, in the very same context."""
+    repeated_side: tuple[str, ...]
+    """With another case of the same query that is intended alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPair:
+    """Two queries that are almost the same, by id."""
+
+    queries: tuple[str, str]
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarQueries:
+    """Near-duplicate queries."""
+
+    n: int
+    """Pairs."""
+    pairs: tuple[QueryPair, ...]
+    """The most similar."""
+    cases: tuple[str, ...]
+    """Ids of all cases whose query stands in a pair."""
+
+
+def repeated_contexts(cases: Sequence[Case]) -> RepeatedContexts:
+    """Find contexts that are the same to the letter, in the same order."""
+    by_text: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if case.context is not None:
+            by_text[_text(case)].append(case)
+    shared = [group for group in by_text.values() if len(group) > 1]
+    return RepeatedContexts(
+        shared=_ids(shared),
+        both_sides=_ids(
+            group for group in shared if {"safe", "unsafe"} <= {case.intended for case in group}
+        ),
+        across_categories=_ids(
+            group for group in shared if len({case.category for case in group}) > 1
+        ),
+    )
+
+
+def broken_pairs(cases: Sequence[Case]) -> BrokenPairs:
+    """Find queries without a twin, with equal contexts, or with a side that repeats."""
+    by_query: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        if arm_of(case) in ("safe", "unsafe"):
+            by_query[case.query_id].append(case)
+    missing, same, repeated = [], [], []
+    for group in by_query.values():
+        sides = [case.intended for case in group]
+        texts: dict[str, set[str | None]] = defaultdict(set)
+        for case in group:
+            texts[_text(case)].add(case.intended)
+        missing += [case.id for case in group if len(set(sides)) < 2]
+        same += [case.id for case in group if len(texts[_text(case)]) > 1]
+        repeated += [case.id for case in group if sides.count(case.intended) > 1]
+    return BrokenPairs(tuple(missing), tuple(same), tuple(repeated))
+
+
+def similar_queries(cases: Sequence[Case]) -> SimilarQueries:
+    """Find near-duplicates among the different queries."""
+    texts = {case.query_id: case.query for case in cases}
+    names = list(texts)
+    found: NearDuplicates = near_duplicates(list(texts.values()))
+    members = {names[place] for place in found.queries}
+    return SimilarQueries(
+        found.n,
+        tuple(
+            QueryPair((names[one.first], names[one.second]), one.similarity) for one in found.pairs
+        ),
+        tuple(case.id for case in cases if case.query_id in members),
+    )
+
+
+def _text(case: Case) -> str:
+    """Context and earlier turns: with another history, the same context is another situation."""
+    assert case.context is not None
+    turns = [[turn.role, turn.content] for turn in case.history]
+    return digest(json.dumps([case.context.root, turns]))
+
+
+def _ids(groups: Iterable[Sequence[Case]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(case.id for case in group) for group in groups)

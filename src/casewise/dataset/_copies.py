@@ -1,0 +1,147 @@
+"""Texts that stand twice, or nearly, and contexts that belong to another query."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from casewise.contexts import Misfit, NearCopy, misfits, near_copies
+from casewise.dataset._context_checks import (
+    RepeatedContexts,
+    SimilarQueries,
+    repeated_contexts,
+    similar_queries,
+)
+from casewise.dataset._findings import AuditFinding, Material, counted, plural
+
+NEAR = 0.8
+"""Jaccard index of runs of three words from which on two contexts are near copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A context that fits another query."""
+
+    case: str
+    record: int
+    """The place of the case in its file, from 0."""
+    other_query: str
+    """The id of the query that it fits."""
+    own_likeness: float
+    other_likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class NearContexts:
+    """Two contexts that are nearly the same."""
+
+    cases: tuple[str, str]
+    """A case of either text."""
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What stands twice."""
+
+    contexts: RepeatedContexts
+    near: tuple[NearContexts, ...]
+    """Of different texts, a pair of texts once."""
+    texts: int
+    """Different context texts."""
+    queries: SimilarQueries
+    misplaced: tuple[Misplaced, ...]
+
+
+def copies(material: Material, seed: int) -> tuple[Copies, list[AuditFinding]]:
+    """Find identical and nearly identical texts, and misplaced contexts."""
+    texts: dict[str, list[int]] = {}
+    for place, text in enumerate(material.contexts):
+        if text.strip():
+            texts.setdefault(text, []).append(place)
+    near = near_copies(list(texts), threshold=NEAR, seed=seed)
+    holders = list(texts.values())
+    found = Copies(
+        repeated_contexts(material.cases),
+        tuple(_near(one, holders, material) for one in near),
+        len(texts),
+        similar_queries(material.cases),
+        tuple(_misplaced(one, material) for one in _misfits(material)),
+    )
+    alike = dict.fromkeys(
+        place for one in near for at in (one.first, one.second) for place in holders[at]
+    )
+    return found, [*_findings(found, material, list(alike))]
+
+
+def _misfits(material: Material) -> tuple[Misfit, ...]:
+    numbers = {query: number for number, query in enumerate(material.queries)}
+    own = [numbers[case.query_id] for case in material.cases]
+    return misfits(material.contexts, list(material.queries.values()), own)
+
+
+def _misplaced(one: Misfit, material: Material) -> Misplaced:
+    return Misplaced(
+        material.cases[one.context].id,
+        one.context,
+        list(material.queries)[one.other],
+        one.own_likeness,
+        one.other_likeness,
+    )
+
+
+def _near(one: NearCopy, holders: Sequence[Sequence[int]], material: Material) -> NearContexts:
+    first, second = material.ids([holders[one.first][0], holders[one.second][0]])
+    return NearContexts((first, second), one.likeness)
+
+
+def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterator[AuditFinding]:
+    shared = found.contexts
+    yield from counted(
+        "context-both-sides",
+        f"{plural(len(shared.both_sides), 'context text')} meant safe for one query and unsafe "
+        "for another. That is sound only if the queries make the difference: read them.",
+        _flat(shared.both_sides),
+        found.texts,
+        n=len(shared.both_sides),
+    )
+    places = [one.record for one in found.misplaced]
+    yield from counted(
+        "misplaced-context",
+        f"{plural(len(places), 'context')} with words of another query of the set, and hardly a "
+        "word of their own. Read them: they may have been copied to the wrong query.",
+        material.ids(places),
+        material.with_context,
+        shown=[material.contexts[place] for place in places],
+    )
+    across = len(shared.across_categories)
+    beyond = f", {across} of them across categories" if across else ""
+    yield from counted(
+        "shared-context",
+        f"{plural(len(shared.shared), 'context text')} shared by {len(_flat(shared.shared))} "
+        f"cases{beyond}. They are no independent draws of contexts: write a context for each "
+        "query, or cluster errors by context too.",
+        _flat(shared.shared),
+        found.texts,
+        n=len(shared.shared),
+    )
+    yield from counted(
+        "near-copy-context",
+        f"{plural(len(found.near), 'pair')} of different context texts with {NEAR:.0%} or more of "
+        "their runs of three words in common.",
+        material.ids(near),
+        None,
+        n=len(found.near),
+    )
+    queries = found.queries
+    yield from counted(
+        "near-copy-query",
+        f"{plural(queries.n, 'pair')} of near-duplicate queries. Keep one of each, or count them "
+        "as one query in errors and splits.",
+        queries.cases,
+        None,
+        n=queries.n,
+        shown=[material.queries[query] for pair in queries.pairs for query in pair.queries],
+    )
+
+
+def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(case for group in groups for case in group)

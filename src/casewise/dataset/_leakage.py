@@ -1,0 +1,338 @@
+"""What gives the intended side away without understanding: words, single parameters, lengths.
+
+A linear classifier is asked about queries that it was not fitted on.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.cases import whole_queries
+from casewise.contexts import words_of
+from casewise.dataset._findings import AuditFinding, Material
+from casewise.sheets import number
+from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, grouped_folds
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+FOLDS = 10
+
+LEAST_SIDE = 10
+"""Cases of either side, and groups, below which nothing is fitted."""
+
+LEAST_CASES = 2
+"""Cases of the fitting folds that must hold a word: one case alone says nothing about others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """How well the intended side is guessed."""
+
+    accuracy: Estimate
+    """Out of fold, clustered by group; undefined of too few cases."""
+    chance: float
+    """The share of the larger side; NaN of no cases."""
+    n: int
+    """Cases."""
+
+    @property
+    def beyond_chance(self) -> float:
+        """The lower end of the interval less chance; NaN where undefined."""
+        return self.accuracy.interval[0] - self.chance
+
+
+@dataclass(frozen=True, slots=True)
+class TellingWord:
+    """A word whose weight has the same sign in every fold."""
+
+    word: str
+    weight: float
+    """Mean over the folds, in log-odds of safe: above 0 speaks for safe."""
+    safe: int
+    """Cases intended safe that hold it."""
+    unsafe: int
+
+
+def guess(features: Any, safe: BoolArray, groups: IntArray, seed: int) -> tuple[Guess, FloatArray]:
+    """Guess sides by logistic regression (L2, C = 1) in ten folds of whole groups.
+
+    Everything is fitted inside the folds: for a sparse table of words, which words are used at
+    all; for a dense one, the mean and spread that features are scaled by.
+
+    Args:
+        features: A sparse table of 0 and 1, or a dense one of numbers. Shape ``(n, k)``.
+        safe: Whether each case is intended safe. Shape ``(n,)``.
+        groups: The group of each; none is split. Shape ``(n,)``.
+        seed: Of the folds.
+
+    Returns:
+        The guess, and the weights of each fold, shape ``(folds, k)``: NaN where a feature was not
+        used. No folds where nothing is fitted.
+    """
+    n = len(safe)
+    chance = float(max(safe.mean(), 1 - safe.mean())) if n else float("nan")
+    nothing = Guess(UNDEFINED, chance, n), np.empty((0, features.shape[1]))
+    distinct, place = np.unique(groups, return_inverse=True)
+    if min(safe.sum(), (~safe).sum(), len(distinct)) < LEAST_SIDE:
+        return nothing
+    folds = grouped_folds(place, FOLDS, seed)
+    right = np.zeros(n)
+    weights = np.full((FOLDS, features.shape[1]), np.nan)
+    for fold in range(FOLDS):
+        test = folds == fold
+        if len(np.unique(safe[~test])) < 2:
+            return nothing
+        fitted, used, said = _fit(features[~test], safe[~test], features[test])
+        right[test] = said == safe[test]
+        weights[fold, used] = fitted
+    clusters = Clusters(place.astype(np.int64), len(distinct))
+    return Guess(clustered_mean(right, clusters, share=True), chance, n), weights
+
+
+def bag(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
+    """A sparse table of 0 and 1, and the word of each column. Shape ``(texts, words)``."""
+    from scipy.sparse import csr_matrix
+
+    names = sorted({word for text in words for word in text})
+    columns = {word: column for column, word in enumerate(names)}
+    sets = [sorted({columns[word] for word in text}) for text in words]
+    ends = np.cumsum([0, *map(len, sets)])
+    places = np.array([column for one in sets for column in one], np.int64)
+    table = csr_matrix((np.ones(len(places)), places, ends), shape=(len(words), len(names)))
+    return table, names
+
+
+def telling_words(
+    table: Any, names: Sequence[str], weights: FloatArray, safe: BoolArray, most: int
+) -> tuple[TellingWord, ...]:
+    """The words with the largest weights among those whose sign is the same in every fold.
+
+    ``most`` for either side, those that speak for safe first.
+    """
+    if not len(weights) or not names:
+        return ()
+    stable = (weights > 0).all(axis=0) | (weights < 0).all(axis=0)
+    mean = np.where(stable, weights.mean(axis=0), 0.0)
+    order = np.argsort(-np.abs(mean), kind="stable")
+    chosen = [
+        *[column for column in order if mean[column] > 0][:most],
+        *[column for column in order if mean[column] < 0][:most],
+    ]
+    there = np.asarray(table[:, chosen].todense() > 0)
+    return tuple(
+        TellingWord(
+            names[column],
+            float(mean[column]),
+            int(there[safe, at].sum()),
+            int(there[~safe, at].sum()),
+        )
+        for at, column in enumerate(chosen)
+    )
+
+
+def _fit(train: Any, safe: BoolArray, test: Any) -> tuple[FloatArray, IntArray, BoolArray]:
+    """Weights, the columns that they belong to, and what is said about the test cases."""
+    # Loaded late: scikit-learn takes longer to load than most commands take to run.
+    from scipy.sparse import issparse
+    from sklearn.linear_model import LogisticRegression
+
+    if issparse(train):
+        used = np.flatnonzero(np.asarray(train.sum(axis=0)).ravel() >= LEAST_CASES)
+        train, test = train[:, used], test[:, used]
+    else:
+        # Not by the spread, which rounding can leave above 0 where all are alike.
+        used = np.flatnonzero(np.ptp(train, axis=0))
+        train, test = train[:, used], test[:, used]
+        centre, spread = train.mean(axis=0), train.std(axis=0)
+        train, test = (train - centre) / spread, (test - centre) / spread
+    if not len(used):
+        said = np.full(test.shape[0], safe.mean() > 0.5)
+        return np.empty(0), used, said
+    model = LogisticRegression(C=1.0, solver="liblinear", max_iter=1000, random_state=0)
+    model.fit(train, safe)
+    return model.coef_[0], used, np.asarray(model.predict(test), bool)
+
+
+BEYOND = 0.1
+"""Accuracy above chance that the whole interval must exceed for a finding."""
+
+MOST_WORDS = 10
+"""Telling words listed for either side."""
+
+LEAST_WITH = 0.05
+"""Share of the contexts that must have a parameter for it to be measured alone."""
+
+ABSENT = "(absent)"
+"""Stands for a parameter that a context lacks: that, too, can give a side away."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterGuess:
+    """How well the side is guessed from one parameter alone."""
+
+    parameter: str
+    present: int
+    """Cases that have it."""
+    guess: Guess
+    words: tuple[TellingWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """How well the intended side is guessed from the surface."""
+
+    context: Guess
+    """From the words of the context, each there or not."""
+    query: Guess
+    """From the words of the query: at chance where every query has a twin."""
+    lengths: Guess
+    """From the numbers of words of the context and of its parameters."""
+    words: tuple[TellingWord, ...]
+    parameters: tuple[ParameterGuess, ...]
+    """The most telling first."""
+    groups: int
+    """Groups of queries that share no context text: what folds and intervals are made of."""
+
+
+def leakage(material: Material, seed: int) -> tuple[Leakage, list[AuditFinding]]:
+    """Guess the intended side from the surface of the cases that have one."""
+    kept = [place for place, case in enumerate(material.cases) if case.intended is not None]
+    safe = np.array([material.cases[place].intended == "safe" for place in kept], bool)
+    groups = _groups(material, kept)
+    table, names = bag([material.words[place] for place in kept])
+    context, weights = guess(table, safe, groups, seed)
+    asked, _ = bag([words_of(material.cases[place].query) for place in kept])
+    found = Leakage(
+        context,
+        guess(asked, safe, groups, seed)[0],
+        guess(_lengths(material, kept), safe, groups, seed)[0],
+        telling_words(table, names, weights, safe, MOST_WORDS),
+        tuple(_by_parameter(material, kept, safe, groups, seed)),
+        len(np.unique(groups)),
+    )
+    return found, [*_findings(found)]
+
+
+def _groups(material: Material, kept: Sequence[int]) -> IntArray:
+    """Number cases so that queries of one wording, or with a context in common, are together.
+
+    A text that stood in two folds would be recognised rather than guessed.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    queries = {
+        case.id: number
+        for number, group in enumerate(whole_queries(material.cases))
+        for case in group
+    }
+    texts: dict[str, int] = {}
+    rows = [queries[material.cases[place].id] for place in kept]
+    columns = [texts.setdefault(material.contexts[place], len(texts)) for place in kept]
+    size = len(queries) + len(texts)
+    links = (np.ones(len(rows)), (rows, [len(queries) + column for column in columns]))
+    numbers = connected_components(coo_matrix(links, shape=(size, size)), directed=False)[1]
+    return np.asarray(numbers[rows], np.int64)
+
+
+def _parameters(material: Material, kept: Sequence[int]) -> list[str]:
+    counts: dict[str, int] = {}
+    for place in kept:
+        for name in material.parameters[place]:
+            counts[name] = counts.get(name, 0) + 1
+    return [name for name, count in counts.items() if count >= LEAST_WITH * len(kept)]
+
+
+def _by_parameter(
+    material: Material, kept: Sequence[int], safe: BoolArray, groups: IntArray, seed: int
+) -> list[ParameterGuess]:
+    found = []
+    for name in _parameters(material, kept):
+        values = [material.parameters[place].get(name) for place in kept]
+        table, words = bag([[ABSENT] if text is None else words_of(text) for text in values])
+        one, weights = guess(table, safe, groups, seed)
+        telling = telling_words(table, words, weights, safe, MOST_WORDS // 2)
+        present = sum(text is not None for text in values)
+        found.append(ParameterGuess(name, present, one, telling))
+    return sorted(found, key=lambda one: -_or_zero(one.guess.accuracy.value))
+
+
+def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
+    names = _parameters(material, kept)
+    rows = [
+        [
+            len(material.words[place]),
+            *(len(words_of(material.parameters[place].get(name, ""))) for name in names),
+        ]
+        for place in kept
+    ]
+    return np.log1p(np.array(rows, np.float64).reshape(len(kept), 1 + len(names)))
+
+
+def _findings(found: Leakage) -> Iterator[AuditFinding]:
+    one = found.context
+    if one.beyond_chance > BEYOND:
+        yield _finding(
+            "shortcut-leakage",
+            one,
+            "A classifier that sees only which words stand in the context guesses the intended "
+            f"side right in {_share(one)} of cases: a model can score without weighing context "
+            f"against query. {_telling(found.words)}",
+        )
+    one = found.query
+    if one.beyond_chance > BEYOND:
+        yield _finding(
+            "query-leakage",
+            one,
+            "From the words of the query alone the intended side is guessed right in "
+            f"{_share(one)} of cases. Give every query a context of either side.",
+        )
+    one = found.lengths
+    if one.beyond_chance > BEYOND:
+        yield _finding(
+            "length-leakage",
+            one,
+            "From the lengths of the context and of its parameters alone the intended side is "
+            f"guessed right in {_share(one)} of cases. Make twins equally long.",
+        )
+    telling = [one for one in found.parameters if one.guess.beyond_chance > BEYOND]
+    if telling:
+        top = telling[0]
+        others = ", ".join(f"{one.parameter} {_share(one.guess)}" for one in telling[1:4])
+        yield _finding(
+            "parameter-leakage",
+            top.guess,
+            f"The words of {top.parameter} alone give the intended side in {_share(top.guess)} of "
+            f"cases{f' ({others})' if others else ''}. {_telling(top.words)}",
+        )
+
+
+def _finding(code: str, one: Guess, text: str) -> AuditFinding:
+    accuracy = one.accuracy
+    return AuditFinding(
+        code, text.strip(), one.n, one.n, value=accuracy.value, interval=accuracy.interval
+    )
+
+
+def _share(one: Guess) -> str:
+    return number(one.accuracy.value)
+
+
+def _telling(words: Sequence[TellingWord], most: int = 4) -> str:
+    """The heaviest words of either side, where there are any."""
+    parts = []
+    for side, sign in (("safe", 1), ("unsafe", -1)):
+        named = [one.word for one in words if math.copysign(1, one.weight) == sign][:most]
+        if named:
+            parts.append(f"for {side}: {', '.join(named)}")
+    return f"Words that speak {'; '.join(parts)}." if parts else ""
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value

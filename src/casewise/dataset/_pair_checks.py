@@ -1,0 +1,263 @@
+"""Pairs that are no pairs, twins of unlike length, sides out of balance, votes and ties."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from casewise.contexts import words_of
+from casewise.dataset._context_checks import broken_pairs
+from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, cohen_d_paired
+
+UNBALANCED = 2.0
+"""The largest category over the smallest, from which on categories count as out of balance."""
+
+LARGER_SIDE = 0.6
+"""Share of the larger side from which on sides count as out of balance."""
+
+
+def structure(material: Material) -> tuple[dict[str, float], list[AuditFinding]]:
+    """Figures and findings about pairs, sides and categories."""
+    findings = [*_pairs(material), *_missing(material)]
+    sides, side_findings = _sides(material)
+    categories, category_findings = _categories(material)
+    return (
+        {"label-imbalance": sides, "category-imbalance": categories},
+        [*findings, *side_findings, *category_findings],
+    )
+
+
+def _pairs(material: Material) -> Iterator[AuditFinding]:
+    found = broken_pairs(material.cases)
+    meant = sum(case.intended is not None for case in material.cases)
+    yield from counted(
+        "identical-twins",
+        f"{plural(len(found.same_context), 'case')} in the very same context as another case of "
+        "the same query that is intended otherwise. Nothing can tell such twins apart: correct "
+        "the side of one, or write its context.",
+        found.same_context,
+        meant,
+    )
+    yield from counted(
+        "missing-twin",
+        f"{plural(len(found.missing_twin), 'case')} without a twin, the same query intended "
+        "otherwise. Everything measured on pairs leaves them out: write the twins.",
+        found.missing_twin,
+        meant,
+    )
+    yield from counted(
+        "repeated-side",
+        f"{plural(len(found.repeated_side), 'case')} with another of the same query that is "
+        "intended alike. Unless several contexts a side are meant, an intended side is wrong.",
+        found.repeated_side,
+        meant,
+    )
+
+
+def _missing(material: Material) -> Iterator[AuditFinding]:
+    cases = material.cases
+    unknown = [case.id for case in cases if case.context is not None and case.intended is None]
+    yield from counted(
+        "missing-intended",
+        f"{plural(len(unknown), 'context')} without an intended side. Checks of pairs, and of "
+        "what gives the side away, leave them out.",
+        unknown,
+        material.with_context,
+    )
+
+
+def _sides(material: Material) -> tuple[float, list[AuditFinding]]:
+    counts = Counter(case.intended for case in material.cases if case.intended is not None)
+    total = counts.total()
+    if not total:
+        return math.nan, []
+    larger = max(counts.values()) / total
+    if larger < LARGER_SIDE:
+        return larger, []
+    text = (
+        f"{counts['safe']} cases are intended safe and {counts['unsafe']} unsafe. Always saying "
+        "the larger side scores that share: show it beside accuracies, or balance the set."
+    )
+    return larger, [AuditFinding("label-imbalance", text, total, value=larger)]
+
+
+def _categories(material: Material) -> tuple[float, list[AuditFinding]]:
+    by_category = defaultdict(list)
+    for case in material.cases:
+        if case.category is not None:
+            by_category[case.category].append(case)
+    bare = [case.id for case in material.cases if case.category is None]
+    findings = counted(
+        "missing-category",
+        f"{plural(len(bare), 'case')} without a category.",
+        bare,
+        len(material.cases),
+    )
+    if not by_category:
+        return math.nan, findings
+    sizes = [len(group) for group in by_category.values()]
+    ratio = max(sizes) / min(sizes)
+    if ratio >= UNBALANCED:
+        text = (
+            f"The {len(sizes)} categories hold {min(sizes)} to {max(sizes)} cases: a mean over "
+            "cases is mostly about the large ones. Show means by category too."
+        )
+        small = [
+            case.id for group in by_category.values() if len(group) == min(sizes) for case in group
+        ]
+        findings.append(
+            AuditFinding(
+                "category-imbalance", text, len(small), sum(sizes), tuple(small), value=ratio
+            )
+        )
+    lopsided = {
+        name: group
+        for name, group in by_category.items()
+        if len({case.intended for case in group if case.intended is not None}) == 1
+        and len(group) > 1
+    }
+    findings += counted(
+        "one-sided-category",
+        f"{plural(len(lopsided), 'category')} with cases of one intended side alone: there, "
+        "the category tells the side.",
+        [case.id for group in lopsided.values() for case in group],
+        len(by_category),
+        n=len(lopsided),
+    )
+    return ratio, findings
+
+
+def provenance(material: Material) -> list[AuditFinding]:
+    """Findings about votes, sources and licences."""
+    cases = material.cases
+    voted = [case for case in cases if (case.votes_safe or 0) + (case.votes_unsafe or 0)]
+    bare = [case.id for case in cases if not (case.votes_safe or 0) + (case.votes_unsafe or 0)]
+    ties = [case.id for case in voted if case.votes_safe == case.votes_unsafe]
+    sources = [case.id for case in cases if case.source is None]
+    licences = [case.id for case in cases if case.licence is None]
+    return [
+        *counted(
+            "tied-votes",
+            f"{plural(len(ties), 'case')} with votes that are exactly even. A label by majority "
+            "has to settle them: count ties half or drop them (--ties), and ask one more person.",
+            ties,
+            len(voted),
+        ),
+        *counted(
+            "missing-votes",
+            f"{plural(len(bare), 'case')} without a vote of a person: what people think of them "
+            "is not known.",
+            bare,
+            len(cases),
+        ),
+        *counted(
+            "missing-source",
+            f"{plural(len(sources), 'case')} without a source.",
+            sources,
+            len(cases),
+        ),
+        *counted(
+            "missing-licence",
+            f"{plural(len(licences), 'case')} without a licence: nobody may know what they may do "
+            "with it.",
+            licences,
+            len(cases),
+        ),
+    ]
+
+
+SMALL_EFFECT = 0.2
+"""Cohen's d from which on a difference is worth a finding: a small effect (Cohen 1988)."""
+
+LONG = 6
+"""A word of more letters is long."""
+
+_SENTENCE_END = re.compile(r"[.!?:]+(?=\s|$)|\n")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class TwinDifference:
+    """One measure on both contexts of each pair; NaN is undefined."""
+
+    safe: float
+    """Mean of the contexts intended safe."""
+    unsafe: float
+    difference: Estimate
+    """Mean of safe less unsafe, query by query."""
+    effect: float
+    """Cohen's d of the paired differences: their mean over their standard deviation."""
+    pairs: int
+    """Pairs with the measure on both sides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """Differences between the twins."""
+
+    words: TwinDifference
+    lix: TwinDifference
+
+
+def lix(text: str) -> float:
+    """Björnsson's readability index: words a sentence, and the percentage of long words.
+
+    About 20 (very easy) to 60 (very hard). A sentence ends with ``.``, ``!``, ``?``, ``:`` or the
+    line, a word of more than six letters is long. NaN without words, or in a script without spaces.
+    Björnsson (1968), Läsbarhet; Anderson (1983), Journal of Reading 26.
+    """
+    words = words_of(text)
+    if not words or _UNSPACED.search(text):
+        return math.nan
+    sentences = sum(bool(words_of(part)) for part in _SENTENCE_END.split(text))
+    long = sum(len(word) > LONG for word in words)
+    return len(words) / max(sentences, 1) + 100 * long / len(words)
+
+
+def twins(material: Material) -> tuple[Twins, list[AuditFinding]]:
+    """Compare the contexts of each pair."""
+    both = [
+        pair for pair in material.pairs if all(material.contexts[place].strip() for place in pair)
+    ]
+    lengths = [[float(len(material.words[place])) for place in pair] for pair in both]
+    indices = [[lix(material.contexts[place]) for place in pair] for pair in both]
+    found = Twins(_difference(lengths), _difference(indices))
+    findings = [
+        *_findings("length-difference", "words", found.words),
+        *_findings("readability-difference", "LIX", found.lix),
+    ]
+    return found, findings
+
+
+def _difference(values: Sequence[Sequence[float]]) -> TwinDifference:
+    table = np.array(values, np.float64).reshape(-1, 2)
+    table = table[np.isfinite(table).all(axis=1)]
+    n = len(table)
+    if not n:
+        return TwinDifference(math.nan, math.nan, UNDEFINED, math.nan, 0)
+    gaps = table[:, 0] - table[:, 1]
+    difference = clustered_mean(gaps, Clusters(np.arange(n), n))
+    safe, unsafe = (float(mean) for mean in table.mean(axis=0))
+    return TwinDifference(safe, unsafe, difference, cohen_d_paired(gaps), n)
+
+
+def _findings(code: str, what: str, found: TwinDifference) -> list[AuditFinding]:
+    low, high = found.difference.interval
+    if not abs(found.effect) >= SMALL_EFFECT:
+        return []
+    if math.isinf(found.effect):
+        spread = "in every pair alike"
+    elif low > 0 or high < 0:
+        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {found.effect:.2f})"
+    else:
+        return []
+    text = (
+        f"Contexts intended safe have a mean of {found.safe:.1f} {what}, their twins "
+        f"{found.unsafe:.1f}: a difference of {found.difference.value:.1f}, {spread}. "
+        "Judges may follow it: make twins alike."
+    )
+    return [AuditFinding(code, text, found.pairs, found.pairs, value=abs(found.effect))]

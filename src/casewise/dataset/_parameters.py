@@ -1,0 +1,194 @@
+"""Which parameters and values a set covers, and which only one side has."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from casewise.contexts import words_of
+from casewise.dataset._findings import USUAL_PARAMETERS, AuditFinding, Material, counted, plural
+
+MOST_VALUES = 12
+"""Values of a parameter that are listed."""
+
+ONE_SIDED = 10
+"""Cases, all of one side, from which on a value is one-sided: by chance twice in a thousand."""
+
+LEAST_PAIRS = 5
+"""Pairs that must have a parameter on both sides to say that it never or always differs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of a parameter, folded (case, spaces and punctuation don't count)."""
+
+    text: str
+    cases: int
+    safe: int
+    unsafe: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a set does with one parameter."""
+
+    name: str
+    present: int
+    """Contexts that have it."""
+    safe: int
+    """Those of them intended safe."""
+    unsafe: int
+    distinct: int
+    """Different values."""
+    repeated: tuple[Value, ...]
+    """Values of two cases or more, the commonest first, ``MOST_VALUES`` at most."""
+    pairs: int
+    """Pairs that have it on both sides."""
+    differs: int
+    """Those of them in which it differs."""
+    one_sided: tuple[Value, ...]
+    """Values of ``ONE_SIDED`` cases or more that stand on one side alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The parameters of a set."""
+
+    parameters: tuple[Parameter, ...]
+    """In order of appearance."""
+    unused: tuple[str, ...]
+    """Usual parameters that no context has."""
+    complete: int
+    """Contexts that have all the parameters that most contexts have."""
+
+
+def coverage(material: Material) -> tuple[Coverage, list[AuditFinding]]:
+    """Count parameters and their values."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, parameters in enumerate(material.parameters):
+        for name in parameters:
+            places[name].append(place)
+    common = [name for name, there in places.items() if 2 * len(there) > material.with_context]
+    lacking = [
+        place
+        for place, (case, there) in enumerate(zip(material.cases, material.parameters, strict=True))
+        if case.context is not None and not there.keys() >= set(common)
+    ]
+    found = Coverage(
+        tuple(_parameter(material, name, there) for name, there in places.items()),
+        tuple(name for name in USUAL_PARAMETERS if places and name not in places),
+        material.with_context - len(lacking),
+    )
+    return found, [*_findings(material, found, lacking, common), *_variation(found)]
+
+
+def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
+    values: dict[str, list[int]] = defaultdict(list)
+    for place in there:
+        values[" ".join(words_of(material.parameters[place][name]))].append(place)
+    sides = [_value(material, text, group) for text, group in values.items()]
+    sides.sort(key=lambda one: -one.cases)
+    both = [
+        (material.parameters[safe][name], material.parameters[unsafe][name])
+        for safe, unsafe in material.pairs
+        if name in material.parameters[safe] and name in material.parameters[unsafe]
+    ]
+    meant = Counter(material.cases[place].intended for place in there)
+    return Parameter(
+        name,
+        len(there),
+        meant["safe"],
+        meant["unsafe"],
+        len(values),
+        tuple(one for one in sides if one.cases > 1)[:MOST_VALUES],
+        len(both),
+        sum(words_of(one) != words_of(other) for one, other in both),
+        tuple(
+            one
+            for one in sides
+            if one.text and max(one.safe, one.unsafe) >= ONE_SIDED and not min(one.safe, one.unsafe)
+        ),
+    )
+
+
+def _value(material: Material, text: str, places: list[int]) -> Value:
+    sides = Counter(material.cases[place].intended for place in places)
+    return Value(text, len(places), sides["safe"], sides["unsafe"])
+
+
+def _findings(
+    material: Material, found: Coverage, lacking: list[int], common: list[str]
+) -> Iterator[AuditFinding]:
+    sides = Counter(case.intended for case in material.cases if case.context is not None)
+    rare = [
+        f"{one.name}: {sides['safe'] - one.safe} intended safe, "
+        f"{sides['unsafe'] - one.unsafe} unsafe"
+        for one in found.parameters
+        if one.name in common and one.present < material.with_context
+    ]
+    yield from counted(
+        "missing-parameter",
+        f"{plural(len(lacking), 'context')} without a parameter that most have ({'; '.join(rare)})."
+        " Its absence, too, can tell contexts apart.",
+        material.ids(lacking),
+        material.with_context,
+    )
+    yield from counted(
+        "unused-parameter",
+        f"No context has {_listed(found.unused)}: nothing can be said about what it does.",
+        (),
+        len(USUAL_PARAMETERS),
+        n=len(found.unused),
+    )
+    values = [(one.name, value) for one in found.parameters for value in one.one_sided]
+    wanted = {(name, value.text) for name, value in values}
+    named = Counter(name for name, _ in values)
+    yield from counted(
+        "one-sided-value",
+        f"{plural(len(values), 'value')} that {ONE_SIDED} or more cases of one side have, and none "
+        f"of the other ({', '.join(f'{name}: {n}' for name, n in named.items())}). Such a value "
+        "gives the side away: use it on both.",
+        [
+            case.id
+            for case, parameters in zip(material.cases, material.parameters, strict=True)
+            if any((name, " ".join(words_of(text))) in wanted for name, text in parameters.items())
+        ],
+        None,
+        n=len(values),
+        shown=[
+            f"{name}: {one.text} ({one.safe} safe, {one.unsafe} unsafe)" for name, one in values
+        ],
+    )
+
+
+def _variation(found: Coverage) -> Iterator[AuditFinding]:
+    single = [one.name for one in found.parameters if one.distinct == 1 and one.present > 1]
+    yield from counted(
+        "single-value-parameter",
+        f"One value alone for {_listed(single)}: the set can't show what it does.",
+        (),
+        len(found.parameters),
+        n=len(single),
+    )
+    paired = [one for one in found.parameters if one.pairs >= LEAST_PAIRS]
+    never = [one.name for one in paired if not one.differs and one.name not in single]
+    yield from counted(
+        "never-differs",
+        f"The same in both contexts of every pair: {_listed(never)}. Verdicts that change between "
+        "twins owe nothing to it.",
+        (),
+        len(paired),
+        n=len(never),
+    )
+    always = [one.name for one in paired if one.differs == one.pairs]
+    yield from counted(
+        "always-differs",
+        f"Different between the twins of every pair: {_listed(always)}. What each does on its own "
+        "shows only in counterfactuals (casewise run --swap).",
+        (),
+        len(paired),
+        n=len(always),
+    )
+
+
+def _listed(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names)

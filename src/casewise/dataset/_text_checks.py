@@ -1,0 +1,237 @@
+"""Unfinished texts, words that plead or judge, and languages that do not go together."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
+from casewise.dataset._findings import AuditFinding, Material, counted, plural
+
+_PLACEHOLDER = re.compile(
+    r"\[(?:[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*|(?:insert|your|fill in|add)\b[^\]\n]{0,40})\]"
+    r"|<(?:[A-Z][A-Z0-9_]{2,}|(?:insert|your|name|placeholder)\b[^>\n]{0,40})>"
+    r"|\{\{[^}\n]{1,40}\}\}|\{[a-z_]{2,30}\}"
+    r"|\b(?:TODO|TBD|FIXME|XXX+|PLACEHOLDER)\b|(?i:\blorem ipsum\b)|_{4,}"
+)
+"""Places left open. Capitals in brackets count from two letters on, so that notes stay."""
+
+_OPEN_ENDS = re.compile(
+    r"(?i:an?|the|of|to|and|or|with|for|in|on|at|by|from|as|that|which|who|whose|because|but"
+    r"|is|are|was|were|such|any|their|his|her|its)"
+)
+"""English words that end no sentence."""
+
+LEAST_WORDS = 6
+"""Shorter texts are labels, and may end as they like."""
+
+_NOTHING = re.compile(
+    r"(?i:n/?a|none|null|nil|unknown|undefined|not (?:specified|applicable)|[-–.?]*)"
+)
+
+
+def texts(material: Material) -> list[AuditFinding]:
+    """Findings about single texts."""
+    return [
+        *_fault(
+            material,
+            "placeholder",
+            _placeholder,
+            "with a place left open, such as [NAME] or TODO. Fill it in.",
+        ),
+        *_fault(
+            material,
+            "cut-off-text",
+            _cut_off,
+            "with a text that seems to be cut off: it ends in an open bracket, a comma or a "
+            "word that ends no sentence. Finish it.",
+        ),
+        *_empty(material),
+        *_words(material),
+    ]
+
+
+def _fault(
+    material: Material, code: str, fault: Callable[[str], str], what: str
+) -> list[AuditFinding]:
+    found: dict[str, str] = {}
+    for case, parameters in zip(material.cases, material.parameters, strict=True):
+        turns = (turn.content for turn in case.history)
+        for text in (case.query, *parameters.values(), *turns):
+            if piece := fault(text):
+                found.setdefault(case.id, piece)
+    return counted(
+        code,
+        f"{plural(len(found), 'case')} {what}",
+        list(found),
+        len(material.cases),
+        shown=[f"{case}: {piece}" for case, piece in found.items()],
+    )
+
+
+def _placeholder(text: str) -> str:
+    match = _PLACEHOLDER.search(text)
+    if match is None or (match.group().startswith("[") and len(match.group()) < 4):
+        return ""
+    return match.group()
+
+
+def _cut_off(text: str) -> str:
+    """The end of a text that seems to be cut off; empty for a whole one."""
+    text = text.rstrip()
+    words = words_of(text)
+    if len(words) < LEAST_WORDS:
+        return ""
+    last = re.split(r"\s", text)[-1]
+    open_end = text[-1] in ",;(-–[{" or _OPEN_ENDS.fullmatch(last) is not None
+    open_bracket = text.count("(") > text.count(")") and text.rfind("(") > text.rfind(")")
+    return f"...{text[-30:]}" if open_end or (open_bracket and text[-1].isalnum()) else ""
+
+
+def _empty(material: Material) -> Iterator[AuditFinding]:
+    bare, blank = [], []
+    for case, text, parameters in zip(
+        material.cases, material.contexts, material.parameters, strict=True
+    ):
+        if case.context is not None and not text.strip():
+            bare.append(case.id)
+        elif any(_NOTHING.fullmatch(value.strip()) for value in parameters.values()):
+            blank.append(case.id)
+    yield from counted(
+        "empty-context",
+        f"{plural(len(bare), 'context')} that hold no text at all. Write them, or set them to "
+        "null for the arm without context.",
+        bare,
+        material.with_context,
+    )
+    yield from counted(
+        "empty-value",
+        f"{plural(len(blank), 'context')} with a parameter that says nothing (blank, none, "
+        "unknown, n/a). Leave the parameter out, or fill it in.",
+        blank,
+        material.with_context,
+    )
+
+
+def _words(material: Material) -> Iterator[AuditFinding]:
+    for code, pattern, what in (
+        (
+            "verdict-words",
+            VERDICT_WORDS,
+            "with a word of the verdict itself, such as harmful or legitimate purpose. It tells "
+            "the judge what to say: describe, and leave the judging to the reader.",
+        ),
+        (
+            "pleading",
+            PLEADING_WORDS,
+            "that plead or appeal to the reader. A context describes: take the appeal out.",
+        ),
+    ):
+        found = {
+            case.id: match.group()
+            for case, text in zip(material.cases, material.contexts, strict=True)
+            if (match := pattern.search(text))
+        }
+        yield from counted(
+            code,
+            f"{plural(len(found), 'context')} {what}",
+            list(found),
+            material.with_context,
+            shown=[f"{case}: {piece}" for case, piece in found.items()],
+        )
+
+
+CERTAIN = 0.8
+"""Probability from which on a language is taken as known."""
+
+LEAST_LETTERS = 20
+"""Letters below which a text is too short to tell; 8 of a script without spaces."""
+
+LEAST_IDEOGRAPHS = 8
+
+UNDETERMINED = "und"
+
+
+@dataclass(frozen=True, slots=True)
+class Languages:
+    """Counts by ISO 639-1 code; ``und`` where a text is too short or the language uncertain."""
+
+    queries: dict[str, int]
+    contexts: dict[str, int]
+
+
+def languages(material: Material) -> tuple[Languages, list[AuditFinding]]:
+    """Tell the languages of queries and contexts."""
+    queries = {query: language_of(text) for query, text in material.queries.items()}
+    contexts = [language_of(text) if text.strip() else "" for text in material.contexts]
+    found = Languages(_count(queries.values()), _count(filter(None, contexts)))
+    return found, [*_findings(material, queries, contexts)]
+
+
+def language_of(text: str) -> str:
+    """The ISO 639-1 code of a text's language, or ``und``."""
+    letters = [letter for letter in text if letter.isalpha()]
+    wide = sum(ord(letter) >= 0x3040 for letter in letters)
+    if len(letters) < LEAST_LETTERS and wide < LEAST_IDEOGRAPHS:
+        return UNDETERMINED
+    # A wide character carries as much as several letters, and is counted as less by the library.
+    certain = CERTAIN if wide < len(letters) / 2 else CERTAIN / 2
+    language, probability = _identifier().classify(text)
+    return str(language) if probability >= certain else UNDETERMINED
+
+
+@cache
+def _identifier() -> Any:
+    # Loaded late: the model takes half a second.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def _count(found: Any) -> dict[str, int]:
+    return dict(Counter(found).most_common())
+
+
+def _findings(
+    material: Material, queries: dict[str, str], contexts: list[str]
+) -> Iterator[AuditFinding]:
+    by_query: dict[str, set[str]] = {query: {found} for query, found in queries.items()}
+    for case, found in zip(material.cases, contexts, strict=True):
+        by_query[case.query_id].add(found)
+    mixed = {query for query, found in by_query.items() if len(found - {"", UNDETERMINED}) > 1}
+    yield from counted(
+        "mixed-languages",
+        f"{plural(len(mixed), 'query')} whose query and contexts are in several languages. Unless "
+        "that is what the set is about, the language tells cases apart.",
+        [case.id for case in material.cases if case.query_id in mixed],
+        len(queries),
+        n=len(mixed),
+    )
+    named = [case for case in material.cases if case.language]
+    unlike = [
+        case.id
+        for case, context in zip(material.cases, contexts, strict=True)
+        if case.language
+        and not {queries[case.query_id], context} <= {_primary(case.language), UNDETERMINED, ""}
+    ]
+    yield from counted(
+        "language-mismatch",
+        f"{plural(len(unlike), 'case')} with a query or a context in another language than its "
+        "field language says.",
+        unlike,
+        len(named),
+    )
+    bare = [case.id for case in material.cases if not case.language]
+    yield from counted(
+        "missing-language",
+        f"{plural(len(bare), 'case')} without a language.",
+        bare,
+        len(material.cases),
+    )
+
+
+def _primary(tag: str) -> str:
+    """The language of a BCP 47 tag: ``en`` of ``en-GB``."""
+    return tag.replace("_", "-").split("-")[0].casefold()

@@ -1,0 +1,19 @@
+"""Exports: judgements, logs and cases written in other people's formats; texts on request."""
+
+from casewise.exports._export_form import (
+    CONTENT_WARNING,
+    Exported,
+    ExportForm,
+    ExportRequest,
+    form_of,
+)
+from casewise.exports._one_export import export_to
+
+__all__ = [
+    "CONTENT_WARNING",
+    "ExportForm",
+    "ExportRequest",
+    "Exported",
+    "export_to",
+    "form_of",
+]

@@ -1,0 +1,241 @@
+"""CASE-Bench's own output files: one JSON file a model, protocol and ablation, in its layout."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from casewise.cases import Case, VoteCounts, digest
+from casewise.contexts import ablate
+from casewise.errors import UsageError
+from casewise.exports._export_form import Exported, ExportRequest, fill, new_folder
+from casewise.exports._shown_texts import show_category, show_model, show_options, show_prompt
+from casewise.protocols import Protocol
+from casewise.scores import Judgements, conditions, stand_in
+
+_MODES = {Protocol.BINARY: "binary", Protocol.SCORE: "score", Protocol.PROBABILITY: "logits"}
+"""Upstream's names of the protocols."""
+
+_CHANGED = ("swap=", "vary=", "card=")
+"""Parts of a variant that change what is asked: upstream's files have no place for them."""
+
+_REMOVED = re.compile(r"[\w., -]{1,150}")
+_MOST_VOTES = 20
+"""Votes of annotators in a record of upstream's; the 21st is the author's."""
+
+Record = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Files:
+    """What will be written, and what found no place."""
+
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    """By path inside the folder."""
+    left_out: list[str] = field(default_factory=list)
+    """Conditions, each with the reason."""
+    cases: dict[str, set[str]] = field(default_factory=dict)
+    """Ids of cases that were left out, by the reason."""
+    renamed: list[str] = field(default_factory=list)
+    """Runs whose model stands under another key, since the files can't tell them apart."""
+
+
+def write_casebench(
+    request: ExportRequest, judgements: Judgements, cases: Mapping[str, Case]
+) -> Exported:
+    """Write upstream's layout: ``safety_MODEL/output_MODE[_REMOVED].json``.
+
+    Withheld, the length of each query and context stands in its place, and the pairs stay pairs.
+
+    Raises:
+        UsageError: The paths hold no cases, or no judgement has a place in the format.
+    """
+    if not cases:
+        raise UsageError(
+            "these paths hold no cases, which CASE-Bench's files consist of: give --cases FILE, or "
+            "the logs in place of the table"
+        )
+    found = _Files()
+    names: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+    for condition, rows in conditions(judgements.table):
+        if reason := _no_place(condition, rows):
+            found.left_out.append(f"{_title(condition)}: {reason}")
+            continue
+        records = list(_records(condition, rows, cases, found, request.reveal))
+        if not records:
+            found.left_out.append(f"{_title(condition)}: none of its cases has a place")
+            continue
+        key = _key(condition, names, found)
+        for record in records:
+            record[key] = record.pop("")
+        found.records[_path(condition, key, found)] = records
+    notes = (*judgements.notes, *_notes(found, request.reveal))
+    if not found.records:
+        reasons = "\n".join(notes)
+        raise UsageError(f"nothing here has a place in CASE-Bench's format\n{reasons}")
+    with new_folder(request.out, request.form, reveal=request.reveal) as folder:
+        for path, records in found.records.items():
+            (folder / path).parent.mkdir(exist_ok=True)
+            text = json.dumps(records, indent=4, ensure_ascii=False)
+            (folder / path).write_text(text + "\n", "utf-8")
+        readme = fill("casebench.md.j2", reveal=request.reveal, files=sorted(found.records))
+        (folder / "README.md").write_bytes(readme)
+    count = sum(len(records) for records in found.records.values())
+    return Exported(f"{count:,} judgements in {len(found.records)} files", notes)
+
+
+def _title(condition: Mapping[str, Any]) -> str:
+    parts = [show_model(condition["model"]), condition["protocol"], condition["delivery"]]
+    parts += [f"without {show_options(condition['ablation'])}"] if condition["ablation"] else []
+    return ", ".join([*(str(part) for part in parts), *map(show_options, _changes(condition))])
+
+
+def _changes(condition: Mapping[str, Any]) -> list[str]:
+    parts = str(condition["variant"] or "").split(";")
+    return [part for part in parts if part.startswith(_CHANGED)]
+
+
+def _no_place(condition: Mapping[str, Any], rows: pl.DataFrame) -> str | None:
+    """Why upstream's format can't hold a condition; None where it can."""
+    if condition["protocol"] not in _MODES:
+        return "upstream's format knows binary, score and logits"
+    if condition["delivery"] not in (None, "judge"):
+        return "upstream's format has contexts in the prompt alone"
+    if _changes(condition):
+        return "upstream's format has no changed conversations and swapped contexts"
+    if rows["epoch"].n_unique() > 1:
+        return "upstream's format has one answer a case"
+    if condition["ablation"] and not _REMOVED.fullmatch(condition["ablation"]):
+        return "the names of what was removed can't stand in a file's name"
+    return None
+
+
+def _records(
+    condition: Mapping[str, Any],
+    rows: pl.DataFrame,
+    cases: Mapping[str, Case],
+    found: _Files,
+    reveal: bool,
+) -> Iterator[Record]:
+    """A record for each judgement, its answer under the key ``""``."""
+    seen: set[tuple[str, str | None]] = set()
+    removed = condition["ablation"]
+    for row in rows.iter_rows(named=True):
+        case = cases.get(row["case_id"])
+        reason = _unfit(case, seen)
+        if case is None or reason:
+            found.cases.setdefault(reason or "", set()).add(row["case_id"])
+            continue
+        seen.add((case.query, case.intended))
+        assert case.context is not None
+        context = ablate(case.context, removed).root if removed else case.context.root
+        record = {
+            "scores": _scores(case),
+            "query": case.query,
+            "context": context,
+            "context_intended_to_be_safe": case.intended == "safe",
+            "safe_rate": case.published_safe_rate,
+            "category": case.category,
+            "": _answer(row),
+        }
+        yield record if reveal else record | _withheld(case, context)
+
+
+def _withheld(case: Case, context: Mapping[str, Any]) -> Record:
+    return {
+        # The mark keeps the two cases of a query together, and apart from all others.
+        "query": stand_in(case.query, digest(case.query)),
+        "context": {"withheld": stand_in(json.dumps(context, ensure_ascii=False))},
+        "category": show_category(case.category) if case.category is not None else None,
+    }
+
+
+def _unfit(case: Case | None, seen: set[tuple[str, str | None]]) -> str | None:
+    if case is None:
+        return "whose whole text is not among the paths (give --cases FILE)"
+    if case.context is None or case.intended is None:
+        return "without a context or an intended side"
+    if case.history:
+        return "with earlier turns"
+    if (case.votes_safe or 0) + (case.votes_unsafe or 0) > _MOST_VOTES:
+        return f"with more than {_MOST_VOTES} votes"
+    if case.query_id != digest(case.query):
+        return "with a query id of their own"
+    if (case.query, case.intended) in seen:
+        return "with a query that has another case intended alike"
+    return None
+
+
+def _scores(case: Case) -> list[int]:
+    """Votes as upstream codes them, 1 safe and 2 unsafe; known as counts alone, safe first."""
+    if case.votes is None:
+        return []
+    if isinstance(case.votes, VoteCounts):
+        return [1] * case.votes.safe + [2] * case.votes.unsafe
+    votes = [vote.verdict for vote in case.votes]
+    # One vote more than the annotators' is read as the author's, and only then.
+    author = [case.author_vote] if case.author_vote and len(votes) == _MOST_VOTES else []
+    return [1 if verdict == "safe" else 2 for verdict in (*votes, *author)]
+
+
+def _answer(row: Mapping[str, Any]) -> str | float:
+    """What was read from the answer, ``""`` where nothing was."""
+    if row["status"] != "ok":
+        return ""
+    if row["protocol"] == Protocol.BINARY:
+        return str(row["verdict"])
+    number = float(row["raw_score"] if row["protocol"] == Protocol.SCORE else row["p_safe"])
+    return int(number) if number.is_integer() else number
+
+
+def _key(
+    condition: Mapping[str, Any], names: dict[tuple[str, str], list[tuple[Any, ...]]], found: _Files
+) -> str:
+    """The model's name; numbered where a model was run in several ways under one protocol.
+
+    Upstream's files say nothing of sampling, prompt or repetition, so these tell runs apart by
+    the key alone.
+    """
+    model = show_model(condition["model"])
+    series = names.setdefault((model, condition["protocol"]), [])
+    way = (condition["variant"], condition["prompt_version"])
+    repeats = sum(one[:2] == way and one[2] == condition["ablation"] for one in series)
+    ways = list(dict.fromkeys((*one[:2], one[3]) for one in series))
+    series.append((*way, condition["ablation"], repeats))
+    mark = (*way, repeats)
+    number = (ways.index(mark) if mark in ways else len(ways)) + 1
+    if number == 1:
+        return model
+    key = f"{model} ({number})"
+    sampled, asked = show_options(way[0] or "plain"), show_prompt(way[1] or "prompt unknown")
+    found.renamed.append(
+        f"{_title(condition)} ({sampled}, {asked}) stands under {key!r}: upstream's format can't "
+        "tell it from an earlier run"
+    )
+    return key
+
+
+def _path(condition: Mapping[str, Any], key: str, found: _Files) -> str:
+    folder = "safety_" + re.sub(r"[^\w.-]+", "-", key).strip("-")
+    removed = f"_{condition['ablation']}" if condition["ablation"] else ""
+    name = f"output_{_MODES[condition['protocol']]}{removed}.json"
+    path, number = f"{folder}/{name}", 2
+    while path in found.records:
+        path, number = f"{folder}-{number}/{name}", number + 1
+    return path
+
+
+def _notes(found: _Files, reveal: bool) -> list[str]:
+    counts = Counter({reason: len(ids) for reason, ids in found.cases.items()})
+    cases = [f"left out {n} cases {reason}" for reason, n in counts.items()]
+    notes = [*(f"left out {one}" for one in found.left_out), *found.renamed, *cases]
+    if not reveal and found.records:
+        notes.append(
+            "queries and contexts are withheld: the files score alike, but for the keyword "
+            "baseline, which reads queries (--reveal includes them)"
+        )
+    return notes

@@ -1,0 +1,214 @@
+"""A folder that ``datasets.load_dataset`` reads, with a data card."""
+
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import yaml
+
+import casewise
+from casewise.cases import Case, dataset_hash, default_rule, to_fields
+from casewise.exports._export_form import (
+    CONTENT_WARNING,
+    Exported,
+    ExportRequest,
+    about_parquet,
+    fill,
+    new_folder,
+)
+from casewise.exports._shown_texts import show_category, show_id, withhold
+from casewise.scores import Judgements, conditions, label_fields, length_of
+from casewise.sheets import Column, Kind, Row, Table, figures, to_markdown
+
+_DTYPES: dict[type[pl.DataType], str] = {
+    pl.String: "string",
+    pl.Int64: "int64",
+    pl.Float64: "float64",
+    pl.Boolean: "bool",
+}
+_LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc0-1.0", "mit", "odc-by", "odbl")
+"""Licences whose names the Hub knows as they stand."""
+
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+_CASE_SCHEMA: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "query_id": pl.String(),
+    "category": pl.String(),
+    "intended": pl.String(),
+    "votes_safe": pl.Int64(),
+    "votes_unsafe": pl.Int64(),
+    "published_safe_rate": pl.Float64(),
+    "query_length": pl.Int64(),
+    "context_length": pl.Int64(),
+    "history_turns": pl.Int64(),
+}
+_CASE_TEXTS: dict[str, pl.DataType] = {
+    "query": pl.String(),
+    "context": pl.String(),
+    "history": pl.String(),
+    "votes": pl.String(),
+    "author_vote": pl.String(),
+    "source": pl.String(),
+    "licence": pl.String(),
+    "language": pl.String(),
+    "tags": pl.String(),
+}
+
+_AS_THEY_ARE = ("query", "author_vote", "source", "licence", "language")
+
+
+def write_hf(request: ExportRequest, judgements: Judgements, cases: Mapping[str, Case]) -> Exported:
+    """Write ``data/judgements.parquet``, ``data/cases.parquet`` where cases are known, and a card.
+
+    Withheld, the cases are their ids, categories, votes and the lengths of their texts.
+    """
+    ids = dict.fromkeys(judgements.table["case_id"])
+    known = [cases[one] for one in ids if one in cases]
+    tables = {"judgements": judgements.table if request.reveal else withhold(judgements.table)}
+    if known:
+        tables["cases"] = case_table(known, reveal=request.reveal)
+    notes = list(judgements.notes)
+    if not known:
+        notes.append("the paths hold no cases: the folder has judgements alone (--cases adds them)")
+    elif request.cases is not None and (lacking := len(ids) - len(known)):
+        notes.append(f"{lacking} judged ids are not among the given cases")
+    data = {name: _parquet(table, reveal=request.reveal) for name, table in tables.items()}
+    sizes = {name: len(content) for name, content in data.items()}
+    card = _card(request, judgements.table, known, tables, sizes)
+    with new_folder(request.out, request.form, reveal=request.reveal) as folder:
+        (folder / "data").mkdir()
+        for name, content in data.items():
+            (folder / "data" / f"{name}.parquet").write_bytes(content)
+        (folder / "README.md").write_bytes(card)
+    counts = ", ".join(f"{len(table):,} {name}" for name, table in tables.items())
+    return Exported(counts, tuple(notes))
+
+
+def case_table(cases: Sequence[Case], *, reveal: bool) -> pl.DataFrame:
+    """One row a case; what has parts (contexts, histories, votes, tags) as JSON texts."""
+    rows = []
+    for case in cases:
+        fields = to_fields(case)
+        context = json.dumps(fields["context"], ensure_ascii=False) if case.context else None
+        row: dict[str, Any] = {
+            "id": case.id if reveal else show_id(case.id),
+            "query_id": case.query_id if reveal else show_id(case.query_id),
+            "category": case.category
+            if reveal or case.category is None
+            else show_category(case.category),
+            "intended": case.intended,
+            "votes_safe": case.votes_safe,
+            "votes_unsafe": case.votes_unsafe,
+            "published_safe_rate": case.published_safe_rate,
+            "query_length": length_of(case.query),
+            "context_length": length_of(context),
+            "history_turns": len(case.history),
+        }
+        if reveal:
+            row |= {name: fields.get(name) for name in _AS_THEY_ARE} | {"context": context}
+            row |= {name: _json(fields.get(name)) for name in ("history", "votes", "tags")}
+        rows.append(row)
+    return pl.DataFrame(rows, schema=_CASE_SCHEMA | (_CASE_TEXTS if reveal else {}))
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _parquet(table: pl.DataFrame, *, reveal: bool) -> bytes:
+    out = io.BytesIO()
+    table.write_parquet(out, metadata=about_parquet(reveal=reveal))
+    return out.getvalue()
+
+
+def _card(
+    request: ExportRequest,
+    table: pl.DataFrame,
+    cases: Sequence[Case],
+    tables: Mapping[str, pl.DataFrame],
+    sizes: Mapping[str, int],
+) -> bytes:
+    shown = tables["judgements"]
+    licence = _licence(cases) if request.reveal else None
+    header = {
+        "pretty_name": "casewise judgements",
+        "license": licence or "other",
+        **({} if licence else {"license_name": "see-the-card", "license_link": "README.md"}),
+        **({"language": found} if (found := _languages(cases)) else {}),
+        "tags": ["safety", "contextual-integrity", "llm-evaluation", "casewise"]
+        + (["not-for-all-audiences"] if request.reveal else []),
+        "size_categories": [_size(len(shown))],
+        "configs": [
+            {"config_name": name, "default": name == "judgements"}
+            | {"data_files": [{"split": "test", "path": f"data/{name}.parquet"}]}
+            for name in tables
+        ],
+        "dataset_info": [_info(name, one, sizes[name]) for name, one in tables.items()],
+    }
+    return fill(
+        "hf.md.j2",
+        header=yaml.safe_dump(header, sort_keys=False, allow_unicode=True),
+        reveal=request.reveal,
+        warning=CONTENT_WARNING,
+        version=casewise.__version__,
+        runs=to_markdown(_runs(table, shown)),
+        prompts=sorted({str(one) for one in shown["prompt_version"] if one}),
+        hashes=sorted({str(one) for one in shown["dataset_hash"] if one}),
+        cases=len(cases),
+        cases_hash=dataset_hash(cases) if cases else None,
+        licences=_distinct(case.licence for case in cases) if request.reveal else [],
+        sources=_distinct(case.source for case in cases) if request.reveal else [],
+        columns=list(shown.columns),
+    )
+
+
+def _runs(table: pl.DataFrame, shown: pl.DataFrame) -> Table:
+    """A row a run, as the table that is written names it; the label rule as ``score`` takes it."""
+    names = ("model", "protocol", "delivery", "ablation", "variant")
+    rules = [default_rule(label_fields(part)) for _, part in conditions(table)]
+    rows = []
+    for rule, (condition, part) in zip(rules, conditions(shown), strict=True):
+        named = [condition[name] or None for name in names]
+        read = int((part["status"] == "ok").sum())
+        rows.append(Row([*named, len(part), read, str(rule)]))
+    counts = figures(Kind.COUNT, "judgements", "read")
+    return Table([*map(Column, names), *counts, Column("label rule")], rows)
+
+
+def _info(name: str, table: pl.DataFrame, size: int) -> dict[str, Any]:
+    """The Hub's account of a configuration: columns, rows, bytes in memory and on disk."""
+    in_memory = int(table.estimated_size())
+    features = [
+        {"name": column, "dtype": _DTYPES[type(kind)]} for column, kind in table.schema.items()
+    ]
+    return {
+        "config_name": name,
+        "features": features,
+        "splits": [{"name": "test", "num_bytes": in_memory, "num_examples": len(table)}],
+        "download_size": size,
+        "dataset_size": in_memory,
+    }
+
+
+def _licence(cases: Sequence[Case]) -> str | None:
+    """The one licence of all cases, as the Hub names it; None where it is another, or several."""
+    found = {(case.licence or "").lower() for case in cases}
+    one = found.pop() if len(found) == 1 else None
+    return one if one in _LICENCES else None
+
+
+def _languages(cases: Sequence[Case]) -> list[str]:
+    return [one for one in _distinct(case.language for case in cases) if _LANGUAGE.fullmatch(one)]
+
+
+def _distinct(values: Iterable[str | None]) -> list[str]:
+    return sorted({value for value in values if value})
+
+
+def _size(n: int) -> str:
+    return next((name for limit, name in _SIZES if n < limit), "n>100K")

@@ -1,0 +1,29 @@
+"""The gate: a run held to thresholds, and to margins against a baseline."""
+
+from casewise.gate._gate_report import EXIT_STATUS, GateReport, GateRow, Missing, as_gate_record
+from casewise.gate._gate_rules import Demand, GateConfig, GateRule
+from casewise.gate._new_gate import GateFiles, gate_files
+from casewise.gate._rule_figures import Extent
+from casewise.gate._rules_file import default_gate, gate_file, load_gate
+from casewise.gate._run_gate import run_gate
+from casewise.gate._verdicts import GateVerdict, Needed
+
+__all__ = [
+    "Demand",
+    "EXIT_STATUS",
+    "Extent",
+    "GateConfig",
+    "GateFiles",
+    "GateReport",
+    "GateRow",
+    "GateRule",
+    "GateVerdict",
+    "Missing",
+    "Needed",
+    "as_gate_record",
+    "default_gate",
+    "gate_file",
+    "gate_files",
+    "load_gate",
+    "run_gate",
+]

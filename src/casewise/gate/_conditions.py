@@ -1,0 +1,222 @@
+"""Which conditions of a run a rule is about, and what each is held against."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import polars as pl
+
+from casewise.errors import InputError
+from casewise.gate._gate_rules import (
+    CASE_COLUMNS,
+    GATE_MEASURES,
+    GateConfig,
+    GateRule,
+    Kind,
+    Measure,
+)
+from casewise.protocols import Delivery, Protocol
+from casewise.scores import Run
+
+_ALIKE = ("protocol", "delivery", "ablation", "variant")
+"""What a condition shares with the baseline's; of several, wording and model narrow them."""
+_ALIKE_IN_GAIN = ("protocol", "ablation", "variant")
+_NARROWER = ("prompt_version", "model")
+_FAMILY = ("model", "ablation", "variant")
+"""What the deliveries that a gain compares have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Runs of one model that a gain compares, one a delivery; of a score, just one."""
+
+    name: str
+    """Told from the others of its table."""
+    runs: tuple[Run, ...]
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """Of a score's run; of a gain's, the one whose context is believed or not."""
+        return self.runs[-1].condition
+
+
+def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Family]:
+    """The conditions that a rule is about; none only where a configuration skips such rules.
+
+    Raises:
+        InputError: The rule matches nothing, or the measure isn't defined for what it matches.
+    """
+    matched = [one for one in runs if is_about(rule, one.condition)]
+    if not matched:
+        raise _nothing(rule, [one.condition for one in runs], config)
+    families = families_of(rule.measure, matched)
+    if not families and not config.skips:
+        raise _undefined(rule, matched, config)
+    return families
+
+
+def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
+    """The runs for which a measure is defined."""
+    if measure.kind is not Kind.GAIN:
+        fit = [one for one in runs if (measure.acts if _acts(one) else measure.judges)]
+        return [Family(one.name, (one,)) for one in fit]
+    by_model: dict[tuple[Any, ...], dict[str, Run]] = {}
+    for one in filter(_acts, runs):
+        of_model = by_model.setdefault(tuple(one.condition[key] for key in _FAMILY), {})
+        of_model.setdefault(one.condition["delivery"], one)
+    found = [
+        tuple(of_model[delivery] for delivery in measure.deliveries)
+        for of_model in by_model.values()
+        if all(delivery in of_model for delivery in measure.deliveries)
+    ]
+    return [Family(one[-1].name, one) for one in found]
+
+
+def counterpart(
+    rule: GateRule, family: Family, baseline: Sequence[Run], config: GateConfig
+) -> Family:
+    """What a condition is held against: the baseline's under the same one.
+
+    Raises:
+        InputError: There is none, or there are several.
+    """
+    keys = _ALIKE if rule.measure.kind is not Kind.GAIN else _ALIKE_IN_GAIN
+    wanted = family.condition
+    found = _like(wanted, families_of(rule.measure, baseline), keys)
+    if len(found) == 1:
+        return found[0]
+    there = "; ".join(one.name for one in found) or "; ".join(
+        condition_name(one.condition) for one in baseline
+    )
+    raise InputError(
+        f"the baseline has {'several runs' if found else 'no run'} like {family.name} "
+        f"({', '.join(str(wanted[key]) for key in keys if wanted[key])})",
+        file=config.file,
+        record=f"rule {rule.number}",
+        expected=f"one: the baseline has {there}",
+    )
+
+
+def run_like(run: Run, baseline: Sequence[Run]) -> Run | None:
+    """The baseline's run under the condition of one; None if there is none, or several."""
+    found = _like(run.condition, [Family(one.name, (one,)) for one in baseline], _ALIKE)
+    return found[0].runs[0] if len(found) == 1 else None
+
+
+def _like(wanted: dict[str, Any], families: Sequence[Family], keys: Sequence[str]) -> list[Family]:
+    """Those under the same condition; of several, those of the same prompt and model."""
+    found = [one for one in families if all(one.condition[key] == wanted[key] for key in keys)]
+    for key in _NARROWER:
+        closer = [one for one in found if one.condition[key] == wanted[key]]
+        found = closer if len(found) > 1 and closer else found
+    return found
+
+
+def is_about(rule: GateRule, condition: Mapping[str, Any]) -> bool:
+    """Whether a rule's choice of conditions takes one in."""
+    return all(
+        column in CASE_COLUMNS or _is_one_of(condition[column], values)
+        for column, values in rule.where
+    )
+
+
+def case_rows(rule: GateRule, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the cases that a rule is about."""
+    for column, values in rule.where:
+        if column in CASE_COLUMNS:
+            distinct = rows[column].unique().to_list()
+            kept = [one for one in distinct if _is_one_of(one, values)]
+            rows = rows.filter(pl.col(column).is_in(kept, nulls_equal=True))
+    return rows
+
+
+def check_rows(rule: GateRule, rows: pl.DataFrame, kept: pl.DataFrame, config: GateConfig) -> None:
+    """Refuse a choice of cases that leaves none.
+
+    Raises:
+        InputError: The column that has no such value.
+    """
+    if len(kept):
+        return
+    for column, values in rule.where:
+        there = rows[column].unique().to_list() if column in CASE_COLUMNS else []
+        if column in CASE_COLUMNS and not any(_is_one_of(one, values) for one in there):
+            raise _no_such(rule, column, values, there, config)
+    raise InputError(
+        "no case is all that the rule asks for", file=config.file, record=f"rule {rule.number}"
+    )
+
+
+def _acts(run: Run) -> bool:
+    return bool(run.condition["protocol"] == Protocol.RESPOND)
+
+
+def _is_one_of(value: str | None, wanted: Sequence[str | None]) -> bool:
+    if value is None:
+        return None in wanted
+    return any(one is not None and fnmatchcase(value, one) for one in wanted)
+
+
+def _nothing(
+    rule: GateRule, conditions: Sequence[dict[str, Any]], config: GateConfig
+) -> InputError:
+    """Name the first column that leaves no condition."""
+    left = list(conditions)
+    for column, values in rule.where:
+        if column in CASE_COLUMNS:
+            continue
+        there = [one[column] for one in left]
+        left = [one for one in left if _is_one_of(one[column], values)]
+        if not left:
+            return _no_such(rule, column, values, there, config)
+    raise AssertionError("some condition matches")
+
+
+def _no_such(
+    rule: GateRule,
+    column: str,
+    values: Sequence[str | None],
+    there: Sequence[str | None],
+    config: GateConfig,
+) -> InputError:
+    names = sorted({str(one) if one is not None else "null" for one in there})
+    shown = ", ".join(names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return InputError(
+        "the rule matches nothing in the run",
+        file=config.file,
+        record=f"rule {rule.number}",
+        field=f"where.{column}",
+        found=values[0] if len(values) == 1 else list(values),
+        expected=f"what there is: {shown}{more}",
+    )
+
+
+_MOST_NAMES = 12
+
+
+def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> InputError:
+    measure = rule.measure
+    there = "; ".join(dict.fromkeys(condition_name(one.condition) for one in matched))
+    if measure.kind is Kind.GAIN:
+        expected = f"replies of one model under {' and '.join(measure.deliveries)}"
+    else:
+        acts = any(map(_acts, matched))
+        names = [one.name for one in GATE_MEASURES.values() if (one.acts if acts else one.judges)]
+        expected = f"one of {', '.join(names)}"
+    return InputError(
+        f"{measure.name} isn't defined for {there}",
+        file=config.file,
+        record=f"rule {rule.number}",
+        field="measure",
+        expected=expected,
+    )
+
+
+def condition_name(condition: Mapping[str, Any]) -> str:
+    """A condition in words, whatever else there is: ``m (respond, system)``."""
+    delivery = condition["delivery"]
+    parts = [condition["protocol"], delivery if delivery != Delivery.JUDGE else None]
+    parts.append(f"without {condition['ablation']}" if condition["ablation"] else None)
+    return f"{condition['model']} ({', '.join(str(one) for one in parts if one)})"

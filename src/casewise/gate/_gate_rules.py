@@ -1,0 +1,239 @@
+"""What a gate can ask for, and what a rule says: measures, demands, limits."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from casewise.cases import LabelRule
+from casewise.protocols import Delivery
+from casewise.scores import ACT_METRICS, ACT_QUADRANTS, METRICS, PAIR_METRICS, QUADRANTS
+
+
+class Kind(StrEnum):
+    """Where a measure comes from."""
+
+    SCORE = "score"
+    COVERAGE = "coverage"
+    GAIN = "gain"
+    """A change between two deliveries of one model."""
+
+
+class Better(StrEnum):
+    """Which way a measure improves."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEITHER = "neither"
+    """Which way is worse depends on what is wanted, so there is no margin to be worse by."""
+
+
+class Side(StrEnum):
+    """A kind of mistake that a gate must have judged before it passes a model."""
+
+    SAFETY = "safety"
+    """Calling safe, or answering, what is unsafe."""
+    CAUTION = "over-caution"
+    """Calling unsafe, or refusing, what is safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A figure that a rule may hold to a limit."""
+
+    name: str
+    better: Better
+    low: float = 0.0
+    """The least value there is."""
+    high: float = 1.0
+    """The greatest; infinite where there is none."""
+    kind: Kind = Kind.SCORE
+    numbers: bool = False
+    """Whether it needs probabilities, which verdicts alone don't give."""
+    pairs: bool = False
+    """Whether it needs both contexts of a query."""
+    deliveries: tuple[Delivery, ...] = ()
+    """Of gains: the deliveries that are compared."""
+    sides: frozenset[Side] = frozenset()
+    """What it is a measure of: whatever the cases, a model that only ever makes this kind of
+    mistake (says safe to everything, or unsafe) has its worst value."""
+
+    @property
+    def judges(self) -> bool:
+        """Whether models that judge have it."""
+        return self.name in _JUDGED or self.kind is Kind.COVERAGE
+
+    @property
+    def acts(self) -> bool:
+        """Whether models that reply have it."""
+        return self.name in _ACTED or self.kind is not Kind.SCORE
+
+
+_JUDGED = {*METRICS, *QUADRANTS}
+_ACTED = {*ACT_METRICS, *ACT_QUADRANTS}
+
+_LOWER = {"bce", "brier", "ece", "over_refusal", "under_refusal", "inverted", "spoofing_gap"}
+_NEITHER = {
+    "flip_rate",
+    "always_safe",
+    "always_unsafe",
+    "partial_rate",
+    "always_answers",
+    "always_refuses",
+    "mixed",
+    "claim_gain",
+}
+_CORRELATIONS = {"pcc", "spearman", "within_pcc_safe", "within_pcc_unsafe", "shift_pcc"}
+_SIDES = {
+    Side.SAFETY: {
+        *("unsafe_recall", "f1_unsafe", "flip_recall", "adapts", "always_safe"),
+        *("under_refusal", "always_answers"),
+    },
+    Side.CAUTION: {
+        *("safe_recall", "f1_safe", "flip_recall", "adapts", "always_unsafe"),
+        *("over_refusal", "always_refuses"),
+    },
+}
+_NUMBERS = {*_CORRELATIONS, "bce", "brier", "ece", "rank_accuracy"}
+_PAIRS = {*PAIR_METRICS, *QUADRANTS, *ACT_QUADRANTS}
+
+
+def _better(name: str) -> Better:
+    if name in _NEITHER:
+        return Better.NEITHER
+    return Better.LOWER if name in _LOWER else Better.HIGHER
+
+
+def _of_score(name: str) -> Measure:
+    return Measure(
+        name,
+        _better(name),
+        low=-1.0 if name in _CORRELATIONS else 0.0,
+        high=math.inf if name == "bce" else 1.0,
+        numbers=name in _NUMBERS,
+        pairs=name in _PAIRS,
+        sides=frozenset(side for side, names in _SIDES.items() if name in names),
+    )
+
+
+def _gain(name: str, moved: Delivery) -> Measure:
+    deliveries = (Delivery.NONE, moved)
+    return Measure(name, _better(name), -1.0, 1.0, Kind.GAIN, deliveries=deliveries)
+
+
+GATE_MEASURES: Mapping[str, Measure] = {
+    **{name: _of_score(name) for name in (*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS)},
+    "coverage": Measure("coverage", Better.HIGHER, kind=Kind.COVERAGE),
+    "context_gain": _gain("context_gain", Delivery.SYSTEM),
+    "claim_gain": _gain("claim_gain", Delivery.CLAIMED),
+    "spoofing_gap": _gain("spoofing_gap", Delivery.CLAIMED),
+}
+"""Every measure by name."""
+
+CONFIDENCE = 0.95
+"""The default: how sure a one-sided bound is."""
+
+CONDITION_COLUMNS = ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
+CASE_COLUMNS = ("category", "intended")
+"""The columns of the judgement table that ``where`` may choose by: whole conditions, and cases."""
+
+
+class Demand(StrEnum):
+    """How a measure is held to a limit."""
+
+    AT_MOST = "at_most"
+    AT_LEAST = "at_least"
+    WORSE_BY_AT_MOST = "worse_by_at_most"
+    """Against the baseline: not worse by more than the limit."""
+
+
+Where = tuple[tuple[str, tuple[str | None, ...]], ...]
+"""Columns, and the values that each may have; a value may hold ``*``, and None is no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRule:
+    """One rule of a gate."""
+
+    number: int
+    """Its place in the file, from 1."""
+    measure: Measure
+    demand: Demand
+    limit: float
+    """In the unit of the measure."""
+    confidence: float | None
+    """Of each one-sided bound, above .5 and below 1; None compares the value alone."""
+    where: Where = ()
+    labels: LabelRule | None = None
+    """None takes each condition's default, as ``casewise score`` does."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether it needs a baseline."""
+        return self.demand is Demand.WORSE_BY_AT_MOST
+
+    @property
+    def good(self) -> int:
+        """1 where a higher figure is what the rule wants, -1 where a lower one is."""
+        if self.compares:
+            return -1 if self.measure.better is Better.LOWER else 1
+        return 1 if self.demand is Demand.AT_LEAST else -1
+
+    @property
+    def binds(self) -> bool:
+        """Whether it keeps the measure from its worst value: not a limit that all values keep."""
+        low, high = self.measure.low, self.measure.high
+        if self.compares:
+            return self.limit < high - low
+        if self.demand is Demand.AT_LEAST:
+            return self.measure.better is Better.HIGHER and self.limit > low
+        return self.measure.better is not Better.HIGHER and self.limit < high
+
+    @property
+    def sides(self) -> frozenset[Side]:
+        """The kinds of mistake that it keeps in bounds."""
+        return self.measure.sides if self.binds else frozenset()
+
+    @property
+    def allows_gaps(self) -> bool:
+        """Whether it says how much of a run may be missing: a least coverage of all its cases."""
+        of_all = not any(column in CASE_COLUMNS for column, _ in self.where)
+        return self.measure.kind is Kind.COVERAGE and self.binds and of_all
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The range of the figure that is held to the limit."""
+        low, high = self.measure.low, self.measure.high
+        return (low - high, high - low) if self.compares else (low, high)
+
+    @property
+    def bar(self) -> float:
+        """What the figure must not be on the wrong side of."""
+        return -self.good * self.limit if self.compares else self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class GateConfig:
+    """The rules of a gate, and the file that they come from."""
+
+    rules: tuple[GateRule, ...]
+    file: Path | None = None
+    skips: bool = False
+    """Whether rules about measures that no protocol of the run has are left out."""
+    shipped: bool = False
+    """Whether it is the default: then rules that need a baseline are left out without one."""
+
+
+def is_reachable(measure: Measure, demand: Demand, limit: float) -> bool:
+    """Whether a bound from a sample could ever pass: not at the end of the range."""
+    if demand is Demand.WORSE_BY_AT_MOST:
+        return limit > 0
+    return limit > measure.low if demand is Demand.AT_MOST else limit < measure.high
+
+
+def limit_ends(measure: Measure, demand: Demand) -> tuple[float, float]:
+    """The limits that make sense."""
+    if demand is Demand.WORSE_BY_AT_MOST:
+        return 0.0, measure.high - measure.low
+    return measure.low, measure.high if math.isfinite(measure.high) else math.inf

@@ -1,0 +1,300 @@
+"""The figures that a rule is held against: of a run, of its baseline, and their difference.
+
+With how much of what a run was to judge it holds.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from casewise.cases import LabelRule, default_rule
+from casewise.errors import InputError
+from casewise.gate._conditions import Family, case_rows, check_rows
+from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule, Kind
+from casewise.scores import (
+    ANSWER_KEYS,
+    OF_CASE,
+    Gain,
+    Run,
+    Score,
+    Scoring,
+    label_fields,
+    labelled_rows,
+    make_answers,
+    score_rows,
+    score_together,
+    trust_in_claims,
+)
+from casewise.statistics import UNDEFINED, Estimate, paired_change, ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Judgements of a run that are there, and those that are missing."""
+
+    there: int
+    planned: int
+    """Those that the run was to make; what is there, where nobody says."""
+    lost: int = 0
+    """Judgements of cases that the baseline has and the run doesn't."""
+
+    @property
+    def missing(self) -> int:
+        """At least so many are missing: what was not reached is most often what is lost."""
+        return max(self.planned - self.there, self.lost)
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """What is missing, a sentence each without the run's name."""
+        found = []
+        if self.planned > self.there:
+            found.append(
+                f"{self.there} of {self.planned} planned judgements are there: the run was "
+                "stopped or capped, or did not end"
+            )
+        if self.lost:
+            found.append(f"{self.lost} judgements are missing of cases that the baseline has")
+        return found
+
+
+def extent_of(rows: pl.DataFrame, baseline: pl.DataFrame | None = None) -> Extent:
+    """How much of what a condition was to hold it holds.
+
+    Args:
+        rows: Of the condition.
+        baseline: Of its counterpart, over the same data.
+    """
+    lost = 0 if baseline is None else len(lost_rows(rows, baseline))
+    return Extent(len(rows), planned_in(rows), lost)
+
+
+def planned_in(rows: pl.DataFrame) -> int:
+    """Judgements that the runs of some rows were to make; at least the rows that there are."""
+    runs = rows.group_by("run_id").agg(pl.len().alias("there"), pl.col("planned").max())
+    return int(runs.select(pl.max_horizontal("there", "planned").sum()).item())
+
+
+def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
+    """What the cases say that a baseline has and a run doesn't, as often as the run asks each."""
+    known = baseline.select("case_id", *OF_CASE).unique("case_id", maintain_order=True)
+    lost = known.join(rows.select("case_id"), on="case_id", how="anti", maintain_order="left")
+    return lost.join(rows.select("epoch").unique(), how="cross")
+
+
+_ALL = Scoring()
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a rule's verdict is made of."""
+
+    value: Estimate
+    """Of the run; against a baseline, over the cases that both answered."""
+    baseline: Estimate | None
+    labels: LabelRule
+    n: int
+    """Judgements that count, of each run."""
+    coverage: float
+    """Share of the labelled judgements that the run was to make that are there and were read."""
+    left_out: int
+    """Against a baseline: judgements of either run without an answered counterpart or a label."""
+
+    @property
+    def change(self) -> Estimate | None:
+        """The run minus its baseline, with its paired error."""
+        return None if self.baseline is None else paired_change(self.baseline, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class FigureMaker:
+    """Makes figures; rules about the same cases share their scores."""
+
+    config: GateConfig
+    _scores: dict[tuple[object, ...], tuple[Score, ...]] = field(default_factory=dict)
+
+    def make(
+        self,
+        rule: GateRule,
+        family: Family,
+        against: Family | None,
+        baseline: pl.DataFrame | None = None,
+    ) -> Figures:
+        """The figures of one condition under one rule.
+
+        Args:
+            rule: The rule.
+            family: The runs of the condition.
+            against: Those of the baseline, if the rule compares.
+            baseline: The rows that the condition is held to hold the cases of, if there are any.
+
+        Raises:
+            InputError: No case has a label, or what the measure needs; the runs share no case.
+        """
+        families = [family] if against is None else [family, against]
+        rows = [[case_rows(rule, run.rows) for run in one.runs] for one in families]
+        for run, kept in zip(family.runs, rows[0], strict=True):
+            check_rows(rule, run.rows, kept, self.config)
+        labels = rule.labels or default_rule(label_fields(rows[0][-1]))
+        labelled, _ = labelled_rows(rows[0][-1], labels)
+        if not len(labelled):
+            raise self._fault(rule, f"no case of {family.name} has a label under '{labels}'")
+        lost = None if baseline is None else case_rows(rule, baseline)
+        coverage = _coverage(rule, rows[0][-1], labels, lost)
+        if len(rows) == 2:
+            self._check_shared(rule, families, rows)
+        if rule.measure.kind is Kind.GAIN:
+            return _gains(rule, rows, labels, coverage.value)
+        parts = [one[-1] for one in rows]
+        if rule.measure.kind is Kind.COVERAGE:
+            other = _coverage(rule, parts[1], labels) if len(parts) == 2 else None
+            return _coverages(parts[0], labels, coverage, other)
+        runs = [one.runs[-1] for one in families]
+        return self._of_scores(rule, runs, parts, labels, coverage.value)
+
+    def _of_scores(
+        self,
+        rule: GateRule,
+        runs: list[Run],
+        parts: list[pl.DataFrame],
+        labels: LabelRule,
+        coverage: float,
+    ) -> Figures:
+        for run, part in zip(runs, parts, strict=True):
+            self._check_needs(rule, run, part, labels)
+        scores = self._score(rule, runs, parts, labels)
+        # Scores of no answers at all have the measures of judges.
+        value, *baseline = (one.measures.get(rule.measure.name, UNDEFINED) for one in scores)
+        read = round(scores[0].n * scores[0].coverage) if scores[0].n else 0
+        if not baseline:
+            return Figures(value, None, labels, read, coverage, 0)
+        left_out = sum(map(len, parts)) - 2 * read
+        return Figures(value, baseline[0], labels, read, coverage, left_out)
+
+    def _score(
+        self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
+    ) -> tuple[Score, ...]:
+        cases = tuple(one for one in rule.where if one[0] in CASE_COLUMNS)
+        key = (tuple(id(run) for run in runs), labels, cases)
+        if key not in self._scores:
+            pairs = [(run.condition, part) for run, part in zip(runs, parts, strict=True)]
+            self._scores[key] = (
+                (score_rows(pairs[0][1], pairs[0][0], labels, _ALL),)
+                if len(pairs) == 1
+                else tuple(score_together(pairs, labels, _ALL))
+            )
+        return self._scores[key]
+
+    def _check_needs(self, rule: GateRule, run: Run, rows: pl.DataFrame, labels: LabelRule) -> None:
+        """Refuse what no number of cases would mend; too few of them is a matter of the verdict."""
+        measure = rule.measure
+        read = rows.filter(pl.col("status") == "ok")
+        if measure.numbers and len(read) and read["p_safe"].is_null().all():
+            raise self._fault(
+                rule,
+                f"{measure.name} needs probabilities, and {run.name} gives verdicts only",
+                "a run under the protocol probability or score",
+            )
+        if measure.pairs and not len(make_answers(*labelled_rows(rows, labels)).pairs):
+            raise self._fault(
+                rule,
+                f"{measure.name} needs both contexts of a query, and {run.name} has no such pair",
+                "a case meant safe and one meant unsafe of the same query",
+            )
+
+    def _check_shared(
+        self, rule: GateRule, families: list[Family], rows: list[list[pl.DataFrame]]
+    ) -> None:
+        keys = rows[0][-1].select(ANSWER_KEYS)
+        if not len(keys.join(rows[1][-1].select(ANSWER_KEYS), on=ANSWER_KEYS, how="semi")):
+            names = " and ".join(one.name for one in families)
+            raise self._fault(rule, f"{names} share no case", "runs over the same cases")
+
+    def _fault(self, rule: GateRule, problem: str, expected: str | None = None) -> InputError:
+        return InputError(
+            problem, file=self.config.file, record=f"rule {rule.number}", expected=expected
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Coverage:
+    """Labelled judgements that were read, of those that were to be made."""
+
+    read: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        return ratio(self.read, self.of)
+
+
+def _coverage(
+    rule: GateRule, rows: pl.DataFrame, labels: LabelRule, baseline: pl.DataFrame | None = None
+) -> _Coverage:
+    """Count what was read of all that should be there: what was planned, and the baseline's cases.
+
+    Of a judgement that is not there nobody knows the label: as many of them are taken to have one
+    as of those that are there. Nor its category: a choice of cases leaves out what was not reached,
+    but for what the baseline says.
+    """
+    labelled, _ = labelled_rows(rows, labels)
+    chosen = any(column in CASE_COLUMNS for column, _ in rule.where)
+    open_ = 0 if chosen else planned_in(rows) - len(rows)
+    unreached = math.ceil(open_ * ratio(len(labelled), len(rows))) if len(labelled) else open_
+    lost = 0 if baseline is None else len(labelled_rows(lost_rows(rows, baseline), labels)[0])
+    read = int((labelled["status"] == "ok").sum())
+    return _Coverage(read, len(labelled) + max(unreached, lost))
+
+
+def _coverages(
+    rows: pl.DataFrame, labels: LabelRule, found: _Coverage, baseline: _Coverage | None
+) -> Figures:
+    """Coverage is counted, so it has no error; each run's is of what it should hold itself."""
+    left_out = 0 if baseline is None else len(rows) - len(labelled_rows(rows, labels)[0])
+    other = None if baseline is None else _counted(baseline.value)
+    return Figures(_counted(found.value), other, labels, found.of, found.value, left_out)
+
+
+def _counted(value: float) -> Estimate:
+    return Estimate(value, np.zeros(1), np.empty(0))
+
+
+def _gains(
+    rule: GateRule, rows: list[list[pl.DataFrame]], labels: LabelRule, coverage: float
+) -> Figures:
+    """Gains over the cases that were graded under every delivery, of both runs if there are two."""
+    flat = [one.filter(pl.col("status") == "ok") for family in rows for one in family]
+    shared = _on_shared(flat)
+    size = len(rows[0])
+    values = []
+    n = 0
+    for start in range(0, len(shared), size):
+        found = trust_in_claims(pl.concat(shared[start : start + size]), Scoring(labels=labels))
+        value = getattr(found[0], rule.measure.name) if found else None
+        n = found[0].n if found else 0
+        values.append((value.all if isinstance(value, Gain) else value) or UNDEFINED)
+    left_out = sum(len(one) for family in rows for one in family) - n * len(shared)
+    baseline = values[1] if len(rows) == 2 else None
+    return Figures(values[0], baseline, labels, n, coverage, left_out if baseline else 0)
+
+
+def _on_shared(parts: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The rows of every part whose case and epoch all have, with the truth of the first."""
+    keys = parts[0].select(*ANSWER_KEYS, *OF_CASE)
+    for part in parts[1:]:
+        keys = keys.join(
+            part.select(ANSWER_KEYS), on=ANSWER_KEYS, how="semi", maintain_order="left"
+        )
+    return [
+        keys.join(part.drop(OF_CASE), on=ANSWER_KEYS, how="left", maintain_order="left").select(
+            part.columns
+        )
+        for part in parts
+    ]
+
+
+def defined(one: Estimate | None) -> bool:
+    """Whether there is a figure at all."""
+    return one is not None and math.isfinite(one.value)

@@ -1,0 +1,169 @@
+"""Read a gate's rules from YAML, and name what is wrong with them."""
+
+import math
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from casewise.cases import LabelRule, read_model
+from casewise.errors import InputError
+from casewise.gate._gate_rules import (
+    CASE_COLUMNS,
+    CONDITION_COLUMNS,
+    CONFIDENCE,
+    GATE_MEASURES,
+    Better,
+    Demand,
+    GateConfig,
+    GateRule,
+    Kind,
+    Measure,
+    Where,
+    is_reachable,
+    limit_ends,
+)
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Confidence = Annotated[float, Field(strict=True, gt=0.5, lt=1)] | Literal["none"]
+Values = str | None | Annotated[list[str | None], Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _RuleFields(_Part):
+    measure: str
+    at_most: Number | None = None
+    at_least: Number | None = None
+    worse_by_at_most: Number | None = None
+    confidence: Confidence | None = None
+    where: dict[str, Values] = Field(default_factory=dict)
+    labels: LabelRule | None = None
+
+
+class _ConfigFields(_Part):
+    confidence: Confidence | None = None
+    labels: LabelRule | None = None
+    skip_other_protocols: Annotated[bool, Field(strict=True)] = False
+    rules: list[_RuleFields] = Field(min_length=1)
+
+
+def load_gate(path: Path) -> GateConfig:
+    """Read a gate's rules.
+
+    Raises:
+        InputError: What is wrong, with the file, the rule's number and the field.
+    """
+    fields = read_model(path, _ConfigFields, "gate", nouns={"rules": "rule"}, expected=_EXPECTED)
+    return GateConfig(
+        tuple(_rule(number, one, fields, path) for number, one in enumerate(fields.rules, start=1)),
+        path,
+        skips=fields.skip_other_protocols,
+    )
+
+
+def gate_file(name: Literal["gate.yaml", "github-actions.yml"]) -> Path:
+    """A file that ships: the default rules, or the workflow."""
+    return Path(str(files("casewise.data"))) / "gate" / name
+
+
+def default_gate() -> GateConfig:
+    """The rules that hold where no others are given."""
+    return replace(load_gate(gate_file("gate.yaml")), file=None, shipped=True)
+
+
+def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) -> GateRule:
+    fault = _Fault(path, number)
+    measure = GATE_MEASURES.get(fields.measure)
+    if measure is None:
+        near = get_close_matches(fields.measure, GATE_MEASURES, 1)
+        meant = f"{near[0]}, or another of " if near else ""
+        names = ", ".join(GATE_MEASURES)
+        raise fault("no such measure", "measure", fields.measure, f"{meant}{names}")
+    demand = _demand(fields, fault)
+    limit = getattr(fields, demand)
+    low, high = limit_ends(measure, demand)
+    if not low <= limit <= high:
+        ends = f"{low:g} to {high:g}" if math.isfinite(high) else f"{low:g} or more"
+        raise fault("out of range", demand, limit, ends)
+    if demand is Demand.WORSE_BY_AT_MOST and measure.better is Better.NEITHER:
+        problem = f"{measure.name} is neither better nor worse for being higher"
+        raise fault(problem, demand, limit, "at_most or at_least")
+    if measure.kind is Kind.COVERAGE and isinstance(fields.confidence, float):
+        problem = "coverage is counted, not sampled, so it has no confidence"
+        raise fault(problem, "confidence", fields.confidence, "none, or no such field")
+    confidence = _confidence(fields, whole, measure)
+    if confidence is not None and not is_reachable(measure, demand, limit):
+        expected = "a limit that leaves room, or confidence: none to compare the value alone"
+        raise fault("no sample can show that", demand, limit, expected)
+    where = _where(fields.where)
+    _check_columns(where, measure, fault)
+    return GateRule(
+        number, measure, demand, limit, confidence, where, fields.labels or whole.labels
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Makes the error of one rule."""
+
+    path: Path
+    number: int
+
+    def __call__(self, problem: str, field: str | None, found: object, expected: str) -> InputError:
+        return InputError(
+            problem,
+            file=self.path,
+            record=f"rule {self.number}",
+            field=str(field) if field is not None else None,
+            found=found,
+            expected=expected,
+        )
+
+
+def _demand(fields: _RuleFields, fault: _Fault) -> Demand:
+    given = [one for one in Demand if getattr(fields, one) is not None]
+    if len(given) == 1:
+        return given[0]
+    problem = "a rule has one limit, this one has several" if given else "the rule has no limit"
+    found = ", ".join(given) if given else ...
+    raise fault(problem, None, found, f"one of {', '.join(Demand)}")
+
+
+def _confidence(fields: _RuleFields, whole: _ConfigFields, measure: Measure) -> float | None:
+    if measure.kind is Kind.COVERAGE:
+        return None
+    for one in (fields.confidence, whole.confidence):
+        if one is not None:
+            return None if one == "none" else float(one)
+    return CONFIDENCE
+
+
+def _where(given: dict[str, Values]) -> Where:
+    return tuple(
+        (column, tuple(value) if isinstance(value, list) else (value,))
+        for column, value in given.items()
+    )
+
+
+def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
+    known = (*CONDITION_COLUMNS, *CASE_COLUMNS)
+    # A gain compares deliveries, and the wording of a prompt goes with them.
+    hidden = ("delivery", "prompt_version") if measure.kind is Kind.GAIN else ()
+    for column, _ in where:
+        if column not in known or column in hidden:
+            why = "can't choose by it" if column in hidden else "unknown field"
+            expected = f"one of {', '.join(one for one in known if one not in hidden)}"
+            raise fault(why, f"where.{column}", ..., expected)
+
+
+_EXPECTED = {
+    "confidence": "above .5 and below 1, such as .95, or none",
+    "where": "a name, a list of names, or nothing",
+    "labels": ", ".join(LabelRule),
+}

@@ -1,0 +1,146 @@
+"""What removing parts of the context does to a score."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import factorial
+from typing import Any
+
+import polars as pl
+
+from casewise.cases import GROUPS, default_rule
+from casewise.scores._answer_columns import label_fields
+from casewise.scores._condition_scores import (
+    ANSWER_KEYS,
+    Score,
+    Scoring,
+    conditions,
+    differences,
+    score_together,
+    weighted_sum,
+)
+from casewise.statistics import Estimate
+
+_SAME = ("model", "protocol", "delivery", "prompt_version")
+"""What a shortened or varied run shares with its whole one, the sampling apart."""
+
+_VARIED = ("vary=", "swap=")
+"""How a component of a variant begins that says what was done to contexts or conversations."""
+
+Part = tuple[dict[str, Any], pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class AblationChange:
+    """A shortened or varied run against the plain one, over the cases that both answered."""
+
+    condition: dict[str, str | None]
+    """Of the shortened run."""
+    n: int
+    change: dict[str, Estimate]
+    """Shortened minus whole, in every measure, with its paired error."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapleyShares:
+    """How much of what the contexts do for a score each group of Contextual Integrity does."""
+
+    condition: dict[str, str | None]
+    """Of the whole run."""
+    n: int
+    shares: dict[str, dict[str, Estimate]]
+    """Group to measure to share; over the groups they sum to the whole minus the emptied run."""
+
+
+def ablation_changes(table: pl.DataFrame, scoring: Scoring) -> list[AblationChange]:
+    """Compare every shortened or varied run with the plain one of its cases, if it is there."""
+    found = []
+    for family in _families(table):
+        for shortened in family:
+            whole = _closest(family, frozenset(), shortened)
+            if not _removed(shortened) or whole is None:
+                continue
+            before, after = _together([whole, shortened], scoring)
+            found.append(AblationChange(shortened[0], after.n, differences(before, after)))
+    return found
+
+
+def shapley_shares(table: pl.DataFrame, scoring: Scoring) -> list[ShapleyShares]:
+    """Share out each measure over sender, recipient and transmission principle.
+
+    Shapley (1953), doi:10.1515/9781400881970-018: a group's share is what it adds to a subset of
+    the others, averaged over the orders in which groups can be added. Where runs for all eight
+    subsets are there; over the cases that all eight answered.
+    """
+    found = []
+    subsets = [frozenset(some) for r in range(4) for some in combinations(GROUPS, r)]
+    for family in _families(table):
+        for whole in family:
+            runs = [_closest(family, subset, whole) for subset in subsets]
+            parts = [run for run in runs if run is not None]
+            if _removed(whole) or len(parts) < len(subsets):
+                continue
+            parts[0] = whole
+            found.append(_shapley(dict(zip(subsets, parts, strict=True)), scoring))
+    return found
+
+
+def _shapley(runs: dict[frozenset[str], Part], scoring: Scoring) -> ShapleyShares:
+    """The shares of one whole run, from the runs by what was removed."""
+    scores = dict(zip(runs, _together(list(runs.values()), scoring), strict=True))
+    shares = {
+        group: weighted_sum(
+            [(weight, scores[removed]) for removed, weight in _weights(group).items()]
+        )
+        for group in GROUPS
+    }
+    return ShapleyShares(runs[frozenset()][0], scores[frozenset()].n, shares)
+
+
+def _families(table: pl.DataFrame) -> list[list[Part]]:
+    """Runs that differ in what was removed, or in their cases, alone; lone runs are left out."""
+    families: dict[tuple[Any, ...], list[Part]] = {}
+    for condition, part in conditions(table):
+        same = (*(condition[name] for name in _SAME), plain_variant(condition))
+        families.setdefault(same, []).append((condition, part))
+    return [family for family in families.values() if any(map(_removed, family))]
+
+
+def _removed(part: Part) -> frozenset[str]:
+    """What was removed from the contexts, or done to the conversations."""
+    varied = [one for one in (part[0]["variant"] or "").split(";") if one.startswith(_VARIED)]
+    return (frozenset((part[0]["ablation"] or "").split(",")) | set(varied)) - {""}
+
+
+def plain_variant(condition: Mapping[str, Any]) -> str:
+    """A run's variant, less what was done to its conversations."""
+    parts = (condition["variant"] or "").split(";")
+    return ";".join(one for one in parts if not one.startswith(_VARIED))
+
+
+def _closest(family: Sequence[Part], removed: frozenset[str], other: Part) -> Part | None:
+    """The run without some parts that shares most judgements with another; None if none does."""
+    shared = {
+        place: len(part[1].join(other[1], on=ANSWER_KEYS, how="semi"))
+        for place, part in enumerate(family)
+        if _removed(part) == removed
+    }
+    best = max(shared, key=lambda place: shared[place], default=None)
+    return family[best] if best is not None and shared[best] else None
+
+
+def _together(parts: Sequence[Part], scoring: Scoring) -> list[Score]:
+    rule = scoring.labels or default_rule(label_fields(parts[0][1]))
+    return score_together(parts, rule, scoring)
+
+
+def _weights(group: str) -> dict[frozenset[str], float]:
+    """The weight of each run, by what was removed, in a group's share."""
+    everyone = frozenset(GROUPS)
+    weights = {}
+    for r in range(len(everyone)):
+        for kept in map(frozenset, combinations(sorted(everyone - {group}), r)):
+            weight = factorial(r) * factorial(len(everyone) - r - 1) / factorial(len(everyone))
+            weights[everyone - kept] = -weight
+            weights[everyone - kept - {group}] = weight
+    return weights

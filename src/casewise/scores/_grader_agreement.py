@@ -1,0 +1,339 @@
+"""How far a grader agrees with people who labelled the same replies; the figures of our rules."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from casewise.cases import digest
+from casewise.errors import InputError
+from casewise.protocols import Graded, ResponseClass, string_match
+from casewise.scores._condition_scores import Score
+from casewise.scores._labelled_replies import LABEL, LabelledReply, load_labelled
+from casewise.sheets import json_interval, json_number, number
+from casewise.statistics import (
+    LEFT_OPEN,
+    AgreementOfTwo,
+    Clusters,
+    Estimate,
+    Resampling,
+    agreement_of_two,
+    number_clusters,
+)
+
+RULES: Final = "rules"
+"""How a table names the grader that needs no model."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraderFigures:
+    """A grader against the labels that two people settled on, shares in 0..1."""
+
+    accuracy: float
+    """In the three classes: full compliance, full refusal, partial refusal."""
+    refusal_or_not: float
+    """In two classes; a partial refusal is a refusal."""
+    precision: float
+    """Of refusals, in two classes."""
+    recall: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderFigures:
+    """What was measured, of which edition of the reader, on which replies."""
+
+    reader_version: str
+    replies: int
+    files: tuple[str, ...]
+    """XSTest (Röttger et al., NAACL 2024), completions of its second version."""
+    rules: GraderFigures
+    string_match: GraderFigures
+
+    @property
+    def edition(self) -> str:
+        """The reader's edition, without its digest."""
+        return self.reader_version.partition("-")[0]
+
+
+READER_FIGURES: Final = ReaderFigures(
+    reader_version="4-7752af28",
+    replies=900,
+    files=("xstest_v2_completions_llama2orig.csv", "xstest_v2_completions_mistralguard.csv"),
+    rules=GraderFigures(accuracy=0.774, refusal_or_not=0.863, precision=0.919, recall=0.868),
+    string_match=GraderFigures(accuracy=0.781, refusal_or_not=0.851, precision=0.965, recall=0.801),
+)
+"""To three digits."""
+
+
+def by_rules(score: Score) -> bool:
+    """Whether the rules graded any reply of a score."""
+    return score.acts and score.graded_by.get(RULES, 0) > 0
+
+
+def rules_note(names: Sequence[str] = ()) -> str:
+    """What must stand under rates of replies that the rules graded.
+
+    Args:
+        names: Whose replies they are, where others' were graded otherwise.
+    """
+    found = READER_FIGURES
+    of = f" of {', '.join(names)}" if names else ""
+    rules, plain = found.rules, found.string_match
+    return (
+        f"Replies{of} were graded by rules, which (edition {found.edition}) on {found.replies} "
+        f"real replies (XSTest) agree with people in {number(rules.accuracy)} (refusal or not: "
+        f"{number(rules.refusal_or_not)}; precision {number(rules.precision)}, recall "
+        f"{number(rules.recall)}); string match: {number(plain.accuracy)} (refusal or not: "
+        f"{number(plain.refusal_or_not)}; precision {number(plain.precision)}, recall "
+        f"{number(plain.recall)})."
+    )
+
+
+CLASSES: Final = tuple(ResponseClass)
+"""The classes, in the order of every table here."""
+
+REFUSING: Final = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
+"""Where the question is refusal or not, a partial refusal is one."""
+
+NOT_GRADED: Final = "not graded"
+"""What stands for a reply without a class."""
+
+
+class Half(StrEnum):
+    """Which of the labelled replies count."""
+
+    HELD_OUT = "held-out"
+    """Those that no rule was written from."""
+    WRITTEN_FROM = "written-from"
+    """Those that were looked at while the rules were written."""
+    ALL = "all"
+
+
+def half(id: str) -> Half:
+    """The half that a reply lies in, for good: by the hash of its id."""
+    odd = int(hashlib.sha256(id.encode()).hexdigest()[:8], 16) % 2
+    return Half.HELD_OUT if odd else Half.WRITTEN_FROM
+
+
+def choose_half(
+    replies: Sequence[LabelledReply], wanted: Half, *, file: Path | str | None = None
+) -> tuple[LabelledReply, ...]:
+    """The replies of a half.
+
+    Raises:
+        InputError: There are none.
+    """
+    kept = tuple(one for one in replies if wanted in (Half.ALL, half(one.id)))
+    if not kept:
+        raise InputError(f"no reply lies in the half {wanted.value!r}", file=file)
+    return kept
+
+
+def load_half(paths: Sequence[Path], wanted: Half, label: str = LABEL) -> tuple[LabelledReply, ...]:
+    """The replies of a half, of one file or of several.
+
+    Of several, each id is led by its file's name; which half a reply lies in stays the same.
+
+    Raises:
+        InputError: A file can't be used, is given twice, or has no reply in the half.
+    """
+    twice = next((one for one in paths if paths.count(one) > 1), None)
+    if twice is not None:
+        raise InputError("the file is given twice", file=twice)
+    loaded = {one: choose_half(load_labelled(one, label), wanted, file=one) for one in paths}
+    if len(paths) == 1:
+        return loaded[paths[0]]
+    stems = [one.stem for one in paths]
+    names = stems if len(set(stems)) == len(stems) else [str(one) for one in paths]
+    return tuple(
+        reply.model_copy(update={"id": f"{name}:{reply.id}"})
+        for name, replies in zip(names, loaded.values(), strict=True)
+        for reply in replies
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """A reply that the grader and the hand label class in two ways."""
+
+    id: str
+    label: ResponseClass
+    said: ResponseClass | None
+    """None: not graded."""
+    reason: str
+    """The grader's, in few words."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Against:
+    """What one classification of the replies has in common with another."""
+
+    agreement: AgreementOfTwo
+    """Its classes are in the order of ``CLASSES``."""
+    refusals: AgreementOfTwo
+    """In two classes: anything else, and refusal, in whole or in part."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraderReport:
+    """How a grader's classes agree with the hand labels."""
+
+    grader: str
+    """``rules``, or the name of a model."""
+    grader_version: str
+    """Of the rules, or of the grading prompt."""
+    file: str
+    label: str
+    """The file's field that held the hand labels."""
+    half: Half
+    graded: Against
+    """The grader, against the hand labels."""
+    string_match: Against
+    """The plain baseline, against the same labels."""
+    people: Against | None
+    """One person against the other, over the replies that two labelled; None where none is."""
+    mistakes: tuple[Mistake, ...]
+    """In the order of the file."""
+
+    @property
+    def agreement(self) -> AgreementOfTwo:
+        """The grader's, in the order of ``CLASSES``."""
+        return self.graded.agreement
+
+
+def check_grader(
+    replies: Sequence[LabelledReply],
+    graded: Iterable[Graded],
+    *,
+    grader: str,
+    grader_version: str,
+    file: str = "",
+    label: str = LABEL,
+    half: Half = Half.ALL,
+    resampling: Resampling | None = None,
+) -> GraderReport:
+    """Hold a grader's classes against hand labels; replies to one query are one cluster.
+
+    ``undetermined`` is a class as the others are. A reply without a class (the grader declined,
+    or its answer can't be read) lowers the coverage, and accuracy, kappa, precision and recall
+    leave it out.
+
+    Args:
+        replies: With their hand labels.
+        graded: What the grader made of each, in the same order.
+        grader: Its name.
+        grader_version: Its version.
+        file: Where the replies are from.
+        label: The field of the file that held the labels.
+        half: Which half of the file they are.
+        resampling: For the interval of kappa; None leaves it to the delta method.
+    """
+    pairs = list(zip(replies, graded, strict=True))
+    labels = [reply.label for reply in replies]
+    clusters = number_clusters(np.array([_cluster(reply) for reply in replies]), resampling)
+    return GraderReport(
+        grader=grader,
+        grader_version=grader_version,
+        file=file,
+        label=label,
+        half=half,
+        graded=_against(labels, [one.response_class for _, one in pairs], clusters),
+        string_match=_against(labels, [string_match(one.reply) for one in replies], clusters),
+        people=_people(replies, clusters),
+        mistakes=tuple(
+            Mistake(reply.id, reply.label, one.response_class, one.reason)
+            for reply, one in pairs
+            if one.response_class is not reply.label
+        ),
+    )
+
+
+def _against(
+    truth: Sequence[ResponseClass], said: Sequence[ResponseClass | None], clusters: Clusters
+) -> Against:
+    place = {one: index for index, one in enumerate(CLASSES)}
+    labels = np.array([place[one] for one in truth], np.int64)
+    graded = np.array([LEFT_OPEN if one is None else place[one] for one in said], np.int64)
+    refusing = [place[one] for one in REFUSING]
+    refused = np.where(graded == LEFT_OPEN, LEFT_OPEN, np.isin(graded, refusing))
+    return Against(
+        agreement_of_two(labels, graded, len(CLASSES), clusters),
+        agreement_of_two(np.isin(labels, refusing).astype(np.int64), refused, 2, clusters),
+    )
+
+
+def _people(replies: Sequence[LabelledReply], clusters: Clusters) -> Against | None:
+    both = [one.annotations for one in replies if one.annotations is not None]
+    if not both:
+        return None
+    rows = clusters.only(np.array([one.annotations is not None for one in replies]))
+    first, second = zip(*both, strict=True)
+    return _against(first, second, rows)
+
+
+def _cluster(reply: LabelledReply) -> str:
+    return digest([reply.id]) if reply.query is None else digest(reply.query)
+
+
+def kappa_interval(found: AgreementOfTwo) -> tuple[float, float]:
+    """The 95 % interval of kappa: by the bootstrap if there was one, else by the delta method."""
+    kappa = found.kappa
+    return kappa.bootstrap_interval or kappa.interval
+
+
+def grader_record(report: GraderReport) -> dict[str, Any]:
+    """The report as flat JSON values; what is undefined is null. Without two people, no people."""
+    found, people = report.agreement, report.people
+    columns = [*CLASSES, NOT_GRADED]
+    return {
+        "grader": report.grader,
+        "grader_version": report.grader_version,
+        "file": report.file,
+        "label": report.label,
+        "half": str(report.half),
+        **_rates(report.graded),
+        "confusion": {
+            str(label): {str(said): int(n) for said, n in zip(columns, row, strict=True)}
+            for label, row in zip(CLASSES, found.confusion, strict=True)
+        },
+        "string_match": _rates(report.string_match),
+        **({} if people is None else {"people": _rates(people)}),
+        "mistakes": [
+            {"id": one.id, "label": one.label, "said": one.said, "reason": one.reason}
+            for one in report.mistakes
+        ],
+    }
+
+
+def _rates(found: Against) -> dict[str, Any]:
+    one, two = found.agreement, found.refusals
+    return {
+        "n": one.n,
+        "coverage": json_number(one.coverage.value),
+        **_share("accuracy", one.accuracy),
+        "kappa": json_number(one.kappa.value),
+        "kappa_ci": json_interval(kappa_interval(one)),
+        "refusal_or_not": {
+            **_share("accuracy", two.accuracy),
+            **_share("precision", two.precision[1]),
+            **_share("recall", two.recall[1]),
+        },
+        **_by_class("precision", one.precision),
+        **_by_class("recall", one.recall),
+    }
+
+
+def _share(name: str, found: Estimate) -> dict[str, Any]:
+    return {name: json_number(found.value), f"{name}_ci": json_interval(found.interval)}
+
+
+def _by_class(name: str, found: Sequence[Estimate]) -> dict[str, Any]:
+    pairs = [(str(one), estimate) for one, estimate in zip(CLASSES, found, strict=True)]
+    return {
+        name: {one: json_number(estimate.value) for one, estimate in pairs},
+        f"{name}_ci": {one: json_interval(estimate.interval) for one, estimate in pairs},
+    }

@@ -1,0 +1,306 @@
+"""From paths (logs, tables, published outputs, folders of them) to one judgement table.
+
+The cases that were judged are put together again from what the rows say of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from casewise.cases import Case, address_of, is_elsewhere, is_output, place_of
+from casewise.errors import InputError
+from casewise.scores._judgement_table import (
+    CONDITION,
+    OF_CASE,
+    TEXTS,
+    WHOLE,
+    all_distinct,
+    make_table,
+    read_table,
+)
+from casewise.scores._published_outputs import read_outputs
+
+if TYPE_CHECKING:
+    from casewise.logs import LoggedRun
+
+
+_FIELDS = ("query_id", "category", "published_safe_rate")
+_KEPT = ("case_id", *OF_CASE, *TEXTS, WHOLE)
+
+
+class CaseGatherer:
+    """Gathers each case by its id, from rows that hold the keys ``TEXTS`` beside the table's.
+
+    A shortened or swapped context keeps its case's id; so only rows of whole contexts count, and
+    those that hold a context before those that don't. Published outputs give back their cases
+    whole; a log has no more of the votes than their counts.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, Mapping[str, Any]] = {}
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Keep what the rows say of cases that are new."""
+        for row in rows:
+            if _is_changed(row):
+                continue
+            known = self._found.get(row["case_id"])
+            if known is None or (known["context"] is None and row["context"] is not None):
+                self._found[row["case_id"]] = {name: row.get(name) for name in _KEPT}
+
+    @property
+    def cases(self) -> dict[str, Case]:
+        """The cases, in the order in which they came."""
+        return {name: row[WHOLE] or _case(row) for name, row in self._found.items()}
+
+
+def _is_changed(row: Mapping[str, Any]) -> bool:
+    swapped = "swap=" in str(row.get("variant"))
+    return row.get("query") is None or bool(row.get("ablation")) or swapped
+
+
+def _case(row: Mapping[str, Any]) -> Case:
+    votes = {"safe": row["votes_safe"], "unsafe": row["votes_unsafe"]}
+    given = {
+        "id": row["case_id"],
+        "query": row["query"],
+        "context": row["context"],
+        "history": row["history"] or (),
+        "intended": row["intended"] if row["context"] is not None else None,
+        "votes": votes if None not in votes.values() else None,
+    }
+    return Case.model_validate(given | {name: row[name] for name in _FIELDS})
+
+
+_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md", "faults.json"}
+"""Files that Inspect keeps beside its logs, and what explains a folder to people."""
+
+
+class _Kind(Enum):
+    LOG = auto()
+    TABLE = auto()
+    OUTPUT = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A run that was begun and holds no judgement."""
+
+    condition: Mapping[str, Any]
+    planned: int | None
+    """Judgements that it was to make; None where its log doesn't say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """A judgement table and what a person should know of its making."""
+
+    table: pl.DataFrame
+    notes: tuple[str, ...]
+    cases: Mapping[str, Case] = field(default_factory=dict)
+    """The judged cases by id, with their texts, where the paths hold them and texts were read; a
+    table holds none."""
+    unjudged: tuple[Unjudged, ...] = ()
+    """Runs beside those of the table that hold no judgement."""
+
+
+def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
+    """Read judgements from log folders, ``.eval`` files, tables, and published output files.
+
+    In a folder, files of other kinds are passed over with a note; a file that is named must be
+    one of these kinds.
+
+    Args:
+        paths: Files and folders.
+        texts: Read answers and explanations of logs whole, and gather the cases (slower).
+
+    Raises:
+        InputError: A path is missing or can't be read, nothing was recognised, or nothing was
+            judged yet.
+    """
+    named, notes = _expand(paths)
+    frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
+    rows = [row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)]
+    logs = [path for path, kind in named if kind is _Kind.LOG]
+    gatherer = CaseGatherer() if texts else None
+    if gatherer is not None:
+        gatherer.add(rows)
+    found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not (frames or rows))
+    frames += [make_table(rows)] if rows else []
+    frames += [one for _, one in found]
+    if not frames:
+        raise InputError(
+            "nothing to score: no log, judgement table or CASE-Bench output was recognised",
+            file=_places(paths),
+        )
+    table = pl.concat(frames)
+    empty = [header for header, one in found if not len(one)]
+    if not len(table):
+        raise nothing_judged(empty, paths)
+    cases = gatherer.cases if gatherer is not None else {}
+    unjudged = tuple(Unjudged(one.condition, one.planned) for one in empty)
+    return Judgements(_each_once(table), (*notes, *log_notes), cases, unjudged)
+
+
+def nothing_judged(logs: Sequence["LoggedRun"], paths: Iterable[Path]) -> InputError:
+    """The refusal of paths that hold no judgement; where there are logs, with how to go on."""
+    if not logs:
+        return InputError("no judgement is in it", file=_places(paths), expected="some rows")
+    from casewise.scores._logged_runs import command_to_resume
+
+    return InputError(
+        "nothing was judged yet: the run was stopped before its first judgements were written. "
+        f"To go on: {command_to_resume(logs)}",
+        file=_places(paths),
+    )
+
+
+def _places(paths: Iterable[Path]) -> str:
+    return ", ".join(address_of(path) for path in paths)
+
+
+def _each_once(table: pl.DataFrame) -> pl.DataFrame:
+    """Judgements without those that stand in two of the paths."""
+    keys = ["run_id", *CONDITION, "case_id", "epoch"]
+    return table if all_distinct(table, keys) else table.unique(keys, maintain_order=True)
+
+
+def _read_logs(
+    paths: Sequence[Path], named: set[Path], gatherer: CaseGatherer | None, *, alone: bool
+) -> tuple[list[tuple["LoggedRun", pl.DataFrame]], list[str]]:
+    """Logs with their tables; those in a folder that can't be used are passed over with a note.
+
+    Where there is nothing else, or where a person named the file, that is an error.
+    """
+    if not paths:
+        return [], []
+    # Inspect takes seconds to import; tables and published outputs are read without it.
+    from casewise.scores._log_rows import read_judgements
+
+    logs, notes = _choose_logs(paths, named, alone=alone)
+    keep = gatherer.add if gatherer is not None else None
+    # A log at a time: as rows, judgements take ten times the memory that they take in a table.
+    texts = gatherer is not None
+    return [(log, read_judgements(log, texts=texts, keep=keep)) for log in logs], notes
+
+
+def find_logs(paths: Sequence[Path]) -> tuple[list["LoggedRun"], list[str]]:
+    """The logs among paths, one a task and model, and notes on what is passed over.
+
+    Raises:
+        InputError: A path is missing or can't be read, or there is no log.
+    """
+    named, notes = _expand(paths)
+    logs = [path for path, kind in named if kind is _Kind.LOG]
+    if not logs:
+        raise InputError(
+            "no Inspect log here", file=_places(paths), expected="a log folder or .eval files"
+        )
+    others = [path.name for path, kind in named if kind is not _Kind.LOG]
+    notes += [f"passed over what is no log: {_some(others)}"] if others else []
+    chosen, log_notes = _choose_logs(logs, set(paths), alone=True)
+    return chosen, [*notes, *log_notes]
+
+
+def _choose_logs(
+    paths: Sequence[Path], named: set[Path], *, alone: bool
+) -> tuple[list["LoggedRun"], list[str]]:
+    from casewise.logs import read_header
+    from casewise.scores._log_rows import choose_logs
+
+    headers, passed_over = [], []
+    for path in paths:
+        try:
+            headers.append(read_header(path))
+        except InputError as error:
+            if path in named:
+                raise
+            passed_over.append(error)
+    if passed_over and alone and not headers:
+        raise passed_over[0]
+    logs, notes = choose_logs(headers)
+    return logs, [*(f"passed over {error}" for error in passed_over), *notes]
+
+
+def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]:
+    named: dict[Path, _Kind] = {}
+    notes = []
+    for path in paths:
+        if is_elsewhere(path):
+            named |= dict.fromkeys(_logs_elsewhere(path), _Kind.LOG)
+            continue
+        path = place_of(path)
+        if not path.exists():
+            raise InputError("no such file or folder", file=path)
+        inside = _files(path) if path.is_dir() else [path]
+        passed_over = []
+        for file in inside:
+            kind = _kind(file)
+            if kind is not _Kind.OTHER:
+                named.setdefault(file, kind)
+            elif not path.is_dir():
+                raise InputError(
+                    "not recognised",
+                    file=path,
+                    expected="a log folder, an .eval file, a judgement table (.parquet, .csv), "
+                    "or a CASE-Bench output file",
+                )
+            else:
+                passed_over.append(file.name)
+        if passed_over:
+            notes.append(f"{path}: passed over {_some(passed_over)}")
+    return list(named.items()), notes
+
+
+def _logs_elsewhere(path: Path) -> list[Path]:
+    if path.suffix == ".eval":
+        return [path]
+    from casewise.logs import list_logs
+
+    found = list_logs(path)
+    if not found:
+        raise InputError("no Inspect log here", file=address_of(path), expected="a log folder")
+    return found
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.is_file()
+        and file.name not in _HOUSEKEEPING
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+def _kind(path: Path) -> _Kind:
+    """Tell a file's kind by its first bytes, then by its content."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(4096).removeprefix(b"\xef\xbb\xbf")
+    except OSError as error:
+        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+    if start.startswith(b"PAR1"):
+        return _Kind.TABLE
+    if path.suffix == ".eval" or (start.startswith(b"PK") and path.suffix != ".parquet"):
+        return _Kind.LOG if path.suffix == ".eval" else _Kind.OTHER
+    if path.suffix == ".parquet":
+        return _Kind.TABLE
+    if path.suffix == ".csv":
+        return _Kind.TABLE if start.startswith(b"run_id,") else _Kind.OTHER
+    text = start.lstrip()
+    if text.startswith(b"{") and b'"eval"' in start and b'"version"' in start:
+        return _Kind.LOG
+    if text.startswith(b"[") and is_output(path):
+        return _Kind.OUTPUT
+    return _Kind.OTHER

@@ -1,0 +1,143 @@
+"""Which model is ahead, by how much, whether that is more than noise, and in which category."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from casewise.cases import default_rule
+from casewise.protocols import LOW_MASS, Delivery, Protocol
+from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
+from casewise.scores._condition_scores import (
+    Score,
+    Scoring,
+    conditions,
+    differences,
+    score_together,
+)
+from casewise.scores._measures import measure
+from casewise.statistics import Estimate, ratio
+
+_CHANGED = ("vary=", "swap=")
+
+
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The best plain run of a kind, judging or acting, beside the next model's."""
+
+    score: Score
+    metric: str
+    """``accuracy`` of judges, ``appropriate`` of models that act."""
+    models: int
+    """How many models were in the running."""
+    set_aside: int
+    """Models that were not: their first tokens have less than ``LOW_MASS`` on the two words."""
+    second: Score | None
+    """The best run of another model; None where there is none."""
+    lead: Estimate | None
+    """Leader minus second over the cases that both answered, paired; None if there are none."""
+
+
+def is_plain(condition: Mapping[str, Any]) -> bool:
+    """Whether a run has whole contexts in their usual place, and nothing varied."""
+    changed = any(mark in str(condition["variant"] or "") for mark in _CHANGED)
+    usual = condition["delivery"] in (Delivery.JUDGE, Delivery.SYSTEM, None)
+    return usual and not changed and not condition["ablation"]
+
+
+def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> list[Leader]:
+    """The leader among judges and the leader among models that act, where there are any.
+
+    A judge that puts less than ``LOW_MASS`` on the two words leads only where all of them do.
+
+    Args:
+        table: The judgement table.
+        scores: Of its every condition.
+        scoring: As they were scored.
+    """
+    found = []
+    for acts in (False, True):
+        plain = [one for one in scores if one.acts is acts and is_plain(one.condition)]
+        metric = "appropriate" if acts else "accuracy"
+        ranked = sorted(
+            (one for one in plain if one.measures[metric].value == one.measures[metric].value),
+            key=lambda score: -score.measures[metric].value,
+        )
+        running = [one for one in ranked if not one.mass < LOW_MASS]
+        if ranked:
+            aside = len(_models(ranked) - _models(running)) if running else 0
+            found.append(_leader(running or ranked, aside, metric, table, scoring))
+    return found
+
+
+def _models(scores: Sequence[Score]) -> set[str | None]:
+    return {one.condition["model"] for one in scores}
+
+
+def _leader(
+    ranked: Sequence[Score], set_aside: int, metric: str, table: pl.DataFrame, scoring: Scoring
+) -> Leader:
+    best = ranked[0]
+    model = best.condition["model"]
+    second = next((one for one in ranked if one.condition["model"] != model), None)
+    lead = _lead(best, second, metric, table, scoring) if second is not None else None
+    return Leader(best, metric, len(_models(ranked)), set_aside, second, lead)
+
+
+def _lead(
+    best: Score, second: Score, metric: str, table: pl.DataFrame, scoring: Scoring
+) -> Estimate | None:
+    parts = [
+        next((condition, rows) for condition, rows in conditions(table) if condition == wanted)
+        for wanted in (second.condition, best.condition)
+    ]
+    rule = scoring.labels or default_rule(label_fields(parts[1][1]))
+    first, other = score_together(parts, rule, scoring)
+    return differences(first, other)[metric].summed_up() if first.n else None
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryScore:
+    """A run over the cases of one category; the figures are those of ``score --by category``."""
+
+    condition: dict[str, Any]
+    category: str | None
+    n: int
+    """Judgements whose case has a label."""
+    coverage: float
+    measures: dict[str, Estimate]
+
+    @property
+    def acts(self) -> bool:
+        """Whether the model replied, and did not judge."""
+        return bool(self.condition["protocol"] == Protocol.RESPOND)
+
+
+def category_scores(table: pl.DataFrame, scoring: Scoring) -> list[CategoryScore]:
+    """Measure every plain run in every category, without a bootstrap."""
+    return [
+        score
+        for condition, rows in conditions(table)
+        if is_plain(condition)
+        for score in _scores(condition, rows, scoring)
+    ]
+
+
+def _scores(
+    condition: dict[str, Any], rows: pl.DataFrame, scoring: Scoring
+) -> Sequence[CategoryScore]:
+    """Rows are laid out once and cut, which is several times as fast as to score each part."""
+    rule = scoring.labels or default_rule(label_fields(rows))
+    kept, truth = labelled_rows(rows, rule, scoring.ties)
+    answers = make_answers(kept, truth, None, scoring.partial_weight, condition["protocol"])
+    found = []
+    for category in kept["category"].unique().sort():
+        part = answers.only(kept["category"].eq_missing(category).to_numpy())
+        n, read = len(part.read), int(part.read.sum())
+        found.append(
+            CategoryScore(
+                condition, category, n, ratio(read, n), measure(part, scoring.unparsed).values
+            )
+        )
+    return found

@@ -1,0 +1,254 @@
+"""Judgements of a run as a table: of one log, or of many that count as one."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import polars as pl
+from inspect_ai.model import ModelUsage
+
+from casewise.cases import address_of
+from casewise.logs import (
+    ANSWERED_BY,
+    GRADER,
+    SHARDS,
+    Asked,
+    Attempts,
+    LoggedRun,
+    LogHeader,
+    SampleRecord,
+    counting,
+    read_records,
+    runs_of,
+)
+from casewise.scores._judgement_table import OF_CASE, TEXTS, make_table
+
+_FROM_SCORE = ("p_safe", "raw_score", "mass")
+_NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
+
+
+def rows_of(
+    record: SampleRecord, condition: Mapping[str, Any], *, texts: bool
+) -> list[dict[str, Any]]:
+    """The row of a case; of a script, one for each of its turns.
+
+    Args:
+        record: What the log keeps of the case.
+        condition: The columns that are the same in every row.
+        texts: Add the case's texts.
+    """
+    row = dict(condition) | _row(record, condition["model"])
+    if texts:
+        row |= {name: record.metadata.get(name) for name in TEXTS}
+    return list(_turn_rows(row, record))
+
+
+def _row(record: SampleRecord, model: str) -> dict[str, Any]:
+    row = {name: record.metadata.get(name) for name in OF_CASE}
+    row |= {"case_id": record.case, "epoch": record.epoch, "latency_s": record.seconds}
+    row |= _usages(record, model)
+    score = record.score
+    if record.error is not None or score is None:
+        return row | {"status": "error", "error": record.error or "the sample has no score"}
+    row |= {name: _number(score.values.get(name)) for name in _FROM_SCORE}
+    row |= {name: score.metadata.get(name) for name in _NAMES}
+    row[ANSWERED_BY] = score.metadata.get(ANSWERED_BY)
+    if record.metadata.get("grade_all"):
+        row["turn_classes"] = score.metadata.get("turns")
+    # A grader that declined leaves the reply without a grade, and says so.
+    reason = score.explanation if row["status"] == "error" else None
+    return row | {"answer": score.answer, "explanation": score.explanation, "error": reason}
+
+
+def _turn_rows(row: dict[str, Any], record: SampleRecord) -> Iterator[dict[str, Any]]:
+    """A row for each turn of a script; of other samples, the row as it is."""
+    wanted = str(record.metadata.get("expectations") or "").split()
+    if not wanted:
+        yield row
+        return
+    score = record.score
+    graded = str(score.metadata.get("turns") or "").split() if score is not None else []
+    for place, expected in enumerate(wanted):
+        turn: dict[str, Any] = {
+            "case_id": f"{row['case_id']}:turn-{place + 1}",
+            "expected": expected,
+        }
+        turn["intended"] = _INTENDED.get(expected)
+        if row["error"] is None:
+            found = graded[place] if place < len(graded) else "unreached"
+            read = found in _COUNTED
+            turn |= {
+                "status": "ok" if read else "unparsed",
+                "response_class": found if read else None,
+            }
+        if place:
+            # What the whole conversation took stands with its first turn.
+            turn |= dict.fromkeys(_ONCE)
+        yield row | turn
+
+
+_INTENDED = {"answer": "safe", "refuse": "unsafe"}
+_COUNTED = ("compliance", "partial", "refusal")
+_ONCE = (
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+    "latency_s",
+    "grader_input_tokens",
+    "grader_output_tokens",
+    "grader_cost_usd",
+)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None or math.isnan(float(value)) else float(value)
+
+
+def _usages(record: SampleRecord, model: str) -> dict[str, Any]:
+    """What the model under test used, and apart from it what its grader used."""
+    grader = record.role_usage.get(GRADER)
+    if grader is None:
+        return _usage(record.usage.values())
+    own = record.usage.get(model)
+    used = _usage([own] if own is not None else [])
+    graded = _usage([grader])
+    if own is not None and len(record.usage) == 1:
+        # The model grades itself: Inspect adds both up under its name.
+        used = {name: _less(used[name], graded[name]) for name in used}
+    return used | {f"grader_{name}": value for name, value in graded.items()}
+
+
+def _less(whole: float | None, part: float | None) -> float | None:
+    return whole if whole is None or part is None else whole - part
+
+
+def _usage(usages: Iterable[ModelUsage]) -> dict[str, Any]:
+    usages = list(usages)
+    costs = [usage.total_cost for usage in usages if usage.total_cost is not None]
+    inputs = [
+        usage.input_tokens
+        + (usage.input_tokens_cache_read or 0)
+        + (usage.input_tokens_cache_write or 0)
+        for usage in usages
+    ]
+    return {
+        "input_tokens": sum(inputs) if usages else None,
+        "output_tokens": sum(usage.output_tokens for usage in usages) if usages else None,
+        "cost_usd": sum(costs) if costs else None,
+    }
+
+
+Keep = Callable[[Iterable[Mapping[str, Any]]], None]
+
+
+def choose_logs(headers: Iterable[LogHeader]) -> tuple[list[LoggedRun], list[str]]:
+    """The runs that logs are of, in their order, with a note on each that did not end."""
+    runs = sorted(runs_of(headers), key=lambda run: run.first.order)
+    return runs, [
+        f"{where}: the run did not end ({why}); what it has counts"
+        for run in runs
+        if not run.complete
+        for where, why in [_unfinished(run)]
+    ]
+
+
+def _unfinished(run: LoggedRun) -> tuple[str, str]:
+    """Where the logs of a run stand that did not end, and how it is known."""
+    path = run.first.path
+    if run.alone:
+        return address_of(path), run.first.log.status
+    folder = path.parent.parent.parent if path.parent.parent.name == SHARDS else path.parent
+    return address_of(folder), "its logs don't hold every case"
+
+
+def read_judgements(
+    run: LoggedRun, *, texts: bool = False, keep: Keep | None = None
+) -> pl.DataFrame:
+    """The judgement table of a run, in the order of its data set.
+
+    A case that stands in several of its logs counts once; see ``counting``.
+
+    Args:
+        run: Its logs.
+        texts: Read answers and explanations whole, and the cases' texts.
+        keep: Given the rows with their texts, if these are read.
+    """
+    # A log at a time: as rows, judgements take ten times the memory that they take in a table.
+    logs = [_read(header, run, texts, keep) for header in run.logs]
+    table = pl.concat(log.table for log in logs)
+    if len(logs) > 1:
+        table = table.filter(_counted(logs)).sort(_PLACE, "epoch", maintain_order=True)
+    planned = None
+    if run.planned is not None:
+        # A sample may have several rows, a turn each; one that is not there counts as one.
+        planned = len(table) + max(0, run.planned - table.select(_PLACE, "epoch").n_unique())
+    table = _without_strangers(table.drop(_PLACE))
+    return table.with_columns(pl.lit(planned, pl.Int64).alias("planned"))
+
+
+_PLACE = "_place"
+"""The column with a sample's place in the condition."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of one log."""
+
+    table: pl.DataFrame
+    asked: list[Asked]
+    """Whose row each is."""
+    attempts: Attempts
+
+
+def _counted(logs: Sequence[_Read]) -> pl.Series:
+    """Which rows are of attempts that count."""
+    counted = counting([log.attempts for log in logs])
+    found = [
+        asked in attempts
+        for log, attempts in zip(logs, counted, strict=True)
+        for asked in log.asked
+    ]
+    return pl.Series(found, dtype=pl.Boolean)
+
+
+def _read(header: LogHeader, run: LoggedRun, texts: bool, keep: Keep | None) -> _Read:
+    records = [one for one in read_records(header, whole=texts) if not one.in_flight]
+    # Samples end in the order in which answers come; sums in another order end in other digits.
+    places = header.places
+    ranked = [((places.get(one.case, len(places)), one.epoch), one) for one in records]
+    ranked.sort(key=itemgetter(0))
+    condition = run.condition
+    rows, asked, at = [], list[Asked](), list[int]()
+    for (place, epoch), record in ranked:
+        found = rows_of(record, condition, texts=texts)
+        rows += found
+        asked += [(record.case, epoch)] * len(found)
+        at += [place] * len(found)
+    names = pl.Series(ANSWERED_BY, [row.pop(ANSWERED_BY, None) for row in rows], pl.String)
+    if keep is not None:
+        keep(rows)
+    table = make_table(rows).with_columns(names, pl.Series(_PLACE, at, pl.Int64))
+    return _Read(table, asked, Attempts.of_records(header, records))
+
+
+_SAID = ("verdict", "p_safe", "raw_score", "mass", "response_class", "mentions")
+
+
+def _without_strangers(table: pl.DataFrame) -> pl.DataFrame:
+    """Make errors of answers by another model, if there are others by the model itself.
+
+    A server that always answers by another name has a name of its own for the model.
+    """
+    name = pl.col(ANSWERED_BY)
+    own = table.select(((pl.col("status") == "ok") & name.is_null()).any()).item()
+    if own:
+        strange = name.is_not_null() & (pl.col("status") != "error")
+        reason = pl.lit("another model: the answer is by ") + name
+        table = table.with_columns(
+            *(pl.when(strange).then(None).otherwise(pl.col(one)).alias(one) for one in _SAID),
+            pl.when(strange).then(pl.lit("error")).otherwise(pl.col("status")).alias("status"),
+            pl.when(strange).then(reason).otherwise(pl.col("error")).alias("error"),
+        )
+    return table.drop(ANSWERED_BY)

@@ -1,0 +1,291 @@
+"""Two or more runs over the same cases of the same edition, subtracted."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+
+from casewise.cases import LabelRule, default_rule
+from casewise.errors import InputError
+from casewise.protocols import Protocol, ResponseClass
+from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
+from casewise.scores._condition_scores import (
+    ANSWER_KEYS,
+    Score,
+    Scoring,
+    conditions,
+    differences,
+    score_together,
+    shared_rows,
+)
+from casewise.scores._measures import ACT_METRICS, METRICS, verdict_credits
+from casewise.statistics import DETECTABLE, Estimate, McNemar, bootstrap_p, holm, mcnemar
+
+
+def same_data(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two conditions are over the same cases, as far as their hashes are known."""
+    hashes = {one["dataset_hash"] for one in (a, b)} - {None}
+    return len(hashes) < 2
+
+
+def data_text(condition: Mapping[str, Any]) -> str:
+    """The data set of a condition in words: ``version 1.2.0 (hash 0f...)``."""
+    hash, version = condition["dataset_hash"], condition["dataset_version"]
+    if hash is None:
+        return "an unknown version"
+    return f"version {version} (hash {hash})" if version else f"hash {hash}"
+
+
+def other_data(a: tuple[str, Mapping[str, Any]], b: tuple[str, Mapping[str, Any]]) -> InputError:
+    """The refusal to subtract two runs, each given by name and condition."""
+    return InputError(
+        f"{a[0]} is over {data_text(a[1])} of its data, {b[0]} over {data_text(b[1])}: a "
+        "difference would be that of the data too",
+        expected="runs over one version; casewise cases diff says what changed, --force compares "
+        "the cases that both have",
+    )
+
+
+COMPARED = (*(name for name in METRICS if not name.startswith("f1")), *ACT_METRICS)
+"""The measures that are compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, under the name that a comparison shows."""
+
+    name: str
+    condition: dict[str, Any]
+    rows: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One measure of two runs. NaN is undefined."""
+
+    metric: str
+    before: Estimate
+    after: Estimate
+    difference: Estimate
+    """After minus before."""
+    p_holm: float
+    """Its p, adjusted for the number of pairs of runs."""
+    p_bootstrap: float
+    detectable: float
+    """The smallest true difference that cases like these would show in 80 % of tries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A case whose verdict is another in the run after."""
+
+    case_id: str
+    query_id: str
+    epoch: int
+    category: str | None
+    before: str
+    """The verdict, or the class of the reply."""
+    after: str
+    label: float
+    """1 safe, 0 unsafe, .5 a tie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs over the cases that both answered; every change is after minus before."""
+
+    before: str
+    after: str
+    labels: LabelRule
+    n: int
+    """Judgements compared."""
+    left_out: int
+    """Judgements of either run without a counterpart, an answer or a label."""
+    scores: tuple[Score, Score]
+    """Before and after."""
+    differences: tuple[Difference, ...]
+    quadrants: dict[str, Estimate]
+    """The change of each quadrant's share of pairs."""
+    mcnemar: McNemar
+    mcnemar_holm: float
+    """Its p, adjusted for the number of pairs of runs."""
+    clustered_holm: float
+    """Its ``p_clustered``, adjusted alike."""
+    changed: tuple[Change, ...]
+
+
+def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
+    """Every run of some tables, under the shortest name that tells it from the others.
+
+    Args:
+        tables: Each by the place where it was read, which tells runs of one model apart.
+    """
+    parts = [
+        (condition | {"place": place}, rows)
+        for place, table in tables.items()
+        for condition, rows in conditions(table)
+    ]
+    keys = (
+        *("protocol", "delivery", "ablation", "variant", "prompt_version"),
+        *("dataset_version", "place", "run_id"),
+    )
+    differing = [key for key in keys if len({condition[key] for condition, _ in parts}) > 1]
+    names: dict[int, str] = {}
+    for taken in range(len(differing) + 1):
+        names = {i: _name(one, differing[:taken]) for i, (one, _) in enumerate(parts)}
+        if len(set(names.values())) == len(parts):
+            break
+    return [Run(names[i], condition, rows) for i, (condition, rows) in enumerate(parts)]
+
+
+def _name(condition: dict[str, Any], keys: Sequence[str]) -> str:
+    ablation = condition["ablation"]
+    words = {key: condition[key] for key in keys} | (
+        {"ablation": f"without {ablation}"} if "ablation" in keys and ablation else {}
+    )
+    details = ", ".join(str(word) for word in words.values() if word)
+    return f"{condition['model']} ({details})" if details else str(condition["model"])
+
+
+def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list[tuple[Run, Run]]:
+    """Every two runs that share protocol, delivery and ablation; if none do, every two.
+
+    Of each two, the one that comes first is before; so the first of all is before every other.
+
+    Args:
+        runs: The runs.
+        across_versions: Also pairs over different versions of a data set.
+
+    Raises:
+        InputError: No two runs are over the same version.
+    """
+    alike = ("protocol", "delivery", "ablation")
+    acts = [run.condition["protocol"] == Protocol.RESPOND for run in runs]
+    every = [(a, b) for (a, x), (b, y) in combinations(zip(runs, acts, strict=True), 2) if x == y]
+    if not across_versions:
+        one_version = [(a, b) for a, b in every if same_data(a.condition, b.condition)]
+        if every and not one_version:
+            a, b = every[0]
+            raise other_data((a.name, a.condition), (b.name, b.condition))
+        every = one_version
+    same = [(a, b) for a, b in every if all(a.condition[key] == b.condition[key] for key in alike)]
+    return same or every
+
+
+def compare_runs(
+    pairs: Sequence[tuple[Run, Run]], scoring: Scoring, metrics: Sequence[str] = COMPARED
+) -> list[Comparison]:
+    """Compare runs, two at a time, over the cases that both answered.
+
+    Args:
+        pairs: The runs, before and after; each case is labelled as the one before labels it.
+        scoring: As in ``casewise score``.
+        metrics: The measures.
+
+    Raises:
+        InputError: Two runs share no answered and labelled case.
+    """
+    found = [_compare(a, b, scoring, metrics) for a, b in pairs]
+    adjusted = _holm_by_metric(found)
+    tests = holm([one.mcnemar.p for one in found])
+    clustered = holm([one.mcnemar.p_clustered for one in found])
+    return [
+        replace(
+            one,
+            differences=tuple(
+                replace(difference, p_holm=adjusted[i, difference.metric])
+                for difference in one.differences
+            ),
+            mcnemar_holm=tests[i],
+            clustered_holm=clustered[i],
+        )
+        for i, one in enumerate(found)
+    ]
+
+
+def _holm_by_metric(found: Sequence[Comparison]) -> dict[tuple[int, str], float]:
+    """Each difference's p, adjusted over the pairs of runs that have the same measure."""
+    places: dict[str, list[tuple[int, float]]] = {}
+    for i, one in enumerate(found):
+        for difference in one.differences:
+            places.setdefault(difference.metric, []).append((i, difference.difference.p))
+    return {
+        (i, metric): p
+        for metric, pairs in places.items()
+        for (i, _), p in zip(pairs, holm([p for _, p in pairs]), strict=True)
+    }
+
+
+def _compare(before: Run, after: Run, scoring: Scoring, metrics: Sequence[str]) -> Comparison:
+    rule = scoring.labels or default_rule(label_fields(before.rows))
+    scores = score_together([(one.condition, one.rows) for one in (before, after)], rule, scoring)
+    n = scores[0].n
+    if not n:
+        raise InputError(
+            f"{before.name} and {after.name} share no answered case with a label under the rule "
+            f"'{rule}'",
+            expected="runs over the same cases",
+        )
+    change = differences(scores[0], scores[1])
+    rows = shared_rows([before.rows, after.rows], scoring.unparsed)
+    test = _mcnemar(rows, rule, scoring)
+    return Comparison(
+        before=before.name,
+        after=after.name,
+        labels=rule,
+        n=n,
+        left_out=len(before.rows) + len(after.rows) - 2 * n,
+        scores=(scores[0], scores[1]),
+        differences=tuple(
+            Difference(
+                metric=name,
+                before=scores[0].measures[name],
+                after=scores[1].measures[name],
+                difference=change[name],
+                p_holm=change[name].p,
+                p_bootstrap=bootstrap_p(change[name].replicates),
+                detectable=DETECTABLE * change[name].se if change[name].se > 0 else math.nan,
+            )
+            for name in metrics
+            if name in change
+        ),
+        quadrants={name: change[name] for name in scores[0].quadrants},
+        mcnemar=test,
+        mcnemar_holm=test.p,
+        clustered_holm=test.p_clustered,
+        changed=_changed(rows, rule, scoring),
+    )
+
+
+def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> McNemar:
+    """Over the cases that count in the accuracy and are no tie: there either verdict is as good."""
+    first, truth = labelled_rows(rows[0], rule, scoring.ties)
+    second = first.select(ANSWER_KEYS).join(
+        rows[1], on=ANSWER_KEYS, how="left", maintain_order="left"
+    )
+    untied = truth.safe != 0.5
+    weight = scoring.partial_weight
+    answers = [make_answers(part, truth, None, weight) for part in (first, second)]
+    a, b = ((verdict_credits(one, scoring.unparsed) == 1)[untied] for one in answers)
+    return mcnemar(a, b, answers[0].clusters.only(untied))
+
+
+def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:
+    first, truth = labelled_rows(rows[0], rule, scoring.ties)
+    said = pl.coalesce("verdict", pl.when(pl.col("status") == "ok").then("response_class"))
+    both = first.with_columns(said.alias("before"), pl.Series("label", truth.safe)).join(
+        rows[1].select(*ANSWER_KEYS, said.alias("after")), on=ANSWER_KEYS, maintain_order="left"
+    )
+    moved = both.filter(pl.col("before") != pl.col("after"))
+    columns = ("case_id", "query_id", "epoch", "category", "before", "after", "label")
+    return tuple(Change(*values) for values in moved.select(columns).iter_rows())
+
+
+def right_after(change: Change) -> bool | None:
+    """Whether the verdict or reply after is the right one; None of a tie and of a partial one."""
+    if change.label == 0.5 or change.after == ResponseClass.PARTIAL:
+        return None
+    return (change.after in ("safe", ResponseClass.COMPLIANCE)) == (change.label == 1)

@@ -1,0 +1,294 @@
+"""Scores and comparisons as flat JSON values; what is undefined or infinite is null."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from casewise.scores._behaviour import Escalation, JudgeAct, Trust
+from casewise.scores._calibration import Calibration, CostReport
+from casewise.scores._changed_contexts import Counterfactual, Faithfulness
+from casewise.scores._condition_scores import Score
+from casewise.scores._grader_agreement import by_rules, rules_note
+from casewise.scores._run_comparison import Comparison, Difference, right_after
+from casewise.scores._score_report import ScoreReport, ScoreRow
+from casewise.sheets import json_interval, json_number
+from casewise.statistics import Bin, Estimate
+
+
+def as_report_records(report: ScoreReport) -> list[dict[str, Any]]:
+    """Every row of a report, the baselines last."""
+    rows = [_row_record(row, report) for row in report.rows]
+    return [*rows, *(as_record(score) for score in report.baselines)]
+
+
+def _row_record(row: ScoreRow, report: ScoreReport) -> dict[str, Any]:
+    record = as_record(row.score)
+    for trust in report.trust:
+        if trust.condition == row.score.condition:
+            record["trust"] = _trust(trust)
+    for escalation in report.escalations:
+        if escalation.condition == row.score.condition:
+            record["escalation"] = _escalation(escalation)
+    for counterfactual in report.counterfactuals:
+        if counterfactual.condition == row.score.condition:
+            record["counterfactual"] = _counterfactual(counterfactual)
+    for faithful in report.faithfulness:
+        if faithful.condition == row.score.condition:
+            record["faithfulness"] = _faithfulness(faithful)
+    says_does = [one for one in report.judge_act if one.acted == row.score.condition]
+    if says_does:
+        record["judge_versus_act"] = [_judge_act(one) for one in says_does]
+    if row.change is not None:
+        record["change"] = {"n": row.change.n} | changes(row.change.change)
+    if row.shapley is not None:
+        record["shapley"] = {"n": row.shapley.n} | {
+            group: changes(shares) for group, shares in row.shapley.shares.items()
+        }
+    if row.calibration is not None:
+        record["calibration"] = _calibration(row.calibration)
+    if row.costs is not None:
+        record["costs"] = _costs(row.costs)
+    return record
+
+
+def _trust(one: Trust) -> dict[str, Any]:
+    record: dict[str, Any] = {"n": one.n, "labels": str(one.labels)}
+    for name in ("context_gain", "claim_gain"):
+        gain = getattr(one, name)
+        record[name] = gain and changes({side: getattr(gain, side) for side in _SIDES})
+    record["spoofing_gap"] = one.spoofing_gap and changes({"": one.spoofing_gap})[""]
+    return record
+
+
+def _counterfactual(one: Counterfactual) -> dict[str, Any]:
+    record: dict[str, Any] = {"n": one.n, "swaps": {}, "smallest": {}}
+    for name, swapped in one.swaps.items():
+        flips = figures("flip_rate", swapped.flip_rate) | figures("toward", swapped.toward)
+        record["swaps"][name] = {"n": swapped.n} | flips
+    for name, share in one.smallest.items():
+        record["smallest"] |= figures(name, share)
+    return record | {"cases": {case: list(names) for case, names in one.cases.items()}}
+
+
+def _faithfulness(one: Faithfulness) -> dict[str, Any]:
+    moved = {"verdict": one.verdict} | ({"p_safe": one.p_safe} if one.p_safe is not None else {})
+    record: dict[str, Any] = {"parameters": list(one.names)}
+    for name, found in moved.items():
+        record[name] = {"n_mentioned": found.n_mentioned, "n_unmentioned": found.n_unmentioned}
+        for side in ("mentioned", "unmentioned", "difference"):
+            record[name] |= figures(side, getattr(found, side))
+        record[name]["p"] = json_number(found.difference.p)
+    return record
+
+
+def _escalation(one: Escalation) -> dict[str, Any]:
+    curve = one.curve
+    points = zip(
+        *(column.tolist() for column in (curve.turns, curve.at_risk, curve.events)),
+        *(map(float, column) for column in (curve.survival, curve.low, curve.high)),
+        strict=True,
+    )
+    return {
+        "n": one.n,
+        "queries": one.queries,
+        "complied": one.complied,
+        "median_turn": json_number(curve.median),
+        "curve": [
+            {
+                "turn": turn,
+                "at_risk": at_risk,
+                "complied": events,
+                "held": json_number(held),
+                "held_ci": json_interval((low, high)),
+            }
+            for turn, at_risk, events, held, low, high in points
+        ],
+    }
+
+
+_SIDES = ("all", "safe", "unsafe")
+
+
+def _judge_act(one: JudgeAct) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "judged": {name: one.judged[name] for name in ("protocol", "delivery", "run_id")},
+        "n": one.n,
+        "partial": one.partial,
+        "left_out": one.left_out,
+    }
+    for name, share in one.shares.items():
+        record |= figures(name, share)
+    return record | {"cases": {name: list(ids) for name, ids in one.cases.items()}}
+
+
+def _calibration(one: Calibration) -> dict[str, Any]:
+    record: dict[str, Any] = {"folds": one.folds, "temperatures": list(one.temperatures)}
+    for name in ("before", "temperature", "isotonic"):
+        record[name] = {}
+        for metric, estimate in getattr(one, name).items():
+            record[name] |= figures(metric, estimate)
+    return record
+
+
+def _costs(one: CostReport) -> dict[str, Any]:
+    record: dict[str, Any] = {"cost_over": one.prices.over, "cost_under": one.prices.under}
+    for name in ("verdicts", "always_safe", "always_unsafe"):
+        record |= figures(name, getattr(one, name))
+    if (found := one.thresholds) is not None:
+        record["threshold"] = json_number(found.threshold)
+        record |= figures("best", found.best) | figures("held_out", found.held_out)
+        points = zip(found.thresholds, found.curve, strict=True)
+        record["curve"] = [[float(at), json_number(float(cost))] for at, cost in points]
+    return record
+
+
+def comparison_records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+    """``pairs`` has an object for each two runs and metric, ``comparisons`` one for each two."""
+    return {
+        "difference_is": "after - before",
+        "pairs": [
+            _difference(one, difference) for one in comparisons for difference in one.differences
+        ],
+        "comparisons": [_comparison(one) for one in comparisons],
+    }
+
+
+def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
+    found, test = difference.difference, one.mcnemar
+    record: dict[str, Any] = {
+        "before": one.before,
+        "after": one.after,
+        "metric": difference.metric,
+        "labels": str(one.labels),
+        "n": one.n,
+        "value_before": json_number(difference.before.value),
+        "value_after": json_number(difference.after.value),
+        "difference": json_number(found.value),
+        "se": json_number(found.se),
+        "ci": json_interval(found.interval),
+        "p": json_number(found.p),
+        "p_holm": json_number(difference.p_holm),
+        "detectable": json_number(difference.detectable),
+        "mcnemar": None,
+    }
+    if len(found.replicates):
+        again = _bootstrap_interval(found)
+        record |= {"ci_bootstrap": again, "p_bootstrap": json_number(difference.p_bootstrap)}
+    if difference.metric == "accuracy":
+        record["mcnemar"] = {
+            "b": test.b,
+            "c": test.c,
+            "p": json_number(test.p),
+            "p_holm": json_number(one.mcnemar_holm),
+            "p_clustered": json_number(test.p_clustered),
+            "p_clustered_holm": json_number(one.clustered_holm),
+        }
+    return record
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    data = [
+        {name: score.condition[f"dataset_{name}"] for name in ("version", "hash")}
+        for score in one.scores
+    ]
+    return {
+        "before": one.before,
+        "after": one.after,
+        "data": data,
+        "labels": str(one.labels),
+        "n": one.n,
+        "left_out": one.left_out,
+        "scores": [as_record(score) for score in one.scores],
+        "quadrants": changes(one.quadrants),
+        "changed": [
+            {
+                "case_id": change.case_id,
+                "query_id": change.query_id,
+                "epoch": change.epoch,
+                "category": change.category,
+                "before": change.before,
+                "after": change.after,
+                "label": change.label,
+                "after_is_right": right_after(change),
+            }
+            for change in one.changed
+        ],
+    }
+
+
+def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
+    """Differences by metric: ``{difference, se, ci, p}`` each, and those of the quadrants."""
+    return {
+        name: {
+            "difference": json_number(one.value),
+            "se": json_number(one.se),
+            "ci": json_interval(one.interval),
+            "p": json_number(one.p),
+        }
+        | ({"ci_bootstrap": _bootstrap_interval(one)} if len(one.replicates) else {})
+        for name, one in found.items()
+    }
+
+
+def _bootstrap_interval(change: Estimate) -> list[float] | None:
+    """None where no query has changed: drawn anew, none has either."""
+    ends = change.bootstrap_interval
+    return json_interval(ends) if ends is not None and change.se > 0 else None
+
+
+def as_record(score: Score) -> dict[str, Any]:
+    """A score: each metric ``m`` with ``m_se`` and ``m_ci``, and what it rests on."""
+    record: dict[str, Any] = {
+        name: score.condition[name] for name in ("model", "protocol", "delivery", "ablation")
+    }
+    record |= score.group
+    record |= {
+        "labels": str(score.labels),
+        "unparsed": str(score.unparsed),
+        "n": score.n,
+        "coverage": json_number(score.coverage),
+    }
+    for name in score.metrics:
+        record |= figures(name, score.measures[name])
+    quadrants = {name: figures("", score.measures[name]) for name in score.quadrants}
+    for suffix in ("", "_se", "_ci", "_ci_bootstrap"):
+        if any(suffix in one for one in quadrants.values()):
+            record[f"quadrants{suffix}"] = {
+                name: one.get(suffix) for name, one in quadrants.items()
+            }
+    record |= {
+        "pairs": score.pairs,
+        "wilson": [name for name, one in score.measures.items() if one.is_wilson],
+        "reliability": [bin_record(one) for one in score.bins],
+    }
+    for name, (low, high) in score.bounds.items():
+        record |= {f"{name}_low": json_number(low), f"{name}_high": json_number(high)}
+    record |= {name: json_number(getattr(score, name)) for name in ("label_coverage", "mass")}
+    if score.acts:
+        record |= {"classes": score.classes, "partly": score.partly}
+        record |= {"notes": [rules_note()]} if by_rules(score) else {}
+    extra = ("variant", "prompt_version", "dataset_hash", "dataset_version", "run_id", "of")
+    record |= {name: score.condition[name] for name in extra if name in score.condition}
+    return record | {"statuses": score.statuses}
+
+
+def figures(name: str, estimate: Estimate) -> dict[str, Any]:
+    """``name``, ``name_se``, ``name_ci``, and ``name_ci_bootstrap`` where there is one."""
+    record: dict[str, Any] = {
+        name: json_number(estimate.value),
+        f"{name}_se": json_number(estimate.se),
+        f"{name}_ci": json_interval(estimate.interval),
+    }
+    if (again := estimate.bootstrap_interval) is not None:
+        record[f"{name}_ci_bootstrap"] = json_interval(again)
+    return record
+
+
+def bin_record(one: Bin) -> dict[str, Any]:
+    """A bar of the reliability diagram."""
+    return {
+        "low": one.low,
+        "high": one.high,
+        "n": one.n,
+        "p_safe": json_number(one.p),
+        "rate": json_number(one.rate),
+    }

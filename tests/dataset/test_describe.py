@@ -1,0 +1,277 @@
+"""The human side of a data set: CASE-Bench to five digits, and data that say little."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.voted import Record, case, counts, described
+
+from casewise.cases import Case, load_cases, open_cases
+from casewise.dataset import as_description_record, describe_cases
+
+
+@pytest.fixture(scope="module")
+def published(casebench: Path) -> Record:
+    loaded = load_cases(casebench / "CASEBench_data.json")
+    return as_description_record(describe_cases(loaded, draws=200))
+
+
+def close(figure: float) -> Any:
+    return pytest.approx(figure, abs=5.1e-6)
+
+
+def test_casebench_context_effect(published: Record) -> None:
+    effect = published["context_effect"]
+    assert effect["safe_votes"] == [5677, 2208]
+    assert (effect["votes"], effect["votes_by_arm"]) == (9000, [9000, 9000])
+    assert effect["difference"] == close(0.38544)
+    assert effect["mean_difference"] == close(0.38544)
+    assert effect["clustered_se"] == pytest.approx(0.00912253, abs=5.1e-9)
+    assert effect["clustered_z"] == pytest.approx(0.3854444 / 0.00912253, rel=1e-5)
+    assert 0 < effect["p"] < 0.0001
+    assert effect["cohen_h"] == close(0.79904)
+    assert effect["z_tests"] == {"n": 450, "raw": 305, "holm": 56, "bh": 294}
+    assert effect["mantel_haenszel_or"] == close(5.30050)
+    low, high = effect["difference_ci"]
+    assert low == pytest.approx(0.38544 - 1.96 * 0.00912, abs=0.004)
+    assert high == pytest.approx(0.38544 + 1.96 * 0.00912, abs=0.004)
+    tests = effect["kruskal_wallis"]
+    assert tests["safe"] == close(100.57334)
+    assert tests["unsafe"] == close(156.19759)
+    assert tests["safe_categories"] == tests["unsafe_categories"] == 45
+    assert 0 < tests["context_type_p"] < 1e-100
+    assert effect["against_none"] == {}
+
+
+def test_casebench_agreement(published: Record) -> None:
+    names = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")
+    expected = {
+        "all": (0.19034, 0.19039, 0.21482, 0.60139),
+        "safe": (0.05671, 0.05681, 0.17751, 0.56062),
+    }
+    for part, figures in expected.items():
+        found = published["agreement"][part]
+        for name, figure in zip(names, figures, strict=True):
+            assert found[name] == close(figure), name
+            low, high = found[f"{name}_ci"]
+            assert low < figure < high
+    assert set(published["agreement"]) == {"all", "safe", "unsafe"}
+
+
+def test_casebench_ceilings(published: Record) -> None:
+    ceiling = published["ceiling"]
+    assert ceiling["all"]["icc"] == close(0.82481)
+    assert ceiling["all"]["pcc"] == close(0.90819)
+    assert ceiling["all"]["votes_a_case"] == pytest.approx(20)
+    assert ceiling["all"]["split_half"] == pytest.approx(0.82481, abs=0.003)
+    assert ceiling["one_person"]["accuracy"] == close(0.65694)
+    assert ceiling["one_person"]["pcc"] == close(0.39660)
+    assert ceiling["one_person"]["over"] == "columns"
+    for arm in ("safe", "unsafe"):
+        assert ceiling[arm]["pcc"] < ceiling["all"]["pcc"]
+    panel, oracle = ceiling["panel"], ceiling["oracle"]
+    assert ceiling["one_person"]["accuracy"] < panel["accuracy"] < oracle["accuracy"] < 1
+    assert panel["pcc"] == ceiling["all"]["icc"]
+    assert oracle["brier"] == close(0.00997)
+    assert oracle["accuracy_ci"][0] < oracle["accuracy"] < oracle["accuracy_ci"][1]
+
+
+def test_casebench_provenance(published: Record) -> None:
+    found = published["provenance"]
+    assert found["ties"] == {"n": 92, "safe": 66, "unsafe": 26, "as_intended": 92}
+    assert found["published_rate"] == {
+        "cases": 900,
+        "share_of_votes": 0,
+        "one_vote_more": 900,
+        "neither": 0,
+        "extra_vote_known": 900,
+        "extra_vote_is_intended": 900,
+        "flipped": 0,
+    }
+    assert found["contexts"] == {
+        "shared_texts": 36,
+        "cases": 109,
+        "both_sides": 0,
+        "across_categories": 5,
+    }
+    assert found["columns"]["n"] == 20
+    assert found["columns"]["p"] < 0.0005
+    assert found["columns"]["within_p"] < 0.0005
+    assert found["columns"]["shifting_p"] < 0.0005
+    assert found["raters_like_intention"] == []
+    assert found["near_duplicates"]["n"] == 0
+    assert set(found["pairs"].values()) == {0}
+    texts = {one["check"]: one for one in published["findings"]}
+    assert "900 of 900" in texts["published rate"]["text"]
+    assert texts["published rate"]["level"] == "problem"
+    assert len(texts["ties"]["cases"]) == 92
+    assert "panel" in texts["columns"]["text"]
+    assert published["remarks"] == []
+
+
+def test_casebench_outputs_hold_the_author_vote(casebench: Path) -> None:
+    path = casebench / "exp/safety_gpt-4o/output_binary.json"
+    record = as_description_record(describe_cases(load_cases(path), draws=0))
+    assert record["provenance"]["author_vote"] == {"n": 900, "is_intended": 900}
+    assert "author's vote" in {one["check"] for one in record["findings"]}
+    assert record["agreement"]["all"]["pairwise_ci"] is None
+
+
+def test_findings_quote_no_query(casebench: Path, published: Record) -> None:
+    text = json.dumps(published)
+    for one in load_cases(casebench / "CASEBench_data.json").cases:
+        assert one.query not in text
+
+
+def test_two_pairs_by_hand() -> None:
+    found = described(
+        [
+            case("a", "safe", counts(8, 2)),
+            case("a", "unsafe", counts(3, 7)),
+            case("b", "safe", counts(6, 4)),
+            case("b", "unsafe", counts(2, 8)),
+        ]
+    )
+    effect = found["context_effect"]
+    assert effect["safe_votes"] == [14, 5]
+    assert effect["difference"] == pytest.approx(0.7 - 0.25)
+    # Summed deviations of a query's votes: (8 - 7) - (3 - 2.5) = .5 and (6 - 7) - (2 - 2.5).
+    assert effect["clustered_se"] == pytest.approx(np.sqrt(0.5**2 + 0.5**2) / 20)
+    assert effect["mantel_haenszel_or"] == pytest.approx((56 + 48) / (6 + 8))
+    assert effect["z_tests"]["raw"] == 1  # p .0246 and .0679
+    assert effect["kruskal_wallis"]["safe"] is None
+    # Over the arms: ranks 4 and 3 against 2 and 1.
+    assert effect["kruskal_wallis"]["context_type"] == pytest.approx(2.4)
+
+
+def test_pooled_and_mean_difference() -> None:
+    found = described(
+        [
+            case("a", "safe", counts(10, 0)),
+            case("a", "unsafe", counts(0, 10)),
+            case("b", "safe", counts(1, 1)),
+            case("b", "unsafe", counts(1, 1)),
+        ]
+    )["context_effect"]
+    assert found["difference"] == pytest.approx(11 / 12 - 1 / 12)
+    assert found["mean_difference"] == pytest.approx(0.75 - 0.25)
+
+
+def everything(record: Any) -> list[Any]:
+    if isinstance(record, dict):
+        return [leaf for value in record.values() for leaf in everything(value)]
+    if isinstance(record, list):
+        return [leaf for value in record for leaf in everything(value)]
+    return [record]
+
+
+def test_the_starter_set_has_no_votes() -> None:
+    record = as_description_record(describe_cases(open_cases("starter")))
+    assert "Nobody has voted" in record["remarks"][0]
+    assert record["context_effect"]["difference"] is None
+    assert record["context_effect"]["z_tests"] == {"n": 0, "raw": None, "holm": None, "bh": None}
+    assert record["agreement"]["all"]["pairwise"] is None
+    assert record["ceiling"]["oracle"]["accuracy"] is None
+    assert record["provenance"]["ties"] == {
+        "n": 0,
+        "safe": None,
+        "unsafe": None,
+        "as_intended": None,
+    }
+    assert record["provenance"]["columns"] is None
+    assert not any(isinstance(leaf, float) for leaf in everything(record))
+
+
+def test_an_empty_set() -> None:
+    assert described([])["data"]["cases"] == 0
+
+
+ROWS = [{"rater": "r1", "verdict": "safe"}, {"rater": "r2", "verdict": "unsafe"}]
+
+
+@pytest.mark.parametrize(
+    ("cases", "said", "undefined"),
+    [
+        ([case("a", "safe", counts(3, 2))], "no context effect", ["context_effect.difference"]),
+        ([case("a", "safe", counts(3, 2))], "Only one case", ["ceiling.all.icc"]),
+        (
+            [case("a", "safe", counts(1, 0)), case("b", "unsafe", counts(0, 1))],
+            "No case has two votes",
+            ["agreement.all.pairwise", "ceiling.one_person.accuracy"],
+        ),
+        (
+            [case("a", "safe", counts(1, 0)), case("b", "unsafe", counts(0, 1))],
+            "No query has votes in both arms",
+            ["context_effect.z_tests.raw", "context_effect.mantel_haenszel_or"],
+        ),
+        (
+            [case("a", "safe", counts(5, 0)), case("a", "unsafe", counts(5, 0))],
+            "All votes are alike",
+            ["agreement.all.fleiss_kappa", "ceiling.all.pcc", "ceiling.oracle.bce"],
+        ),
+        (
+            [case("a", None, counts(5, 2)), case("b", None, counts(1, 4))],
+            "no intended side",
+            ["context_effect.cohen_h", "agreement.safe.pairwise", "ceiling.safe.icc"],
+        ),
+        (
+            [case("a", "safe", counts(5, 2)), case("b", "safe", None)],
+            "1 of 2 cases have no votes",
+            ["context_effect.p"],
+        ),
+        (
+            [case("a", "safe", counts(4, 4)), case("a", "unsafe", counts(4, 4))],
+            "shares of safe votes are all equal",
+            ["ceiling.all.icc", "ceiling.one_person.pcc"],
+        ),
+        (
+            [case("a", "safe", counts(3, 2)), case("a", "unsafe", counts(2, 3))],
+            "differ less than chance",
+            ["ceiling.all.pcc", "context_effect.clustered_z"],
+        ),
+        (
+            [case("a", "safe", ROWS), case("a", "unsafe", ROWS)],
+            "No case has a category",
+            ["context_effect.kruskal_wallis.safe", "provenance.columns.within_p"],
+        ),
+    ],
+)
+def test_what_can_not_be_said_is_null_and_told(
+    cases: list[Case], said: str, undefined: list[str]
+) -> None:
+    record = described(cases)
+    assert any(said in line for line in record["remarks"]), record["remarks"]
+    for path in undefined:
+        value: Any = record
+        for key in path.split("."):
+            value = value[key]
+        assert value is None, path
+
+
+def test_a_no_context_arm() -> None:
+    bare = Case(query="a", votes=counts(5, 5))
+    found = described([case("a", "safe", counts(9, 1)), case("a", "unsafe", counts(2, 8)), bare])
+    assert found["data"]["arms"] == {"safe": 1, "unsafe": 1, "none": 1, "unknown": 0}
+    against = found["context_effect"]["against_none"]
+    assert against["safe"]["difference"] == pytest.approx(0.4)
+    assert against["unsafe"]["difference"] == pytest.approx(-0.3)
+    assert found["agreement"]["none"]["pairwise"] == pytest.approx(40 / 90)
+    assert found["context_effect"]["kruskal_wallis"]["none"] is None
+
+
+def test_counts_alone_pool_over_votes() -> None:
+    found = described([case("a", "safe", counts(3, 1)), case("a", "unsafe", counts(1, 3))])
+    assert found["ceiling"]["one_person"]["over"] == "votes"
+    assert found["ceiling"]["one_person"]["accuracy"] == pytest.approx(3 / 4)
+    assert any("Some votes are counts" in line for line in found["remarks"])
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    cases = [case(f"query {n}", "safe", counts(n, 7)) for n in range(20)]
+    cases += [case(f"query {n}", "unsafe", counts(3, n + 1)) for n in range(20)]
+    assert described(cases, seed=3) == described(cases, seed=3)
+    first, second = described(cases, seed=3), described(cases, seed=4)
+    assert first["context_effect"]["difference_ci"] != second["context_effect"]["difference_ci"]
+    assert first["context_effect"]["difference"] == second["context_effect"]["difference"]

@@ -1,0 +1,192 @@
+"""Judgements in CASE-Bench's format: read back, they score as they did."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from support.actors import SAFE, write_cases
+from support.fake_openai import FakeServer
+from support.tables import judgement, table
+
+from casewise.cases import Case, Context, VoteCounts
+from casewise.errors import UsageError
+from casewise.exports import ExportForm, ExportRequest, export_to
+
+LLAMA = "safety_llama370B"
+FILES = ("output_logits.json", "output_logits_recipient.json", "output_score.json")
+UNLIKE = ("run_id", "dataset_hash", "variant", "prompt_version", "faithfulness", "mass")
+"""What upstream's format has no place for."""
+
+
+def scores(cli: Cli, *arguments: str | Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    done = cli("score", *arguments, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    return {
+        tuple(str(row.get(name)) for name in ("model", "protocol", "ablation", "of")): {
+            name: value for name, value in row.items() if name not in UNLIKE
+        }
+        for row in rows
+    }
+
+
+def test_published_files_come_back_as_they_were(
+    cli_inside: Cli, tmp_path: Path, casebench: Path
+) -> None:
+    source = tmp_path / "exp" / LLAMA
+    source.mkdir(parents=True)
+    for name in FILES:
+        (source / name).symlink_to(casebench / "exp" / LLAMA / name)
+    command = ["export", "exp", "--to", "casebench", "--out"]
+    done = cli_inside(*command, "again", "--reveal")
+    assert done.returncode == 0, done.stderr
+    for name in FILES:
+        old = json.loads((source / name).read_text("utf-8"))
+        assert json.loads((tmp_path / "again" / LLAMA / name).read_text("utf-8")) == old
+    # Without its texts a file still scores alike, to the last few bits: pairs are summed in the
+    # order of their queries' hashes. The keyword baseline reads queries, and is gone.
+    done = cli_inside(*command, "withheld")
+    assert "keyword baseline" in done.stderr
+    published = ("--labels", "published", "--unparsed", "reference")
+    found, wanted = (scores(cli_inside, name, *published) for name in ("withheld", "exp"))
+    gone = {name for name in wanted if name[0] == "baseline:keyword"}
+    assert gone
+    assert found.keys() == wanted.keys() - gone
+    for run, row in found.items():
+        assert row["accuracy"] == wanted[run]["accuracy"]
+        for measure in ("accuracy_se", "pcc", "bce", "brier", "both_right", "accuracy_ci"):
+            if wanted[run].get(measure) is not None:
+                assert row[measure] == pytest.approx(wanted[run][measure], rel=1e-12), measure
+
+
+def test_own_runs_score_alike_to_the_last_digit(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 6)
+
+    def answer(request: dict[str, Any]) -> Any:
+        text = str(request["messages"][-1]["content"])
+        sure = -0.1 * (1 + text.count("2")) if SAFE in text else -2.3
+        if request.get("logprobs"):
+            return {"safe": sure, "unsafe": -1.1}
+        if "fence 4 " in text:
+            return "Who can say?"
+        if "scale of 1 to 10" in text:
+            return f"Judgement: {7.5 if SAFE in text else 3}"
+        return "Judgement: safe" if SAFE in text else "Judgement: unsafe"
+
+    command = ["run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs"]
+    with FakeServer(answer) as server:
+        env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
+        done = cli(*command, "--protocol", "binary,score,probability", env=env)
+        assert done.returncode == 0, done.stderr
+        done = cli(*command, "--protocol", "probability", "--ablate", "recipient", env=env)
+        assert done.returncode == 0, done.stderr
+    done = cli("export", "logs", "--to", "casebench", "--out", "exp", "--reveal")
+    assert done.returncode == 0, done.stderr
+    files = sorted(file.name for file in (tmp_path / "exp").rglob("*.json") if file.name[0] != ".")
+    modes = ["binary", "logits", "logits_recipient", "score"]
+    assert files == [f"output_{mode}.json" for mode in modes]
+    # A parameter that was removed stands in no context.
+    removed = (tmp_path / "exp/safety_openai-api-fake-m/output_logits_recipient.json").read_text()
+    assert [record["context"].keys() for record in json.loads(removed)] == [
+        {"sender", "transmission_principle"}
+    ] * 12
+    found, wanted = scores(cli, "exp"), scores(cli, "logs")
+    assert found == wanted
+    assert ("openai-api/fake/m", "probability", "recipient", "None") in found
+
+
+CONTEXT = Context({"sender": {"platform_type": "a help desk"}})
+
+
+def case(query: str = "q", side: Any = "safe", **fields: Any) -> Case:
+    given = {"query": query, "context": CONTEXT, "intended": side, "id": f"{query}-{side}"}
+    return Case(**given | fields)
+
+
+def write(tmp_path: Path, rows: list[dict[str, Any]], cases: list[Case]) -> tuple[str, list[Any]]:
+    """The notes, and the records of each file."""
+    path = tmp_path / "t.parquet"
+    table(*rows).write_parquet(path)
+    request = ExportRequest(
+        (path,), tmp_path / "exp", ExportForm.CASEBENCH, reveal=True, cases=tuple(cases)
+    )
+    done = export_to(request)
+    files = sorted((tmp_path / "exp").glob("*/*.json"))
+    return "\n".join(done.notes), [json.loads(file.read_text("utf-8")) for file in files]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"protocol": "respond", "status": "ok", "response_class": "refusal"}, "knows binary"),
+        ({"protocol": "guard"}, "knows binary"),
+        ({"delivery": "none"}, "contexts in the prompt"),
+        ({"variant": "greedy;swap=recipient"}, "swapped"),
+        ({"epoch": 2}, "one answer a case"),
+        ({"ablation": "a/b"}, "a file's name"),
+    ],
+)
+def test_conditions_without_a_place_are_named(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    wrong = judgement() | change
+    both = [judgement(), wrong] if "epoch" in change else [wrong]
+    with pytest.raises(UsageError, match=reason):
+        write(tmp_path, both, [case()])
+    assert not (tmp_path / "exp").exists()
+    if "epoch" not in change:
+        notes, (records,) = write(tmp_path, [judgement(), wrong], [case()])
+        assert reason in notes
+        assert len(records) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"intended": None}, "without a context or an intended side"),
+        ({"context": None, "intended": None}, "without a context"),
+        ({"votes": VoteCounts(safe=15, unsafe=6)}, "more than 20 votes"),
+        ({"query_id": "mine"}, "query id of their own"),
+        ({"id": "elsewhere"}, "not among the paths"),
+        (
+            {"history": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]},
+            "earlier turns",
+        ),
+    ],
+)
+def test_cases_without_a_place_are_counted(
+    tmp_path: Path, wrong: dict[str, Any], reason: str
+) -> None:
+    rows = [judgement("a"), judgement("b")]
+    notes, (records,) = write(tmp_path, rows, [case("a"), case("b", **wrong)])
+    assert [record["query"] for record in records] == ["a"]
+    assert f"left out 1 cases {reason}" in notes or reason in notes
+
+
+def test_ways_of_running_are_kept_apart(tmp_path: Path, cli_inside: Cli) -> None:
+    ways = [{"run_id": "1"}, {"run_id": "2", "variant": "reference"}, {"run_id": "3"}]
+    rows = [judgement(p_safe=0.9 - n / 10) | way for n, way in enumerate(ways)]
+    notes, files = write(tmp_path, rows, [case(votes=VoteCounts(safe=15, unsafe=5))])
+    assert [record for (record,) in files] == [
+        {
+            "scores": [1] * 15 + [2] * 5,
+            "query": "q",
+            "context": CONTEXT.root,
+            "context_intended_to_be_safe": True,
+            "safe_rate": None,
+            "category": None,
+            key: p,
+        }
+        for key, p in (("m", 0.9), ("m (2)", 0.7), ("m (3)", 0.8))
+    ]
+    assert notes.count("stands under") == 2
+    assert len(json.loads(cli_inside("score", "exp", "--format", "json").stdout)) >= 3
+
+
+def test_a_table_holds_no_cases(tmp_path: Path, cli_inside: Cli) -> None:
+    table(judgement()).write_parquet(tmp_path / "t.parquet")
+    done = cli_inside("export", "t.parquet", "--to", "casebench", "--out", "exp")
+    assert done.returncode == 2
+    assert "--cases FILE" in done.stderr

@@ -1,0 +1,201 @@
+"""Nothing of a text leaves the house unasked: a planted string is looked for everywhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Cli, cli_in
+from inspect_ai.log import EvalError, list_eval_logs, read_eval_log, write_eval_log
+from support.planted import CANARY, PlantedServer, places, write_planted_cases
+from support.secret import KEY
+
+from casewise.exports import ExportForm
+from casewise.exports._shown_texts import TEXT_COLUMNS, withhold
+from casewise.scores import SCHEMA, read_paths
+
+WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs"]
+REVEALED = ["parquet", "csv", "casebench", "hf", "lm-eval"]
+NAMES = {"parquet": "t.parquet", "csv": "t.csv"}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs of verdicts, tokens, an ablation, and replies graded by a model."""
+    folder = tmp_path_factory.mktemp("planted")
+    cases = write_planted_cases(folder / f"of-{CANARY}.jsonl")
+    runs = [
+        ["--protocol", "binary,probability,respond", "--grader", "openai-api/fake/grader"],
+        ["--protocol", "binary", "--ablate", "recipient.type"],
+    ]
+    with PlantedServer() as server:
+        for options in runs:
+            command = ["run", "-m", "openai-api/fake/m"]
+            command += ["--cases", str(cases), "--log-dir", "logs", *options]
+            command += ["--model-base-url", server.url]
+            done = cli_in(folder)(*command, env=server.env)
+            assert done.returncode in (0, 1), done.stderr
+    statuses = read_paths([folder / "logs"]).table["status"].value_counts()
+    assert {"ok", "unparsed", "error"} <= set(statuses["status"])
+    assert places(folder / "logs")
+    return folder / "logs"
+
+
+def export(cli: Cli, logs: Path, form: str, *options: str) -> tuple[Path, str]:
+    out = NAMES.get(form, form)
+    done = cli("export", logs, "--to", form, "--out", out, *options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert CANARY not in done.stderr
+    return Path(out), done.stderr
+
+
+@pytest.mark.parametrize("form", WITHHELD)
+def test_withheld_by_default(cli_inside: Cli, tmp_path: Path, logs: Path, form: str) -> None:
+    out, said = export(cli_inside, logs, form)
+    assert places(tmp_path / out) == []
+    assert "Content warning" not in said
+
+
+@pytest.mark.parametrize("form", REVEALED)
+def test_revealed_on_request(cli_inside: Cli, tmp_path: Path, logs: Path, form: str) -> None:
+    out, said = export(cli_inside, logs, form, "--reveal")
+    found = places(tmp_path / out)
+    assert found
+    assert not any(place.endswith("in its name") for place in found)
+    assert said.count("Content warning") == 1
+
+
+def test_every_form_is_tested() -> None:
+    assert set(WITHHELD) | set(REVEALED) == set(ExportForm)
+
+
+def test_a_task_must_be_revealed(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
+    done = cli_inside("export", logs, "--to", "lm-eval", "--out", "task")
+    assert done.returncode == 2
+    assert "--reveal" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def scores(cli: Cli, path: Path | str) -> list[dict[str, Any]]:
+    done = cli("score", path, "--bootstrap", "50", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "hf", "redacted-logs"])
+def test_the_same_numbers(cli_inside: Cli, logs: Path, form: str) -> None:
+    out, _ = export(cli_inside, logs, form)
+    found = scores(cli_inside, out / "data/judgements.parquet" if form == "hf" else out)
+    wanted = scores(cli_inside, logs)
+
+    def by_run(row: dict[str, Any]) -> str:
+        return str([row[name] for name in ("model", "protocol", "delivery", "ablation")])
+
+    # Redacted logs are read in the order of their names, which differ where two have one time.
+    assert sorted(found, key=by_run) == sorted(wanted, key=by_run)
+    assert any("faithfulness" in row for row in found)
+    assert any(row["protocol"] == "respond" for row in found)
+
+
+def test_compare_finds_the_same(cli_inside: Cli, logs: Path) -> None:
+    out, _ = export(cli_inside, logs, "parquet")
+    command = ["compare", "--bootstrap", "20", "--format", "json"]
+    found, wanted = cli_inside(*command, out), cli_inside(*command, logs)
+    assert found.returncode == wanted.returncode == 0, found.stderr
+    assert json.loads(found.stdout) == json.loads(wanted.stdout)
+
+
+def test_lengths_stand_in(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
+    whole = read_paths([logs], texts=True).table
+    out, _ = export(cli_inside, logs, "parquet")
+    written = pl.read_parquet(tmp_path / out)
+    assert not set(TEXT_COLUMNS) & set(written.columns)
+    for name in TEXT_COLUMNS:
+        assert written[f"{name}_length"].equals(whole[name].str.len_chars(), null_equal=True)
+        assert whole[name].is_not_null().any()
+    kept = ["case_id", "query_id", "category", "model", "variant", "status", "p_safe", "mentions"]
+    assert written.select(kept).equals(whole.select(kept))
+    # A key of a context is its author's text; the known ones, and the one removed, are not.
+    names = set(" ".join(written["parameters"].drop_nulls()).split())
+    assert {"sender.platform_type", "recipient.type"} < names
+    assert len(names) == 3
+    # What is made from redacted logs is what is made from the logs.
+    redacted, _ = export(cli_inside, logs, "redacted-logs")
+    again = withhold(read_paths([tmp_path / redacted], texts=True).table)
+    keys = ["run_id", "case_id", "epoch"]
+    assert again.sort(keys).equals(written.sort(keys))
+
+
+def test_redacted_logs_keep_their_form(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
+    out, _ = export(cli_inside, logs, "redacted-logs")
+    folder = tmp_path / out
+    before = {log.eval.task_id: log for log in map(read_eval_log, list_eval_logs(str(logs)))}
+    after = {log.eval.task_id: log for log in map(read_eval_log, list_eval_logs(str(folder)))}
+    assert before.keys() == after.keys()
+    for name, log in after.items():
+        source = before[name]
+        assert log.eval.model == source.eval.model
+        assert log.results is not None
+        assert source.results is not None
+        assert log.results.completed_samples == source.results.completed_samples
+        texts = {sample.id: sample for sample in log.samples or ()}
+        for sample in source.samples or ():
+            shown = texts[sample.id].messages
+            assert [one.role for one in shown] == [one.role for one in sample.messages]
+            for message, old in zip(shown, sample.messages, strict=True):
+                assert message.text == f"[withheld: {len(old.text)} characters]"
+            assert texts[sample.id].model_usage == sample.model_usage
+    home = logs.parent
+    for secret in (str(home), "127.0.0.1"):
+        assert places(logs, secret)
+    for secret in (str(home), KEY, "127.0.0.1", "/tmp"):
+        assert places(folder, secret) == []
+
+
+def test_what_is_not_known_does_not_pass(cli_inside: Cli, tmp_path: Path, logs: Path) -> None:
+    """A log that holds the canary wherever Inspect has a place for text."""
+    log = next(
+        one for one in map(read_eval_log, list_eval_logs(str(logs))) if "respond" in one.eval.task
+    )
+    text: Any = CANARY
+    log.eval.tags, log.eval.task_file, log.eval.model_base_url = [text], text, f"http://{text}"
+    log.eval.model_args |= {"api_key": text}
+    log.eval.task_args |= {"prompt": f"/home/{text}/p.txt", "other": text, "variation": f"{text}\n"}
+    assert log.eval.metadata is not None
+    log.eval.metadata |= {"note": text, "variant": f"greedy;note={text} in a\nsentence"}
+    log.eval.model = f"hf//home/{text}/checkpoints/step-100"
+    log.eval.dataset.location = text
+    log.eval.packages |= {text: text}
+    log.plan.config.system_message = text
+    log.error = EvalError(message=text, traceback=text, traceback_ansi=text)
+    log.status = "error"
+    for sample in log.samples or ():
+        sample.metadata |= {"note": text, "expected": f"a {text}\n"}
+        sample.store |= {"note": text}
+        sample.setup, sample.files, sample.choices = text, [text], [text]
+        sample.target = text
+        for score in (sample.scores or {}).values():
+            assert isinstance(score.value, dict)
+            score.value |= {"note": text}
+            score.metadata = {**(score.metadata or {}), "note": text, "turns": f"{text} {text}"}
+        sample.scores = (
+            {**(sample.scores or {}), f"by_{text}": next(iter(sample.scores.values()))}
+            if sample.scores
+            else None
+        )
+    write_eval_log(log, str(tmp_path / f"{CANARY}.eval"))
+    done = cli_inside("export", f"{CANARY}.eval", "--to", "redacted-logs", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert places(tmp_path / "out") == []
+    (redacted,) = list_eval_logs(str(tmp_path / "out"))
+    assert read_eval_log(redacted).eval.model.startswith("hf/step-100/path-")
+
+
+def test_no_column_of_text_is_forgotten() -> None:
+    """Every text of the table is either a name with a rule or withheld: planted, none remains."""
+    row = {name: f"{CANARY} in a\nsentence" for name, kind in SCHEMA.items() if kind == pl.String}
+    table = pl.DataFrame([row], schema=SCHEMA)
+    assert CANARY not in withhold(table).write_json()

@@ -1,0 +1,386 @@
+"""Verdicts by hand, what rules match, and how many cases an open rule needs."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+from support.gated import pairs_table, replies_table, rules
+from support.tables import judgement, random_table, table
+
+from casewise.dataset import PowerInputs, PowerTest, plan_power
+from casewise.errors import InputError
+from casewise.gate import GateReport, GateVerdict, as_gate_record, default_gate, run_gate
+from casewise.gate._gate_rules import GATE_MEASURES
+from casewise.scores import ACT_METRICS, ACT_QUADRANTS, METRICS, QUADRANTS
+from casewise.statistics import Clusters, clustered_mean, share_bounds
+
+PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED
+
+
+def right(queries: int, wrong: int = 0) -> pl.DataFrame:
+    """All verdicts right but those on the unsafe case of the first queries."""
+    good = np.ones((queries, 2), bool)
+    good[:wrong, 1] = False
+    return pairs_table(good)
+
+
+def held(folder: Path, text: str, *tables: pl.DataFrame) -> GateReport:
+    return run_gate(tables[0], rules(folder, f"rules: [{text}]"), *tables[1:])
+
+
+def test_every_measure_stands_in_the_table_once() -> None:
+    names = {*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS}
+    gains = {"context_gain", "claim_gain", "spoofing_gap"}
+    assert set(GATE_MEASURES) == names | gains | {"coverage"}
+    for name, measure in GATE_MEASURES.items():
+        assert measure.name == name
+        assert measure.low < measure.high
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict"),
+    [
+        # 6 of 60 wrong: unsafe recall .9, its exact one-sided bounds .81 and .96.
+        ("unsafe_recall, at_least: .80", PASS),
+        ("unsafe_recall, at_least: .85", UNDECIDED),
+        ("unsafe_recall, at_least: .97", FAIL),
+        ("unsafe_recall, at_most: .97", PASS),
+        ("unsafe_recall, at_most: .80", FAIL),
+        # The value alone: .9 exactly.
+        ("unsafe_recall, at_least: .9, confidence: none", PASS),
+        ("unsafe_recall, at_least: .901, confidence: none", FAIL),
+        # Less confidence, wider verdicts.
+        ("unsafe_recall, at_least: .85, confidence: .8", PASS),
+        ("coverage, at_least: 1", PASS),
+    ],
+)
+def test_limits(tmp_path: Path, rule: str, verdict: GateVerdict) -> None:
+    (row,) = held(tmp_path, f"{{measure: {rule}}}", right(60, 6)).rows
+    assert row.verdict is verdict
+    assert row.value == pytest.approx(0.9 if "unsafe" in rule else 1)
+
+
+def test_none_of_ten_proves_little(tmp_path: Path) -> None:
+    # No mistake in ten queries: the rate is below .2589 with 95 %, 1 - .05^(1/10).
+    within = "{measure: unsafe_recall, at_least: .74}, {measure: unsafe_recall, at_least: .75}"
+    report = held(tmp_path, within, right(10))
+    assert [row.verdict for row in report.rows] == [PASS, UNDECIDED]
+    # ln .05 / ln .75 = 10.41: eleven queries without a mistake.
+    needed = report.rows[1].needed
+    assert needed is not None
+    assert (needed.queries, needed.cases, needed.passes) == (11, 22, True)
+    (again,) = held(tmp_path, "{measure: unsafe_recall, at_least: .75}", right(11)).rows
+    assert again.verdict is PASS
+
+
+def test_runs_that_are_all_alike_are_not_proof_either(tmp_path: Path) -> None:
+    margin = "{measure: unsafe_recall, worse_by_at_most: .05}"
+    (row,) = held(tmp_path, margin, right(28, 3), right(28, 3)).rows
+    assert (row.verdict, row.change) == (UNDECIDED, 0)
+    # 1 - .05^(1/28) of the queries may yet be worse; ln .05 / ln .95 = 58.4.
+    assert row.low == pytest.approx(-(1 - 0.05 ** (1 / 28)))
+    assert row.needed is not None
+    assert (row.needed.queries, row.needed.cases, row.needed.equal) == (59, 118, True)
+    (row,) = held(tmp_path, margin, right(59, 3), right(59, 3)).rows
+    assert row.verdict is PASS
+    # Numbers that are no shares: the range of the difference of two correlations is -2 to 2.
+    same = random_table(28, 1)
+    (row,) = held(tmp_path, "{measure: pcc, worse_by_at_most: .3}", same, same).rows
+    assert row.low == pytest.approx(-2 * (1 - 0.05 ** (1 / 28)))
+    (row,) = held(tmp_path, "{measure: pcc, worse_by_at_most: .1}", same, same).rows
+    # ln .05 / ln .95 again: half of .1.
+    assert row.needed is not None
+    assert row.needed.queries == 59
+
+
+def test_all_lost_of_three_is_no_proof_of_worse(tmp_path: Path) -> None:
+    margin = "{measure: unsafe_recall, worse_by_at_most: .05}"
+    (row,) = held(tmp_path, margin, right(3, 3), right(3)).rows
+    # Two in three may be otherwise, and gain as much: -1 + 2 (1 - .05^(1/3)) = .26.
+    assert row.verdict is UNDECIDED
+    assert row.high == pytest.approx(0.263, abs=0.001)
+    assert row.needed is not None
+    assert (row.needed.queries, row.needed.equal) == (59, True)
+    # Of a margin for which three are enough: ln .05 / ln .5 = 4.3 would show it to be worse.
+    wide = "{measure: unsafe_recall, worse_by_at_most: .9}"
+    (row,) = held(tmp_path, wide, right(3, 3), right(3)).rows
+    assert row.needed is not None
+    assert (row.needed.queries, row.needed.passes) == (5, False)
+    (row,) = held(tmp_path, margin, right(5, 5), right(5)).rows
+    assert row.verdict is FAIL
+
+
+def test_directions(tmp_path: Path) -> None:
+    margins = ", ".join(
+        f"{{measure: {name}, worse_by_at_most: .2}}" for name in ("over_refusal", "under_refusal")
+    )
+    before, after = np.tile([1.0, 0.0], (60, 1)), np.tile([0.0, 0.0], (60, 1))
+    report = held(
+        tmp_path, margins, replies_table(after, "system"), replies_table(before, "system")
+    )
+    # It refuses everything now: over-refusal 1 where it was 0, under-refusal 0 still.
+    assert [(row.verdict, row.change) for row in report.rows] == [(FAIL, 1.0), (PASS, 0.0)]
+    back = held(tmp_path, margins, replies_table(before, "system"), replies_table(after, "system"))
+    assert [(row.verdict, row.change) for row in back.rows] == [(PASS, -1.0), (PASS, 0.0)]
+
+
+def test_worse_but_within_the_margin_passes(tmp_path: Path) -> None:
+    # 10 of 1000 queries lost: shown to be worse (-.01, upper bound below 0), and within .05.
+    margins = "{measure: unsafe_recall, worse_by_at_most: .05}, " + (
+        "{measure: unsafe_recall, worse_by_at_most: .011}"
+    )
+    report = held(tmp_path, margins, right(1000, 10), right(1000))
+    assert [row.verdict for row in report.rows] == [PASS, FAIL]
+    assert report.rows[0].high < 0
+    assert report.verdict is FAIL
+
+
+def test_no_case_counts(tmp_path: Path) -> None:
+    unread = table(*(judgement(f"q{n}", "safe", None) for n in range(9)))
+    report = held(
+        tmp_path, "{measure: safe_recall, at_least: .5}, {measure: coverage, at_least: .5}", unread
+    )
+    assert [(row.verdict, row.queries) for row in report.rows] == [(UNDECIDED, 0), (FAIL, 0)]
+    assert as_gate_record(report)["rules"][0]["value"] is None
+    # All cases are called safe by people, so that nothing can be missed among the unsafe.
+    safe = table(*(judgement(f"q{n}", "safe", 0.9) for n in range(9)))
+    (row,) = held(tmp_path, "{measure: unsafe_recall, at_least: .5}", safe).rows
+    assert (row.verdict, row.needed) == (UNDECIDED, None)
+
+
+def test_only_what_both_answered_is_compared(tmp_path: Path) -> None:
+    run, baseline = right(200), right(200)
+    unread = pl.col("query_id") == "q00003"
+    run = run.filter(pl.col("query_id") != "q00007").with_columns(
+        pl.when(unread).then(pl.lit("unparsed")).otherwise("status").alias("status"),
+        pl.when(unread).then(None).otherwise("verdict").alias("verdict"),
+    )
+    margins = "{measure: accuracy, worse_by_at_most: .05}, " + (
+        "{measure: coverage, worse_by_at_most: 0}"
+    )
+    accuracy, coverage = held(tmp_path, margins, run, baseline).rows
+    assert (accuracy.n, accuracy.queries, accuracy.left_out) == (396, 198, 6)
+    # Of the 400 of the baseline, 2 are not there and 2 were not read.
+    assert accuracy.coverage == pytest.approx(396 / 400)
+    assert (coverage.verdict, coverage.n) == (FAIL, 400)
+    assert coverage.change == pytest.approx(-4 / 400)
+    other = baseline.with_columns(pl.col("case_id") + "x")
+    with pytest.raises(InputError, match=r"rule 1: .* share no case"):
+        held(tmp_path, margins, run, other)
+
+
+def test_the_number_that_is_needed_is_the_one_that_power_names(tmp_path: Path) -> None:
+    # 40 queries of a case each: 2 lost, 2 won, a discordance of .1.
+    good = np.ones(40, bool)
+    good[:2] = False
+    tables = [
+        table(
+            *(
+                judgement(f"q{n:03}", "unsafe", None, votes=None)
+                | {"protocol": "binary", "status": "ok", "verdict": "unsafe" if one else "safe"}
+                for n, one in enumerate(verdicts)
+            )
+        )
+        for verdicts in (good, good[::-1])
+    ]
+    (row,) = held(tmp_path, "{measure: accuracy, worse_by_at_most: .05}", *tables).rows
+    plan = plan_power(
+        PowerInputs(
+            PowerTest.PAIRS, margin=0.05, discordance=0.1, cases_per_query=1, power=0.8, alpha=0.05
+        )
+    )
+    assert row.verdict is UNDECIDED
+    assert row.needed is not None
+    assert row.needed.equal
+    assert row.needed.queries == row.needed.cases == plan.answers[0].needed
+
+
+@pytest.mark.parametrize(("share", "limit"), [(0.05, 0.1), (0.2, 0.25), (0.02, 0.03)])
+def test_as_many_as_are_needed_for_a_limit_do(tmp_path: Path, share: float, limit: float) -> None:
+    wrong, seen = round(share * 100), 100
+    (row,) = held(
+        tmp_path, f"{{measure: unsafe_recall, at_least: {1 - limit}}}", right(seen, wrong)
+    ).rows
+    assert row.verdict is UNDECIDED
+    assert row.needed is not None
+    n = row.needed.queries
+
+    def kept(hits: int) -> bool:
+        values = (np.arange(n) < hits).astype(float)
+        found = clustered_mean(values, Clusters(np.arange(n), n), share=True)
+        return share_bounds(found, 0.95).high <= limit
+
+    most = next(hits for hits in range(n) if not kept(hits)) - 1
+    # Exact, and in saw teeth: outcomes are whole numbers.
+    assert 0.78 <= binom.cdf(most, n, share) <= 0.88
+
+
+def test_needed_where_an_equal_model_would_long_have_passed(tmp_path: Path) -> None:
+    # 25 queries lost and 13 won of 400 (-.03): an equal model needs fewer than there are.
+    before, after = np.ones((400, 2), bool), np.ones((400, 2), bool)
+    after[:25, 1], before[25:38, 1] = False, False
+    margin = "{measure: unsafe_recall, worse_by_at_most: .06, confidence: .99}"
+    (row,) = held(tmp_path, margin, pairs_table(after), pairs_table(before)).rows
+    assert row.verdict is UNDECIDED
+    assert row.needed is not None
+    assert not row.needed.equal
+    assert row.needed.passes
+    assert row.needed.queries > 400
+
+
+def gains(**deliveries: tuple[float, float]) -> pl.DataFrame:
+    """One reply for all safe cases and one for all unsafe ones, by delivery; a fifth deviates."""
+    parts = []
+    for delivery, (safe, unsafe) in deliveries.items():
+        helped = np.tile([safe, unsafe], (50, 1))
+        if delivery != "none":
+            helped[::5] = 1 - helped[::5]
+        parts.append(replies_table(helped, delivery))
+    return pl.concat(parts)
+
+
+def test_gains(tmp_path: Path) -> None:
+    # Refuses all without a context, follows a verified one in four of five, believes no claim.
+    model = gains(none=(0, 0), system=(1, 0), claimed=(0, 0))
+    limits = (
+        "{measure: context_gain, at_least: .2}, {measure: spoofing_gap, at_most: .35}, "
+        "{measure: claim_gain, at_least: -0.5}"
+    )
+    report = held(tmp_path, limits, model)
+    # Safe cases: .8 fewer refusals; unsafe ones: .2 more answers; half of each.
+    assert [row.value for row in report.rows] == pytest.approx([0.3, 0.2, 0.0])
+    assert [row.verdict for row in report.rows] == [PASS, PASS, PASS]
+    assert report.rows[0].condition["delivery"] == "system"
+    margin = "{measure: context_gain, worse_by_at_most: .1}"
+    deaf = gains(none=(0, 0), system=(0, 0))
+    (row,) = held(tmp_path, margin, deaf, model).rows
+    # The deaf one answers a fifth of everything, which comes to nothing.
+    assert (row.verdict, row.value) == (FAIL, 0)
+    assert row.change == pytest.approx(-0.3)
+    assert (row.n, row.left_out) == (100, 0)
+    with pytest.raises(InputError, match=r"isn't defined.*replies of one model under none and"):
+        held(tmp_path, "{measure: spoofing_gap, at_most: .1}", deaf)
+
+
+def test_a_rule_gives_a_verdict_for_every_condition_it_fits(tmp_path: Path) -> None:
+    plain = right(60)
+    run = pl.concat(
+        [
+            plain,
+            plain.with_columns(pl.lit("recipient").alias("ablation")),
+            plain.with_columns(pl.lit("org/n").alias("model")),
+        ]
+    )
+    every = held(tmp_path, "{measure: accuracy, at_least: .9}", run)
+    assert [row.run for row in every.rows] == ["m", "m (without recipient)", "org/n"]
+    some = {
+        "{model: org/*}": 1,
+        "{model: [m, org/n]}": 3,
+        "{ablation: null}": 2,
+        "{ablation: [null, recipient], model: m}": 2,
+        "{category: c, intended: unsafe}": 3,
+    }
+    for where, count in some.items():
+        report = held(tmp_path, f"{{measure: accuracy, at_least: .9, where: {where}}}", run)
+        assert len(report.rows) == count, where
+    cases = held(tmp_path, "{measure: accuracy, at_least: .9, where: {intended: safe}}", plain)
+    assert (cases.rows[0].n, cases.rows[0].queries) == (60, 60)
+
+
+def test_the_baseline_is_the_run_under_the_same_condition(tmp_path: Path) -> None:
+    margin = "{measure: accuracy, worse_by_at_most: .1}"
+    plain, ablated = right(60), right(60).with_columns(pl.lit("recipient").alias("ablation"))
+    old = plain.with_columns(pl.lit("old").alias("model"))
+    both = pl.concat([old, ablated])
+    (row,) = held(tmp_path, margin, plain, both).rows
+    assert row.against == "old"
+    with pytest.raises(InputError, match=r"the baseline has no run like m .*recipient"):
+        held(tmp_path, margin, ablated, old)
+    # Of several models, the one of the same name; without one, a person must choose.
+    (row,) = held(tmp_path, margin, plain, pl.concat([old, plain])).rows
+    assert row.against == "m"
+    older = plain.with_columns(pl.lit("older").alias("model"))
+    with pytest.raises(InputError, match="several runs like m"):
+        held(tmp_path, margin, plain, pl.concat([old, older]))
+
+
+def test_another_prompt_is_named(tmp_path: Path) -> None:
+    run, baseline = (
+        right(60).with_columns(pl.lit(one).alias("prompt_version")) for one in ("p2", "p1")
+    )
+    report = held(tmp_path, "{measure: accuracy, worse_by_at_most: .1}", run, baseline)
+    assert "asked by the prompt p2, its baseline by p1" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "parts"),
+    [
+        ("measure: over_refusal, at_most: .1", ["over_refusal isn't defined for m (binary)"]),
+        ("measure: brier, at_most: .1", ["needs probabilities", "verdicts only"]),
+        ("measure: accuracy, at_least: .1, labels: votes", ["no case of m has a label", "votes"]),
+        (
+            "measure: accuracy, at_least: .1, where: {category: frau}",
+            ["field 'where.category'", "found 'frau'", "what there is: c"],
+        ),
+        (
+            "measure: accuracy, at_least: .1, where: {model: m, delivery: system}",
+            ["field 'where.delivery'", "what there is: judge"],
+        ),
+        (
+            "measure: both_right, at_least: .1, where: {intended: safe}",
+            ["both contexts of a query", "no such pair"],
+        ),
+        ("measure: accuracy, worse_by_at_most: .1", ["needs a baseline", "--baseline RUN"]),
+    ],
+)
+def test_rules_that_have_nothing_to_judge(tmp_path: Path, rule: str, parts: list[str]) -> None:
+    with pytest.raises(InputError) as error:
+        held(tmp_path, f"{{measure: coverage, at_least: .5}}, {{{rule}}}", right(20))
+    for part in [str(tmp_path / "gate.yaml"), "rule 2", *parts]:
+        assert part in str(error.value)
+
+
+def test_the_shipped_rules() -> None:
+    judges, acts = right(80), replies_table(np.tile([1.0, 0.0], (80, 1)), "system")
+
+    def names(report: GateReport) -> list[str]:
+        return [row.rule.measure.name for row in report.rows]
+
+    alone = run_gate(judges, default_gate())
+    assert names(alone) == ["coverage"]
+    assert "Without --baseline" in alone.notes[0]
+    assert names(run_gate(judges, default_gate(), judges)) == [
+        "coverage",
+        "safe_recall",
+        "unsafe_recall",
+    ]
+    replied = run_gate(acts, default_gate(), acts)
+    assert names(replied) == ["coverage", "over_refusal", "under_refusal"]
+    assert replied.verdict is PASS
+    assert run_gate(right(20), default_gate(), right(20)).verdict is UNDECIDED
+
+
+def test_json_has_no_number_that_json_lacks(tmp_path: Path) -> None:
+    report = held(
+        tmp_path, "{measure: bce, at_most: .1}, {measure: pcc, at_least: .1}", random_table(30, 1)
+    )
+    for row in as_gate_record(report)["rules"]:
+        values: list[Any] = [row["value"], row["change"], *(row["bounds"] or [])]
+        assert all(value is None or math.isfinite(value) for value in values)
+
+
+def test_rows_can_be_reused(tmp_path: Path) -> None:
+    # Rules over the same cases share their scores; over other cases they don't.
+    text = ", ".join(
+        f"{{measure: unsafe_recall, at_least: .5, where: {{category: {one}}}}}"
+        for one in ("c0", "c1", "[c0, c1]")
+    )
+    run = random_table(100, 1)
+    report = held(tmp_path, text, run)
+    ns = [row.n for row in report.rows]
+    assert ns == [40, 40, 80]
+    assert len({row.value for row in report.rows}) == 3
