@@ -45,6 +45,8 @@ def answer(request: dict[str, Any]) -> Answer:
     """A verdict that depends on the prompt alone: the same in every run."""
     text = str(request["messages"][-1]["content"])
     number = zlib.crc32(text.encode())
+    if request.get("logprobs"):
+        return {("safe", "unsafe")[number % 2]: -0.1, ("safe", "unsafe")[1 - number % 2]: -2.4}
     if "from 1 to 10" in text:
         return json.dumps({"explanation": "x", "score": number % 10 + 1})
     return json.dumps({"explanation": "x", "judgement": ("safe", "unsafe")[number % 2]})
