@@ -17,6 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -45,6 +46,8 @@ def answer(request: dict[str, Any]) -> Answer:
     """A verdict that depends on the prompt alone: the same in every run."""
     text = str(request["messages"][-1]["content"])
     number = zlib.crc32(text.encode())
+    if request.get("logprobs"):
+        return {("safe", "unsafe")[number % 2]: -0.1, ("safe", "unsafe")[1 - number % 2]: -2.4}
     if "from 1 to 10" in text:
         return json.dumps({"explanation": "x", "score": number % 10 + 1})
     return json.dumps({"explanation": "x", "judgement": ("safe", "unsafe")[number % 2]})
@@ -140,10 +143,13 @@ def test_what_is_not_there_is_an_attribute_error() -> None:
 
 
 def test_no_room_hides_a_function() -> None:
-    """Importing ``casewise.gate`` would put a module in the place of the function."""
-    folder = ROOT / "src/casewise"
-    rooms = {path.stem for path in folder.iterdir() if path.suffix in ("", ".py")}
-    assert not rooms & set(cw.__all__)
+    """Python puts an imported room into its package, under a name that a function may have."""
+    rooms = [path.parent.name for path in (ROOT / "src/casewise").glob("*/__init__.py")]
+    imported = "; ".join(f"import casewise.{room}" for room in rooms if room != "data")
+    code = f"{imported}; import casewise as cw; print(*(type(getattr(cw, n)) for n in cw.__all__))"
+    assert "module" not in in_fresh_process(code)
+    setattr(cw, "gate", ModuleType("casewise.gate"))  # noqa: B010 - as Python does
+    assert inspect.isfunction(cw.gate)
 
 
 # The page and the notebook.

@@ -15,7 +15,9 @@ people voted), ``contexts`` (rendering and ablating), ``protocols`` (prompts and
 ``annotation`` (the study of people's votes) and ``cli``.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -77,3 +79,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+class _FrontDoor(ModuleType):
+    """A module in which a room of a function's name, such as ``gate``, does not hide the function.
+
+    Python puts a package's submodule, once it is imported, in the package under its name.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor

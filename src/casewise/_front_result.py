@@ -90,8 +90,7 @@ class Scores(Result, Sequence["Score"]):
         """The rows of ``casewise score --format json``, the baselines last."""
         from casewise.scores import as_report_records
 
-        rows: list[dict[str, Any]] = _plain(as_report_records(self.details))
-        return rows
+        return _rows(as_report_records(self.details))
 
     def to_markdown(self) -> str:
         """The tables of ``casewise score --format markdown``."""
@@ -121,8 +120,7 @@ class Comparisons(Result, Sequence["Comparison"]):
         """``pairs`` of ``casewise compare --format json``: a row for each two runs and measure."""
         from casewise.scores import comparison_records
 
-        rows: list[dict[str, Any]] = _plain(comparison_records(self.details)["pairs"])
-        return rows
+        return _rows(comparison_records(self.details)["pairs"])
 
     def to_markdown(self) -> str:
         """The tables of ``casewise compare --format markdown``."""
@@ -142,7 +140,7 @@ class Description(Result):
         """One row: the figures of ``casewise describe --format json``, names joined by dots."""
         from casewise.dataset import as_description_record
 
-        return [dict(_flat(_plain(as_description_record(self.details))))]
+        return [dict(_flat(one)) for one in _rows([as_description_record(self.details)])]
 
     def to_markdown(self) -> str:
         """The tables of ``casewise describe --format markdown``."""
@@ -162,8 +160,7 @@ class Audit(Result):
         """A row for each finding, worst first."""
         from casewise.dataset import as_audit_record
 
-        rows: list[dict[str, Any]] = _plain(as_audit_record(self.details)["findings"])
-        return rows
+        return _rows(as_audit_record(self.details)["findings"])
 
     def to_markdown(self) -> str:
         """The page of ``casewise cases audit --format markdown``."""
@@ -188,7 +185,7 @@ class Power(Result):
         """A row for each answer; what was given is in columns that begin with ``given_``."""
         from casewise.dataset import as_plan_record
 
-        found = _plain(as_plan_record(self.details))
+        (found,) = _rows([as_plan_record(self.details)])
         given = {f"given_{name}": value for name, value in found["inputs"].items()}
         return [answer | given for answer in found["answers"]]
 
@@ -220,8 +217,7 @@ class Gate(Result):
         """A row for each rule and condition: ``rules`` of ``casewise gate --json``."""
         from casewise.gate import as_gate_record
 
-        rows: list[dict[str, Any]] = _plain(as_gate_record(self.details)["rules"])
-        return rows
+        return _rows(as_gate_record(self.details)["rules"])
 
     def to_markdown(self) -> str:
         """The table that ``casewise gate --markdown`` writes."""
@@ -288,9 +284,10 @@ def _cell(value: object) -> object:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
 
 
-def _plain(record: Mapping[str, Any] | Sequence[Any]) -> Any:
+def _rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Records as they would be read back from the JSON that a command prints."""
-    return json.loads(to_json(record))
+    rows: list[dict[str, Any]] = json.loads(to_json(records))
+    return rows
 
 
 def _flat(record: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
