@@ -1,4 +1,4 @@
-"""What ``casewise annotate export`` prints: tables that fit 80 columns."""
+"""``casewise annotate export``, and the tables that it prints."""
 
 import math
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What a rehearsal shows, on a terminal and for programs."""
+"""``casewise annotate simulate``, and what a rehearsal shows."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Groups whose commands are imported when somebody asks for them: most need what others don't."""
+"""``casewise``: its commands and groups, imported when somebody asks for them."""
 
 import os
 import sys

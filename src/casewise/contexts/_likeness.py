@@ -1,4 +1,4 @@
-"""Words of a text, in any script."""
+"""How alike texts are: their words, in any script, and the pieces that they share."""
 
 import unicodedata
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The beta-binomial distribution of votes, fitted to counts."""
+"""Ceilings: how well anybody could score, by the beta-binomial distribution of votes."""
 
 import math
 from collections.abc import Iterator

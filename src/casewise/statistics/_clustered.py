@@ -1,4 +1,4 @@
-"""The cluster bootstrap: whole queries are drawn with replacement, never single answers."""
+"""Estimates with cluster-robust errors: sandwich, two-way, and by the cluster bootstrap."""
 
 import math
 from collections.abc import Callable, Iterator

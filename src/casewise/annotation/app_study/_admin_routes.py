@@ -1,4 +1,4 @@
-"""Figures of the administrator's page, ready to be read."""
+"""The administrator's page: its addresses, and its figures ready to be read."""
 
 import math
 from collections.abc import Sequence

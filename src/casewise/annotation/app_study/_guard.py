@@ -1,4 +1,4 @@
-"""How the study's server is run."""
+"""The study's settings, and the guard: every request passes it first, every answer last."""
 
 import asyncio
 import sys

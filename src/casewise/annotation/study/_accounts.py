@@ -1,4 +1,4 @@
-"""Names that platforms give to people, made into pseudonyms."""
+"""People's accounts: ids from platforms, made into pseudonyms by keyed hashes."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""What a run needs everywhere."""
+"""One log under way: ask, read and keep each of its cases; and what a run needs everywhere."""
 
 import asyncio
 import math

@@ -1,7 +1,6 @@
 """The task ``casewise/respond``: a model plays the chatbot; does it answer, or refuse?
 
-inspect eval casewise/respond -T delivery=claimed -T cases=FILE --model openai/gpt-4o
-inspect eval casewise/respond -T deployment=therapy-support --model vllm/NAME
+For example: ``inspect eval casewise/respond -T deployment=therapy-support --model vllm/NAME``.
 """
 
 import asyncio

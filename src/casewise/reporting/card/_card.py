@@ -1,4 +1,4 @@
-"""How the runs of a card are made again."""
+"""The evaluation card as Markdown, with the commands that make its runs again."""
 
 import shlex
 from collections.abc import Sequence
