@@ -19,7 +19,7 @@ from inspect_ai.model import BatchConfig, GenerateConfig, Model
 
 from casewise.errors import UsageError
 from casewise.evaluation.models._answer_journal import AnswerJournal
-from casewise.evaluation.models._faults import status_of
+from casewise.evaluation.models._faults import count_in, status_of
 from casewise.evaluation.models._seam import HOOKS, batcher
 from casewise.files import write_atomically
 
@@ -297,6 +297,7 @@ class Batches:
         """Start a worker of Inspect's, outside of the case that happens to need it."""
         context = Context()
         context.run(_worker.set, id(worker))
+        count_in(context)
         task = asyncio.get_running_loop().create_task(_work(worker), context=context)
         self._workers.add(task)
         task.add_done_callback(self._workers.discard)

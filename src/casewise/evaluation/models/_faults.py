@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -270,6 +270,11 @@ def counted(tell: FaultObserver | None = None) -> Iterator[FaultCounts]:
         yield counter
     finally:
         _counting.reset(token)
+
+
+def count_in(context: Context) -> None:
+    """Let what runs in another context count its faults where those of this one are counted."""
+    context.run(_counting.set, _counting.get())
 
 
 def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
