@@ -133,12 +133,12 @@ def test_no_spread_is_no_certainty() -> None:
     assert math.isnan(clustered_mean(np.ones(100), number_clusters(np.arange(100))).p)
 
 
-def test_settled_estimates_keep_their_error_and_are_not_subtracted() -> None:
+def test_summed_up_estimates_keep_their_error_and_are_not_subtracted() -> None:
     found = clustered_mean(A([1.0, 0, 1, 1, 0, 0]), pairs(3), share=True)
     kept = found.summed_up()
     assert kept.se == pytest.approx(found.se)
     assert kept.interval == pytest.approx(found.interval)
-    with pytest.raises(ValueError, match="settled"):
+    with pytest.raises(ValueError, match="summed up"):
         kept - kept
 
 
