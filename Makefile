@@ -40,8 +40,10 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# With SPEED=2 its simulated people are twice as quick, and the load is double.
+SPEED ?= 1
 rehearse: $(READY)
-	$(BIN)/python benchmarks/rehearse.py
+	$(BIN)/python benchmarks/rehearse.py --speed $(SPEED)
 
 # Ratios within one run; no test depends on them. Tables are printed, measurements in benchmarks/*.json.
 bench: $(READY) $(HF)
