@@ -153,7 +153,7 @@ def _words_of_errors(log_dir: Path) -> str:
 
 def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> None:
     """Print the command that goes on with the same folder."""
-    # Inspect is loaded by now; a start need not wait for it.
+    # Only here: a start need not wait for what scores.
     from casewise.scores import resume_line, without_option
 
     arguments = sys.argv[1:]

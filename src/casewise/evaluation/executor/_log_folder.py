@@ -38,7 +38,7 @@ from casewise.evaluation.models._faults import (
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 from casewise.files import hold, write_atomically
-from casewise.logs import SHARDS, LogFolder, is_readable
+from casewise.logs import CANCELLED, SHARDS, LogFolder, is_readable
 
 LOCK = "lock"
 
@@ -225,9 +225,6 @@ def _errors_by_kind(logs: Iterable[Path]) -> dict[str, dict[str, int]]:
                 counts[model, _KINDS.get(sample.error.split(":")[0], FaultKind.OTHER)] += 1
     return by_model(counts)
 
-
-CANCELLED = "CancelledError"
-"""How the error of a sample begins that was in flight when the run was stopped."""
 
 _KINDS = {kind.words: kind for kind in FaultKind}
 
