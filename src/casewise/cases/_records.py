@@ -10,7 +10,7 @@ import yaml
 
 from casewise.cases._case import GROUPS, Case
 from casewise.errors import InputError
-from casewise.files import csv_cells, csv_rows, parse_json
+from casewise.files import csv_cells, csv_rows, parse_json, read_lines, read_text
 
 
 class Form(StrEnum):
@@ -42,13 +42,21 @@ _CSV_JSON = ("context", "history", "votes")
 _SHARED = ("source", "licence", "language", "category")
 
 
-def sniff(text: str, path: Path) -> Form:
+def sniff(path: Path) -> Form:
     """Tell a file's form (JSON covers upstream's; the caller looks at the records).
+
+    Its first lines tell: those up to the second that is not blank.
 
     Raises:
         InputError: Neither the content nor the name is of a known form.
     """
-    start = text.lstrip()
+    lines, told = [], 0
+    for line in read_lines(path):
+        lines.append(line)
+        told += bool(line.strip())
+        if told == 2:
+            break
+    start = "\n".join(lines).lstrip()
     first_line = start.split("\n", 1)[0]
     if start.startswith("["):
         return Form.JSON
@@ -81,15 +89,18 @@ def _is_jsonl(text: str, by_name: Form | None) -> bool:
     return by_name is Form.JSONL and "cases" not in record
 
 
-def json_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
+def json_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Records of a JSON array, or of one object (a single case, or ``{"cases": [...]}``)."""
-    data = parse_json(text, file=path)
+    data = parse_json(read_text(path), file=path)
     yield from _from_list(data, path)
 
 
-def jsonl_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
-    """Records of JSON Lines. Lines end at line feeds alone: a query may hold U+2028."""
-    for number, line in enumerate(text.split("\n"), start=1):
+def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Records of JSON Lines, one in memory at a time.
+
+    Lines end at line feeds alone: a query may hold U+2028.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             place = f"line {number}"
             yield place, parse_json(line, file=path, record=place)
@@ -114,14 +125,14 @@ class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
         return super().construct_mapping(node, deep)
 
 
-def yaml_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
+def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Records of a hand-written YAML file.
 
     A list of cases, or a mapping of ``cases`` and of fields that all of them share. A query with
     its twins may be written once: ``contexts: {safe: ..., unsafe: ..., none: null}``.
     """
     try:
-        data = yaml.load(text, Loader=YamlLoader)
+        data = yaml.load(read_text(path), Loader=YamlLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}" if mark else None
@@ -188,7 +199,7 @@ def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
         yield f"{place} ({side})", rest | {"context": context, "intended": intended}
 
 
-def csv_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
+def csv_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Records of a CSV file with a header.
 
     Columns are fields of a case. ``context``, ``history`` and ``votes`` hold JSON; a context may
@@ -196,7 +207,7 @@ def csv_records(text: str, path: Path) -> Iterator[tuple[str, Any]]:
     ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons, or a JSON list.
     Empty cells are absent fields. An apostrophe that guards a formula is taken off.
     """
-    rows = csv_rows(text, path)
+    rows = csv_rows(read_text(path), path)
     header = [name.strip() for name in next(rows).cells]
     _check_header(header, path)
     empty = True

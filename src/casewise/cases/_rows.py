@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from casewise.cases._records import jsonl_records
 from casewise.errors import InputError
-from casewise.files import CsvRow, csv_rows, parse_json, read_text
+from casewise.files import CsvRow, csv_rows, parse_json, read_lines, read_text
 
 Row = Mapping[str, Any] | InputError
 """The cells of a row by column; or what is wrong with the row as a whole."""
@@ -108,15 +107,15 @@ def _is_object(line: str) -> bool:
 
 
 def _read_jsonl(path: Path) -> _Read:
-    text, objects = read_text(path), []
-    for number, line in enumerate(text.split("\n"), start=1):
+    objects: list[tuple[str, Any]] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        place = f"line {number}"
         try:
-            # One line at a time: a broken one is a bad row, not a bad file.
-            for _, record in jsonl_records(line, path):
-                objects.append((f"line {number}", record))
+            # A broken line is a bad row, not a bad file.
+            if line.strip():
+                objects.append((place, parse_json(line, file=path, record=place)))
         except InputError as error:
-            again = InputError(error.problem, file=path, record=f"line {number}")
-            objects.append((f"line {number}", again))
+            objects.append((place, error))
     return _of_objects(objects, path)
 
 

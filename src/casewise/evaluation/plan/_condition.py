@@ -1,9 +1,10 @@
 """The condition of a run: all that distinguishes two runs of one model, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -218,10 +219,30 @@ def make_condition(
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
     if draw_seed is not None:
         variant = (*variant, f"draw-seed={draw_seed}")
-    ordered = sorted(chosen_cases[:limit], key=asked.render)
-    return Condition(
-        chosen, place, ablation, asked, data, tuple(ordered), script, variant, verdict_words
-    )
+    ordered = tuple(by_text(chosen_cases[:limit], asked.render))
+    return Condition(chosen, place, ablation, asked, data, ordered, script, variant, verdict_words)
+
+
+BEGINNING = 200
+"""Letters by which texts are put in order first."""
+
+
+def by_text(cases: Sequence[Case], render: Callable[[Case], str]) -> Iterator[Case]:
+    """Cases in the order of their texts.
+
+    Of each text a part is held in memory: 100,000 whole ones take more than the cases do.
+    """
+    shared = render(cases[0]) if cases else ""
+    for case in cases:
+        text = render(case)
+        while not text.startswith(shared):
+            shared = shared[:-1]
+    start = len(shared)
+    keys = [render(case)[start : start + BEGINNING] for case in cases]
+    places = sorted(range(len(cases)), key=keys.__getitem__)
+    for _, alike in groupby(places, key=keys.__getitem__):
+        group = [cases[place] for place in alike]
+        yield from sorted(group, key=render) if len(group) > 1 else group
 
 
 def _words_variant(path: str, prompts: Prompts | Conversations) -> str:
