@@ -4,10 +4,11 @@ from pathlib import Path
 
 from support.rehearsed import write_study
 
-from casewise.annotation.app_study._admin_routes import figures
-from casewise.annotation.store import Progress, Vacancy
-from casewise.annotation.study import Screening, study_cases
-from casewise.annotation.votes import (
+from casewise.annotation.app_study.admin_routes import figures
+from casewise.annotation.store.standing import Progress, Vacancy
+from casewise.annotation.study.schema import Screening
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
     PersonRecord,

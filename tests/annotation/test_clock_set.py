@@ -17,7 +17,8 @@ from conftest import clean_env
 from support.serving import Guest
 from support.studies import KEYS, opened, write_study
 
-from casewise.annotation.store import Store, steady_clock
+from casewise.annotation.store.database import steady_clock
+from casewise.annotation.store.study_store import Store
 
 HOUR = 3600
 

@@ -21,10 +21,15 @@ from support.exchanged import (
 )
 from support.rehearsed import write_study
 
-from casewise.annotation.exchange import mturk_files, plan_tasks
-from casewise.annotation.store import Store, Visitor, load_secrets
-from casewise.annotation.study import Platform, Recruitment, forecast, load_study, study_cases
-from casewise.annotation.votes import read_collected
+from casewise.annotation.exchange.mturk import mturk_files
+from casewise.annotation.exchange.shown_pages import plan_tasks
+from casewise.annotation.store.standing import Visitor
+from casewise.annotation.store.study_secrets import load_secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.planning import forecast
+from casewise.annotation.study.schema import Platform, Recruitment
+from casewise.annotation.study.study_file import load_study, study_cases
+from casewise.annotation.votes.collected_csv import read_collected
 
 TOLD = Told("unsafe", 4.0, None, "because")
 

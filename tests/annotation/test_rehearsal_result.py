@@ -7,20 +7,19 @@ import numpy as np
 import pytest
 from support.rehearsed import write_study
 
-from casewise.annotation.rehearsal import (
-    Integrity,
+from casewise.annotation.rehearsal.rehearsal_result import Integrity, check_integrity, recover
+from casewise.annotation.rehearsal.simulated_people import (
     Manner,
     Mixture,
     TakenAnswer,
     VisitLog,
     VisitOutcome,
-    check_integrity,
     make_person,
     marginal_rate,
-    recover,
 )
-from casewise.annotation.study import Study, study_cases
-from casewise.annotation.votes import Collected, PersonRecord, PersonStatus, VoteRecord
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus, VoteRecord
 from casewise.cases import Case, Side
 
 

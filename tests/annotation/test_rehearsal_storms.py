@@ -11,8 +11,10 @@ from support.postgres import Postgres
 from support.rehearsed import latin_blocks, write_study
 from support.storms import StudyServer, gone, killed, locked, rehearse, running
 
-from casewise.annotation.rehearsal import Mishaps, Rehearsal, VisitOutcome
-from casewise.annotation.study import Timing
+from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
+from casewise.annotation.rehearsal.simulated_people import VisitOutcome
+from casewise.annotation.rehearsal.visit import Mishaps
+from casewise.annotation.study.schema import Timing
 
 SPEED = 20
 MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)

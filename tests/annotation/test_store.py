@@ -11,8 +11,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError, ProgrammingError
 from support.studies import KEYS, Clock, enter, finish, opened, write_study
 
-from casewise.annotation.store import Secrets, Store, Taken, Vacancy, Visitor
-from casewise.annotation.votes import PersonStatus
+from casewise.annotation.store.standing import Taken, Vacancy, Visitor
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.votes.collected import PersonStatus
 from casewise.errors import UsageError
 
 Open = Callable[..., Store]

@@ -14,9 +14,10 @@ from sqlalchemy import Connection
 from support.postgres import Postgres
 from support.studies import KEYS, Clock, enter, opened, write_study
 
-from casewise.annotation.store import Store, StoreUnavailableError, load_secrets
-from casewise.annotation.store._database import Database, upgrade
-from casewise.annotation.store._tables import metadata
+from casewise.annotation.store.database import Database, StoreUnavailableError, upgrade
+from casewise.annotation.store.study_secrets import load_secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.store.tables import metadata
 from casewise.errors import InputError, UsageError
 
 

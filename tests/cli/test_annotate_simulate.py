@@ -7,7 +7,7 @@ import pytest
 from conftest import Cli
 from support.rehearsed import write_study
 
-from casewise.annotation.study import Pay, Platform, Recruitment
+from casewise.annotation.study.schema import Pay, Platform, Recruitment
 
 
 def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:

@@ -17,15 +17,12 @@ import pytest
 from conftest import ROOT, Cli, clean_env
 from support.rehearsed import write_study
 
-from casewise.annotation.rehearsal import (
-    Mishaps,
-    Mixture,
-    Scene,
-    known_pages,
-    send_people,
-    true_rates,
-)
-from casewise.annotation.study import Timing, load_study, study_cases
+from casewise.annotation.rehearsal.rehearse import send_people
+from casewise.annotation.rehearsal.seen_pages import known_pages
+from casewise.annotation.rehearsal.simulated_people import Mixture, true_rates
+from casewise.annotation.rehearsal.visit import Mishaps, Scene
+from casewise.annotation.study.schema import Timing
+from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.cases import load_cases
 
 PAGE = (ROOT / "docs/annotation-study.md").read_text("utf-8")

@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from casewise.annotation.exchange import Tasks, plan_tasks
-from casewise.annotation.study import (
+from casewise.annotation.exchange.shown_pages import Tasks, plan_tasks
+from casewise.annotation.study.schema import (
     Arm,
     Ask,
     Attention,
@@ -25,10 +25,9 @@ from casewise.annotation.study import (
     Study,
     StudyCell,
     Timing,
-    by_arm,
-    load_study,
 )
-from casewise.annotation.votes import (
+from casewise.annotation.study.study_file import by_arm, load_study
+from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
     PersonRecord,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from casewise.annotation.study import (
+from casewise.annotation.study.schema import (
     Arm,
     Attention,
     AttentionCheck,
@@ -16,9 +16,8 @@ from casewise.annotation.study import (
     Study,
     StudyCell,
     TutorialExample,
-    by_arm,
-    load_study,
 )
+from casewise.annotation.study.study_file import by_arm, load_study
 from casewise.cases import Case, Context, load_cases, write_cases
 
 

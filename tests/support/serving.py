@@ -10,8 +10,9 @@ from typing import Any, Self
 import httpx
 from support.studies import KEYS, Clock, opened
 
-from casewise.annotation.app_study import Settings, listen, make_server
-from casewise.annotation.store import Store
+from casewise.annotation.app_study.guard import Settings
+from casewise.annotation.app_study.serve import listen, make_server
+from casewise.annotation.store.study_store import Store
 
 
 class Serving:

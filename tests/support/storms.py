@@ -16,21 +16,19 @@ from pathlib import Path
 
 from support.postgres import Postgres
 
-from casewise.annotation.rehearsal import (
-    Mishaps,
+from casewise.annotation.rehearsal.rehearsal_result import Rehearsal, sum_up
+from casewise.annotation.rehearsal.rehearse import read_back, send_people
+from casewise.annotation.rehearsal.seen_pages import known_pages
+from casewise.annotation.rehearsal.simulated_people import (
     Mixture,
-    Rehearsal,
-    Scene,
     VisitLog,
     VisitOutcome,
-    known_pages,
-    read_back,
-    send_people,
-    sum_up,
     true_rates,
 )
-from casewise.annotation.store import Secrets, Store
-from casewise.annotation.study import load_study, study_cases
+from casewise.annotation.rehearsal.visit import Mishaps, Scene
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.study_file import load_study, study_cases
 
 KEYS = Secrets("the secret of a rehearsal", "the token of its administrator")
 PEOPLE = Mixture(honest=0.8, careless=0.1, adversarial=0.02, biased=0.08)

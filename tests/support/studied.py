@@ -9,18 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.annotation.study import (
-    Arm,
-    Pay,
-    Study,
-    StudyPlan,
-    load_study,
-    pages_of,
-    plan_study,
-    study_cases,
-    write_study,
-)
-from casewise.annotation.votes import (
+from casewise.annotation.study.planning import StudyPlan, plan_study
+from casewise.annotation.study.reading_times import pages_of
+from casewise.annotation.study.schema import Arm, Pay, Study
+from casewise.annotation.study.study_file import load_study, study_cases, write_study
+from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
     PersonRecord,

@@ -7,8 +7,11 @@ from typing import Any
 import yaml
 from support.pairs import a_pair
 
-from casewise.annotation.store import Person, Secrets, Store, Visitor
-from casewise.annotation.study import Study, by_arm, load_study, study_cases
+from casewise.annotation.store.standing import Person, Visitor
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import by_arm, load_study, study_cases
 from casewise.cases import Case, dataset_hash, write_cases
 
 KEYS = Secrets("a secret of the tests", "an admin of the tests")

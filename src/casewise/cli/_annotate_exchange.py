@@ -8,28 +8,23 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation.exchange import (
+from casewise.annotation.exchange.label_studio import label_studio_files, read_label_studio
+from casewise.annotation.exchange.mturk import mturk_files, read_mturk, too_long
+from casewise.annotation.exchange.plain_csv import csv_tasks, read_csv_answers
+from casewise.annotation.exchange.prolific import join_prolific, prolific_files
+from casewise.annotation.exchange.shown_pages import Tasks, plan_tasks
+from casewise.annotation.exchange.sittings import (
     Salt,
     TakenIn,
-    Tasks,
-    check_free,
-    csv_tasks,
     is_open_to_others,
-    join_prolific,
     keep_salt,
-    label_studio_files,
-    mturk_files,
-    plan_tasks,
-    prolific_files,
-    read_csv_answers,
-    read_label_studio,
-    read_mturk,
     read_salt,
-    too_long,
-    write_folder,
 )
-from casewise.annotation.study import Study, check_ready, load_study
-from casewise.annotation.votes import read_collected, write_collected
+from casewise.annotation.exchange.task_folder import check_free, write_folder
+from casewise.annotation.study.planning import check_ready
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.collected_csv import read_collected, write_collected
 from casewise.cases import digest
 from casewise.cli._annotate_store import open_store
 from casewise.cli._console import note, working, write_out

@@ -8,16 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import RenderableType
 
-from casewise.annotation.study import Arm, Study, load_study
-from casewise.annotation.votes import (
-    Collected,
-    ExportChoices,
-    Results,
-    check_export,
-    export_study,
-    read_collected,
-    summarise,
-)
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.collected import Collected
+from casewise.annotation.votes.collected_csv import read_collected
+from casewise.annotation.votes.export import ExportChoices, check_export, export_study
+from casewise.annotation.votes.results import Results, summarise
 from casewise.cli._annotate_store import open_store
 from casewise.cli._console import note, out, working, write_out
 from casewise.errors import UsageError

@@ -7,21 +7,17 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation.study import (
+from casewise.annotation.study.block_balance import balance
+from casewise.annotation.study.planning import (
     PAPER_VOTES,
-    Arm,
-    Investigator,
-    Pay,
-    Platform,
     StudyPlan,
-    balance,
     check_ready,
-    load_study,
     plan_study,
-    study_cases,
     time_warnings,
-    write_study,
 )
+from casewise.annotation.study.schema import Arm, Pay, Platform
+from casewise.annotation.study.study_file import load_study, study_cases, write_study
+from casewise.annotation.study.study_texts import Investigator
 from casewise.cases import CASEBENCH, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._cases import File

@@ -6,21 +6,16 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from casewise.annotation.study import (
-    PACES,
-    Arm,
-    Balance,
+from casewise.annotation.study.block_balance import Balance, Range, efficiency_bound
+from casewise.annotation.study.planning import (
     Forecast,
-    Platform,
-    Range,
-    Study,
     check_ready,
-    efficiency_bound,
     forecast,
     other_tasks,
-    reading,
     time_warnings,
 )
+from casewise.annotation.study.reading_times import PACES, reading
+from casewise.annotation.study.schema import Arm, Platform, Study
 from casewise.cases import Case, CaseSet
 from casewise.cli._console import out, write_out
 from casewise.sheets import (

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from casewise.annotation.study import check_ready, load_study, study_cases, time_warnings
+from casewise.annotation.study.planning import check_ready, time_warnings
+from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.cli._annotate_store import (
     DatabaseOption,
     database_address,
@@ -63,9 +64,11 @@ def serve(
     """
     need_extra("serve")
     # The web framework takes a while to load, and few commands need it.
-    from casewise.annotation.app_study import Settings, listen
-    from casewise.annotation.app_study import serve as serve_study
-    from casewise.annotation.store import Clock, Store
+    from casewise.annotation.app_study.guard import Settings
+    from casewise.annotation.app_study.serve import listen
+    from casewise.annotation.app_study.serve import serve as serve_study
+    from casewise.annotation.store.database import Clock
+    from casewise.annotation.store.study_store import Store
 
     study = load_study(file)
     problems = check_ready(study)
@@ -79,7 +82,7 @@ def serve(
     clock: Clock | None = None
     if speed != 1:
         # It brings the simulated browsers along, which a real study has no use for.
-        from casewise.annotation.rehearsal import fast_clock
+        from casewise.annotation.rehearsal.rehearse import fast_clock
 
         clock = fast_clock(speed)
     address = database_address(file, database)

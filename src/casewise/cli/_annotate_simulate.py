@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from casewise.annotation.study import Study, load_study, study_cases
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.cli._annotate_store import DatabaseOption, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
@@ -28,7 +29,8 @@ from casewise.sheets import (
 )
 
 if TYPE_CHECKING:
-    from casewise.annotation.rehearsal import Mixture, Rehearsal, VisitLog
+    from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
+    from casewise.annotation.rehearsal.simulated_people import Mixture, VisitLog
 
 
 def rehearsal_renderable(found: "Rehearsal", study: Study) -> RenderableType:
@@ -172,7 +174,7 @@ def simulate(
     """
     need_extra("simulate")
     # The simulated browsers take a while to load, and few commands need them.
-    from casewise.annotation.rehearsal import Mixture
+    from casewise.annotation.rehearsal.simulated_people import Mixture
 
     honest = 1 - careless - adversarial - biased
     if honest < -1e-9:
@@ -200,17 +202,13 @@ def _rehearse(
     seed: int,
     database: str | None,
 ) -> "Rehearsal":
-    from casewise.annotation.rehearsal import (
-        Mishaps,
-        Scene,
-        known_pages,
-        read_back,
-        send_people,
-        served,
-        sum_up,
-        true_rates,
-    )
-    from casewise.annotation.store import Secrets, Store
+    from casewise.annotation.rehearsal.rehearsal_result import sum_up
+    from casewise.annotation.rehearsal.rehearse import read_back, send_people, served
+    from casewise.annotation.rehearsal.seen_pages import known_pages
+    from casewise.annotation.rehearsal.simulated_people import true_rates
+    from casewise.annotation.rehearsal.visit import Mishaps, Scene
+    from casewise.annotation.store.study_secrets import Secrets
+    from casewise.annotation.store.study_store import Store
 
     cases = study_cases(study)
     rates = true_rates(cases, [cell.arm for cell in study.design.cells], seed)

@@ -12,14 +12,9 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation import (
-    Desk,
-    Revision,
-    accepted_cases,
-    journal_path,
-    progress,
-    read_history,
-)
+from casewise.annotation.revision.desk import Desk, progress
+from casewise.annotation.revision.journal import journal_path
+from casewise.annotation.revision.revised_file import Revision, accepted_cases, read_history
 from casewise.cases import dataset_hash, write_cases
 from casewise.cli._console import note, out, write_out
 from casewise.errors import UsageError
@@ -91,7 +86,7 @@ def _serve(
     file: Path, given: str | None, port: int | None, *, browser: bool, record_outside: bool
 ) -> None:
     # The web framework takes a while to load, and no other command needs it.
-    from casewise.annotation.app_revision import listen, serve
+    from casewise.annotation.app_revision.serve import listen, serve
 
     author = _author(given, file)
     with Desk(file, author=author, record_outside=record_outside) as desk:

@@ -1,0 +1,248 @@
+"""What a study has collected, as plain CSV: people, votes and attention checks.
+
+A folder holds ``votes.csv`` and, where they are known, ``people.csv`` and ``checks.csv``. A file of
+votes alone is read too. ``docs/annotation-votes.md`` lists the columns.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.collected import (
+    CheckRecord,
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+)
+from casewise.annotation.votes.study_fit import RecordPlaces, check_fits
+from casewise.annotation.votes.typed_csv import (
+    VoteColumn,
+    VoteRow,
+    one_of,
+    read_count,
+    read_flag,
+    read_pairs,
+    read_seconds,
+    read_table,
+    read_time,
+    row_of,
+    to_csv,
+)
+from casewise.annotation.votes.votes_folder import PLAIN, new_folder
+from casewise.errors import InputError
+
+PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"
+"""The files of a folder."""
+
+COUNT = "a whole number from 0"
+SECONDS = "seconds, a number from 0"
+TIME = "an ISO 8601 time with its zone, such as 2026-03-04T05:06:07+00:00"
+STATUSES = tuple(PersonStatus)
+
+
+def _confidence(cell: str) -> int:
+    return int(one_of("1", "2", "3", "4", "5")(cell))
+
+
+_RATER = VoteColumn("rater", str, "a pseudonym", needed=True, filled=True)
+_SECONDS = VoteColumn("seconds", read_seconds, SECONDS)
+
+PERSON_COLUMNS = (
+    _RATER,
+    VoteColumn(
+        "status",
+        lambda cell: PersonStatus(cell),
+        f"one of {', '.join(STATUSES)}",
+        needed=True,
+        filled=True,
+    ),
+    VoteColumn("panel", str, "a name"),
+    VoteColumn("block", read_count, f"{COUNT}, or nothing"),
+    VoteColumn("started", read_time, TIME),
+    VoteColumn("ended", read_time, TIME),
+    VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
+    VoteColumn("attempts", read_count, COUNT, filled=True),
+)
+VOTE_COLUMNS = (
+    _RATER,
+    VoteColumn("position", read_count, COUNT, filled=True),
+    VoteColumn("time", read_time, TIME),
+    VoteColumn("arm", one_of("none", "safe", "unsafe"), "none, safe or unsafe", filled=True),
+    VoteColumn("case_id", str, "the id of a case", needed=True, filled=True),
+    VoteColumn("query_id", str, "the id of a query", filled=True),
+    VoteColumn("verdict", one_of("safe", "unsafe"), "safe or unsafe", needed=True, filled=True),
+    _SECONDS,
+    VoteColumn("confidence", _confidence, "1 to 5, or nothing"),
+    VoteColumn("reason", str, "a text"),
+    # Last, so that a file that was cut within its last row shows it.
+    VoteColumn("counted", read_flag, "true or false", filled=True),
+)
+CHECK_COLUMNS = (
+    _RATER,
+    VoteColumn("check", str, "the id of an attention check", needed=True, filled=True),
+    VoteColumn("position", read_count, COUNT, filled=True),
+    _SECONDS,
+    VoteColumn("passed", read_flag, "true or false", needed=True, filled=True),
+)
+PERSON_FIGURES = (
+    "votes",
+    "checks_failed",
+    "checks",
+    "fast_share",
+    "one_answer_share",
+    "agreement",
+    "agreement_expected",
+    "agreement_p",
+    "agreement_p_adjusted",
+    "kappa",
+    "sensitivity",
+    "specificity",
+    "leniency",
+    "median_seconds",
+    "flags",
+    "why_flagged",
+)
+"""Columns that an export adds to ``people.csv``; they are passed over when it is read back."""
+
+VOTE_FIGURES = ("panel", "block", "long", "flags")
+"""The same of ``votes.csv``."""
+
+
+def write_collected(folder: Path, collected: Collected, *, force: bool = False) -> None:
+    """Write a folder of plain CSV, which ``read_collected`` reads back without a loss.
+
+    Empty reasons become none, and times are in UTC.
+
+    Args:
+        folder: It appears whole or not at all.
+        collected: What to write.
+        force: Whether to replace a folder that holds nothing but such files.
+
+    Raises:
+        UsageError: Something stands at the place of the folder.
+    """
+    with new_folder(folder, PLAIN, force=force) as new:
+        for name, text in collected_files(collected).items():
+            (new / name).write_bytes(text.encode())
+
+
+def collected_files(collected: Collected) -> dict[str, str]:
+    """The files of such a folder, by name."""
+    return {
+        PEOPLE: to_csv(names_of(PERSON_COLUMNS), map(row_of, collected.people)),
+        VOTES: to_csv(names_of(VOTE_COLUMNS), map(row_of, collected.votes)),
+        CHECKS: to_csv(names_of(CHECK_COLUMNS), map(row_of, collected.checks)),
+    }
+
+
+def read_collected(path: Path, study: Study) -> Collected:
+    """Read a folder of plain CSV, or a file of votes alone, and hold it against the study.
+
+    A file of votes needs ``rater``, ``case_id`` and ``verdict``; the order of a person's rows is
+    the order of answering where no ``position`` is given, and arm and query follow from the case.
+    Without ``people.csv``, everybody who voted is a person: ``completed`` if the votes are those of
+    one block, else ``active``.
+
+    Raises:
+        InputError: A file, record or cell can't be used, or doesn't fit the study: a case that it
+            doesn't have, a query judged twice by one person, more counted votes than the quota.
+    """
+    folder = path if path.is_dir() else None
+    votes_path = path / VOTES if folder else path
+    rows = read_table(votes_path, VOTE_COLUMNS, VOTE_FIGURES)
+    votes = _votes(rows, study, votes_path)
+    people, people_rows = _people(folder / PEOPLE if folder else None)
+    if people is None:
+        people = _people_of_votes(votes, study)
+    checks, check_rows = _checks(folder / CHECKS if folder else None)
+    found = Collected(tuple(people), tuple(votes), tuple(checks))
+    check_fits(
+        found,
+        study,
+        RecordPlaces(votes_path, [row.place for row in rows]),
+        RecordPlaces(path / PEOPLE, [row.place for row in people_rows]),
+        RecordPlaces(path / CHECKS, [row.place for row in check_rows]),
+    )
+    return found
+
+
+def names_of(columns: Sequence[VoteColumn]) -> list[str]:
+    """The names of columns, in their order."""
+    return [column.name for column in columns]
+
+
+def _votes(rows: Sequence[VoteRow], study: Study, path: Path) -> list[VoteRecord]:
+    queries: Mapping[str, str] | None = None
+    order: defaultdict[str, int] = defaultdict(int)
+    votes = []
+    for row in rows:
+        values: dict[str, Any] = dict(row.values)
+        place = study.places.get(values["case_id"])
+        if place is None:
+            raise InputError(
+                "no case of the study",
+                file=path,
+                record=row.place,
+                field="case_id",
+                found=values["case_id"],
+                expected=f"the id of one of its {len(study.design.cells)} cases",
+            )
+        arm = study.design.cells[place].arm
+        if values.setdefault("arm", arm.value) != arm.value:
+            raise InputError(
+                "the case is in another arm",
+                file=path,
+                record=row.place,
+                field="arm",
+                found=values["arm"],
+                expected=arm.value,
+            )
+        values["arm"] = arm
+        if "query_id" not in values:
+            if queries is None:
+                queries = {case.id: case.query_id for case in study_cases(study)}
+            values["query_id"] = queries[values["case_id"]]
+        values.setdefault("position", order[values["rater"]])
+        order[values["rater"]] += 1
+        votes.append(VoteRecord(**values))
+    return votes
+
+
+def _people(path: Path | None) -> tuple[list[PersonRecord] | None, list[VoteRow]]:
+    if path is None or not path.exists():
+        return None, []
+    rows = read_table(path, PERSON_COLUMNS, PERSON_FIGURES)
+    return [PersonRecord(**row.values) for row in rows], rows
+
+
+def _checks(path: Path | None) -> tuple[list[CheckRecord], list[VoteRow]]:
+    if path is None or not path.exists():
+        return [], []
+    rows = read_table(path, CHECK_COLUMNS)
+    order: defaultdict[str, int] = defaultdict(int)
+    checks = []
+    for row in rows:
+        values = {"position": order[row.values["rater"]], **row.values}
+        order[values["rater"]] += 1
+        checks.append(CheckRecord(**values))
+    return checks, rows
+
+
+def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRecord]:
+    judged: defaultdict[str, set[int]] = defaultdict(set)
+    for vote in votes:
+        judged[vote.rater].add(study.places[vote.case_id])
+    free: defaultdict[frozenset[int], list[int]] = defaultdict(list)
+    for number, asked in enumerate(study.design.blocks):
+        free[frozenset(asked)].append(number)
+    people = []
+    for rater, places in judged.items():
+        same = free.get(frozenset(places))
+        block = same.pop(0) if same else None
+        status = PersonStatus.ACTIVE if block is None else PersonStatus.COMPLETED
+        people.append(PersonRecord(rater, status, block=block))
+    return people

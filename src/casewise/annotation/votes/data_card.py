@@ -1,0 +1,389 @@
+"""The data card: how the votes came about, and what they say."""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
+from typing import Any
+
+import casewise
+from casewise.annotation.study.block_balance import Balance, Range
+from casewise.annotation.study.reading_times import (
+    FAST_SECONDS,
+    IMPOSSIBLE,
+    UNDERSTOOD,
+    USUAL,
+    least_seconds,
+    reading,
+)
+from casewise.annotation.study.schema import Arm, Platform, Screening, Study
+from casewise.annotation.votes.collected import Collected
+from casewise.annotation.votes.results import Results
+from casewise.cases import Case
+from casewise.sheets import (
+    UNDEFINED,
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    estimate,
+    figures,
+    interval,
+    money,
+    number,
+    p_value,
+    setting,
+    signed,
+    to_markdown,
+)
+from casewise.statistics import Estimate
+
+_STEEPEST = 50.0
+"""Slopes of logarithms beyond it are no figures."""
+
+_PLATFORMS = {
+    Platform.NONE: "By invitation, without a platform.",
+    Platform.PROLIFIC: "On Prolific.",
+    Platform.MTURK: "On Amazon Mechanical Turk.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CardFacts:
+    """What the card says beside the results."""
+
+    cases: Sequence[Case]
+    """Of the study's cells, in their order, as they were before it."""
+    balance: Balance
+    """How even the blocks are."""
+    cases_votes: str
+    """Which votes the exported cases carry."""
+    with_reasons: bool
+    with_demographics: bool
+
+
+def data_card(results: Results, facts: CardFacts) -> str:
+    """The card as Markdown. Queries and contexts are not in it."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters |= _FILTERS
+    environment.tests["finite"] = math.isfinite
+    text = (files("casewise.data") / "study" / "data-card.md.j2").read_text("utf-8")
+    return environment.from_string(text).render(**_values(results, facts))
+
+
+def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
+    study = results.study
+    path = study.path
+    asked = list(dict.fromkeys(case.source or "" for case in facts.cases))
+    licences = list(dict.fromkeys(case.licence or "" for case in facts.cases))
+    return {
+        "version": casewise.__version__,
+        "study": study,
+        "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
+        "funnel": results.funnel,
+        "balance": facts.balance,
+        "twice": _seen_twice(results.collected),
+        "times": _times_in_words(results.study, facts.cases),
+        "arms": results.arms,
+        "contrasts": results.contrasts,
+        "tables": _tables(results, facts),
+        "panels": results.panels,
+        "met": sum(cell.quota_met for cell in results.cells),
+        "short": sum(not cell.quota_met for cell in results.cells),
+        "converged": results.classes.converged,
+        "platform": _PLATFORMS[study.recruitment.platform],
+        "rules": rules_in_words(study.screening),
+        "planned": _planned_in_words(results.study, facts.cases),
+        "cases_votes": facts.cases_votes,
+        "with_reasons": facts.with_reasons,
+        "with_demographics": facts.with_demographics,
+        "replaced": sum(
+            case.votes is not None or case.published_safe_rate is not None for case in facts.cases
+        ),
+        "sources": [escape(one) for one in asked if one],
+        "licences": [escape(one) for one in licences if one],
+    }
+
+
+def _seen_twice(collected: Collected) -> int:
+    """Ids with votes on two cells of one query."""
+    asked = Counter((vote.rater, vote.query_id) for vote in collected.votes)
+    return len({rater for (rater, _), count in asked.items() if count > 1})
+
+
+def _times_in_words(study: Study, cases: Sequence[Case]) -> str:
+    """Before which answers were not taken."""
+    least = study.timing.least_seconds
+    if least is not None:
+        return f"within {least:g} s of showing"
+    words = reading(study, cases).cells
+    low, high = (f"{round(least_seconds(one), 1):g}" for one in (min(words), max(words)))
+    return (
+        f"within the time that the page's words take at {IMPOSSIBLE:g} a minute ({low} to "
+        f"{high} s of showing)"
+    )
+
+
+def _planned_in_words(study: Study, cases: Sequence[Case]) -> str:
+    """The times that the pay is planned by."""
+    read, pay = reading(study, cases), study.pay
+    seconds, besides = pay.seconds_per_task, pay.minutes_besides
+    pace = f"by their words at {USUAL.words:g} a minute and {USUAL.answer:g} s to answer"
+    return (
+        f"{read.case_seconds(USUAL) if seconds is None else seconds:.3g} s a case "
+        f"({pace if seconds is None else 'as set in the study file'}) and "
+        f"{read.besides_minutes(USUAL) if besides is None else besides:.2g} minutes besides"
+    )
+
+
+def rules_in_words(rules: Screening) -> list[str]:
+    """The rules that are on, a sentence each."""
+    found = []
+    if rules.attention_failed is not None:
+        checks = "check" if rules.attention_failed == 1 else "checks"
+        found.append(f"Attention: more than {rules.attention_failed} attention {checks} failed.")
+    if rules.fast_share is not None:
+        found.append(
+            f"Fast: more than {rules.fast_share:.0%} of votes in less than "
+            + (
+                f"the words of the case take at {UNDERSTOOD:g} a minute, at least "
+                f"{FAST_SECONDS:g} s."
+                if rules.fast_seconds is None
+                else f"{rules.fast_seconds:g} s."
+            )
+        )
+    if rules.one_answer_share is not None:
+        found.append(
+            f"One answer: one answer to more than {rules.one_answer_share:.0%} of at least 20 "
+            "cases, where the others' answers make that unlikely (p < .01)."
+        )
+    if rules.agreement_p is not None:
+        found.append(
+            "Agreement: agrees with the others less than these do among themselves; one-sided, "
+            "exact, given how many answers of a kind the person gave, against those whom nothing "
+            f"else flagged; p below {rules.agreement_p:g} after Benjamini and Hochberg's "
+            "adjustment for the number of people."
+        )
+    return found or ["No rule was on."]
+
+
+def _tables(results: Results, facts: CardFacts) -> dict[str, Table]:
+    """The tables of the card, by name."""
+    return {
+        "design": _design(facts.balance),
+        "people": _people(results),
+        "arms": _arms(results),
+        "agreement": _agreement(results),
+        "contrasts": _contrasts(results),
+        "sensitivity": _sensitivity(results),
+        "drift": _drift(results),
+        "panels": _panels(results),
+    }
+
+
+def _design(one: Balance) -> Table:
+    share = one.category_share
+    lines: list[tuple[str, Cell]] = [
+        ("cells in a block", _range(one.size)),
+        ("blocks that hold a cell", _range(one.votes)),
+        *((f"cells of a block with {_arm(arm)}", _range(met)) for arm, met in one.arms.items()),
+        ("queries", one.queries),
+        ("categories", one.categories),
+        ("greatest share of a category in a block", interval((share.least, share.most), 2)),
+        ("people on both of two queries", _range(one.met)),
+        (
+            "efficiency of the blocks, and what none exceeds",
+            f"{number(one.efficiency)} of {number(one.efficiency_bound)}",
+        ),
+    ]
+    return Table([Column(""), Column("", Kind.COUNT)], list(map(Row, lines)))
+
+
+def _people(results: Results) -> Table:
+    funnel = results.funnel
+    lines = [
+        ("came", funnel.came),
+        *((_spaced(status), n) for status, n in funnel.by_status.items()),
+        ("with counted votes", funnel.people),
+        *((f"flagged: {_spaced(rule)}", n) for rule, n in funnel.flagged.items()),
+        ("flagged at all", funnel.flagged_any),
+    ]
+    return Table([Column(""), Column("people", Kind.COUNT)], list(map(Row, lines)))
+
+
+def _arms(results: Results) -> Table:
+    counts = ("cells", "votes", "majority safe", "majority unsafe", "ties")
+    return Table(
+        [
+            Column("arm"),
+            *figures(Kind.COUNT, *counts),
+            Column("mean share safe", Kind.ESTIMATE),
+        ],
+        [
+            Row(
+                [
+                    _arm(one.arm),
+                    one.cells,
+                    one.votes,
+                    one.majority_safe,
+                    one.majority_unsafe,
+                    one.ties,
+                    one.share_safe,
+                ]
+            )
+            for one in results.arms
+        ],
+    )
+
+
+def _agreement(results: Results) -> Table:
+    heads = ("Krippendorff's alpha", "Gwet's AC1", "pairs that agree")
+    return Table(
+        [Column("arm"), *figures(Kind.ESTIMATE, *heads)],
+        [
+            Row([_arm(arm), found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
+            for arm, found in ((one.arm, one.agreement) for one in results.arms)
+        ],
+    )
+
+
+def _contrasts(results: Results) -> Table:
+    columns = [
+        Column("arms"),
+        Column("queries", Kind.COUNT),
+        Column("difference of shares safe", Kind.ESTIMATE),
+        Column("p", Kind.P_VALUE),
+        *figures(Kind.NUMBER, "Cohen's h", "odds ratio", digits=2),
+        *figures(Kind.COUNT, "queries that differ (Holm)", "majorities that flip"),
+    ]
+    rows = [
+        Row(
+            [
+                f"{_arm(one.first)} less {_arm(one.second)}",
+                one.queries,
+                one.difference,
+                one.difference.p,
+                one.cohen_h,
+                one.mantel_haenszel_or,
+                one.z_tests.holm,
+                one.majority_flips,
+            ]
+        )
+        for one in results.contrasts
+    ]
+    return Table(columns, rows or [Row([None] * len(columns))])
+
+
+def _sensitivity(results: Results) -> Table:
+    arms = [one.arm for one in results.arms]
+    pairs = [(one.first, one.second) for one in results.contrasts]
+    columns = [
+        Column(""),
+        *figures(Kind.COUNT, "people", "votes"),
+        *figures(Kind.SHARE, *(f"share safe, {_arm(arm)}" for arm in arms)),
+        *figures(Kind.NUMBER, "alpha", "AC1"),
+        *figures(Kind.CHANGE, *(f"{_arm(one)} less {_arm(other)}" for one, other in pairs)),
+        *figures(Kind.COUNT, "majorities flipped", "to or from a tie"),
+    ]
+    rows = []
+    for one in results.sensitivity:
+        found = (one.differences.get(pair) for pair in pairs)
+        differences = [None if each is None else each.value for each in found]
+        shares = [one.share_safe[arm].value for arm in arms]
+        ties = one.to_tie + one.from_tie
+        agreement = (one.alpha, one.ac1)
+        counts = (one.people, one.votes)
+        rows.append(Row([one.name, *counts, *shares, *agreement, *differences, one.flipped, ties]))
+    return Table(columns, rows)
+
+
+def _drift(results: Results) -> Table:
+    """Slopes of shares and of times, which are written otherwise."""
+    drift = results.drift
+    return Table(
+        [Column(""), *figures(Kind.ESTIMATE, "share safe", "seconds")],
+        [
+            Row(
+                [
+                    "over ten pages of a person",
+                    estimate(drift.safe_by_page, with_signs=True),
+                    _percent(drift.speed_by_page),
+                ]
+            ),
+            Row(
+                [
+                    "over a day of the study",
+                    estimate(drift.safe_by_day, with_signs=True),
+                    _percent(drift.speed_by_day),
+                ]
+            ),
+        ],
+    )
+
+
+def _panels(results: Results) -> Table:
+    heading = "share safe less everybody's on the same cases"
+    return Table(
+        [Column("panel"), Column("people", Kind.COUNT), Column(heading, Kind.ESTIMATE)],
+        [
+            Row([one.panel or "not named", one.people, estimate(one.leaning, with_signs=True)])
+            for one in results.panels.panels
+        ],
+    )
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"> {escape(one)}".rstrip() for one in text.splitlines())
+
+
+def _percent(one: Estimate) -> str:
+    """A slope of logarithms as a change in percent: ``+12 % (+3 % to +21 %)``."""
+    value, low, high = (_growth(found) for found in (one.value, *one.interval))
+    return value if UNDEFINED in (value, low, high) else f"{value} ({low} to {high})"
+
+
+def _growth(slope: float) -> str:
+    if math.isnan(slope) or abs(slope) >= _STEEPEST:
+        return UNDEFINED
+    return f"{signed(100 * math.expm1(slope), 0)} %"
+
+
+def _arm(arm: Arm) -> str:
+    return "no context" if arm is Arm.NONE else f"{arm.value} context"
+
+
+def _range(one: Range) -> str:
+    if not math.isfinite(one.least):
+        return UNDEFINED
+    least, most = setting(one.least), setting(one.most)
+    return least if least == most else f"{least} to {most}"
+
+
+def _spaced(name: StrEnum) -> str:
+    return name.value.replace("_", " ")
+
+
+_FILTERS = {
+    "arm": _arm,
+    "estimate": estimate,
+    "line": escape,
+    "money": money,
+    "named": lambda name: escape(name) if name else "not named",
+    "number": number,
+    "p": p_value,
+    "quote": _quote,
+    "table": to_markdown,
+}
