@@ -10,8 +10,9 @@ from typing import Any, Self
 import httpx
 from support.studies import KEYS, Clock, opened
 
-from casewise.annotation.app_study.guard import Settings
-from casewise.annotation.app_study.serve import listen, make_server
+from casewise.annotation.app_base import listen, make_server
+from casewise.annotation.app_study.study_app import make_app
+from casewise.annotation.app_study.study_guard import Settings
 from casewise.annotation.store.study_store import Store
 
 
@@ -37,7 +38,8 @@ class Serving:
         self.origin = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         self.lines: list[str] = []
         given = {"origin": self.origin, "rate": None} | settings
-        self._server = make_server(self.store, cases, Settings(**given), self.lines.append)
+        app = make_app(self.store, cases, Settings(**given), self.lines.append)
+        self._server = make_server(app)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._listening]}
         )

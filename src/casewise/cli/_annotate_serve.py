@@ -64,9 +64,9 @@ def serve(
     """
     need_extra("serve")
     # The web framework takes a while to load, and few commands need it.
-    from casewise.annotation.app_study.guard import Settings
-    from casewise.annotation.app_study.serve import listen
-    from casewise.annotation.app_study.serve import serve as serve_study
+    from casewise.annotation.app_base import listen
+    from casewise.annotation.app_study.study_app import serve as serve_study
+    from casewise.annotation.app_study.study_guard import Settings
     from casewise.annotation.store.database import Clock
     from casewise.annotation.store.study_store import Store
 

@@ -10,8 +10,15 @@ import numpy as np
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
-from casewise.annotation.app_study.guard import Rates
-from casewise.annotation.app_study.site import PageForm, SentPurge, SentToken, Site, go
+from casewise.annotation.app_study.site import (
+    MANY_TRIES,
+    ElsewhereError,
+    PageForm,
+    SentPurge,
+    SentToken,
+    Site,
+    go,
+)
 from casewise.annotation.store.standing import Progress
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.votes.collected import Collected, PersonStatus
@@ -114,24 +121,21 @@ _KEY = "admin"
 """Whose forms the administrator's are."""
 
 
-def add_admin(app: FastAPI, site: Site, rates: Rates) -> None:
+def add_admin(app: FastAPI, site: Site) -> None:
     """Add the administrator's addresses."""
-    _add_entry(app, site, rates)
+    _add_entry(app, site)
     _add_pages(app, site)
     _add_actions(app, site)
 
 
-def _let_in(request: Request, site: Site) -> bool:
-    cookie = request.cookies.get(site.sessions.admin_cookie)
-    return bool(cookie) and site.sessions.read_admin(cookie or "")
+def _is_admin(request: Request, site: Site) -> bool:
+    return site.sessions.read_admin(request.cookies.get(site.sessions.admin_cookie, ""))
 
 
-def _add_entry(app: FastAPI, site: Site, rates: Rates) -> None:
+def _add_entry(app: FastAPI, site: Site) -> None:
     def enter(request: Request, token: str) -> Response:
-        if not rates.admits_try(request.scope["casewise_address"]):
-            return site.show(
-                "admin_entry.html", status=429, problem="Too many tries. Wait a minute."
-            )
+        if not site.rates.admits("token", request):
+            return site.show("admin_entry.html", status=429, problem=MANY_TRIES)
         if not site.sessions.is_admin_token(token):
             return site.show("admin_entry.html", status=403, problem="That is not the token.")
         response = go("/admin")
@@ -159,14 +163,14 @@ def _add_pages(app: FastAPI, site: Site) -> None:
     @app.get("/admin")
     def admin(request: Request) -> Response:
         """How far the study is."""
-        if not _let_in(request, site):
+        if not _is_admin(request, site):
             return site.show("admin_entry.html", status=403, problem=None)
         return _admin_page(site)
 
     @app.get("/admin/cells")
     def cells(request: Request) -> Response:
         """Every cell, by the ids of its case."""
-        if not _let_in(request, site):
+        if not _is_admin(request, site):
             return go("/admin")
         progress = site.store.progress()
         rows = zip(site.study.design.cells, progress.counts, strict=True)
@@ -175,7 +179,7 @@ def _add_pages(app: FastAPI, site: Site) -> None:
     @app.get("/admin/votes.csv")
     def votes(request: Request) -> Response:
         """Every vote, by pseudonym, as the plain CSV that ``annotate export --votes`` reads."""
-        if not _let_in(request, site):
+        if not _is_admin(request, site):
             return go("/admin")
         text = collected_files(site.store.collected())["votes.csv"]
         name = f'attachment; filename="{site.study.id}-votes.csv"'
@@ -184,34 +188,30 @@ def _add_pages(app: FastAPI, site: Site) -> None:
 
 
 def _add_actions(app: FastAPI, site: Site) -> None:
-    def refused(request: Request, sent: PageForm) -> Response | None:
-        if not _let_in(request, site):
-            return site.show("admin_entry.html", status=403, problem=None)
+    def check(request: Request, sent: PageForm) -> None:
+        if not _is_admin(request, site):
+            raise ElsewhereError(site.show("admin_entry.html", status=403, problem=None))
         if not site.sessions.fits(_KEY, sent.form):
-            return site.show("stale.html", status=403, where="/admin")
-        return None
+            raise ElsewhereError(site.show("stale.html", status=403, where="/admin"))
 
     @app.post("/admin/pause")
     def pause(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
         """Nobody new gets a block."""
-        if refusal := refused(request, sent):
-            return refusal
+        check(request, sent)
         site.store.pause(True)
         return go("/admin")
 
     @app.post("/admin/resume")
     def resume(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
         """People get blocks again."""
-        if refusal := refused(request, sent):
-            return refusal
+        check(request, sent)
         site.store.pause(False)
         return go("/admin")
 
     @app.post("/admin/purge")
     def purge(request: Request, sent: Annotated[SentPurge, Form()]) -> Response:
         """Delete all of a person."""
-        if refusal := refused(request, sent):
-            return refusal
+        check(request, sent)
         given = sent.rater.strip()
         done = site.store.purge(rater=given) or site.store.purge(code=given)
         said = "Deleted, and the block is free." if done else "Nobody has this pseudonym or code."

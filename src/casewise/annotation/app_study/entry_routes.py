@@ -9,9 +9,8 @@ from fastapi import FastAPI, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from casewise.annotation.app_study.guard import Rates
 from casewise.annotation.app_study.site import (
-    MANY_CODES,
+    MANY_TRIES,
     WRONG_CODE,
     Known,
     PageForm,
@@ -41,10 +40,10 @@ _SHOWN = 60
 _PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def add_entry(app: FastAPI, site: Site, rates: Rates) -> None:
+def add_entry(app: FastAPI, site: Site) -> None:
     """Add the addresses up to the first case."""
     _add_start(app, site)
-    _add_return(app, site, rates)
+    _add_return(app, site)
     _add_consent(app, site)
     _add_check(app, site)
 
@@ -106,7 +105,7 @@ def _in_use(site: Site) -> Response:
     return site.show("in_use.html", status=409)
 
 
-def _add_return(app: FastAPI, site: Site, rates: Rates) -> None:
+def _add_return(app: FastAPI, site: Site) -> None:
     @app.get("/resume")
     def ask_code() -> Response:
         """For who comes back with a personal code."""
@@ -115,8 +114,8 @@ def _add_return(app: FastAPI, site: Site, rates: Rates) -> None:
     @app.post("/resume")
     def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
         """Let in who has a personal code."""
-        if not rates.admits_code(request.scope["casewise_address"]):
-            return site.show("resume.html", status=429, problem=MANY_CODES)
+        if not site.rates.admits("code", request):
+            return site.show("resume.html", status=429, problem=MANY_TRIES)
         person = site.store.person_of_code(sent.code)
         if person is None:
             return site.show("resume.html", status=403, problem=WRONG_CODE)
@@ -142,11 +141,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
     @app.get("/consent")
     def consent(request: Request) -> Response:
         """What people are told before they agree."""
-        known = site.known(request)
-        if known is None:
-            return go("/")
-        if known.person is not None:
-            return go(place_of(known.person))
+        known = site.known_at(request, "/consent")
         places = site.store.places()
         if places is not Vacancy.OPEN:
             return site.show("full.html", places=places, waiting=False)
@@ -155,11 +150,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
     @app.post("/consent")
     def agree(request: Request, sent: Annotated[SentConsent, Form()]) -> Response:
         """Agree, or not."""
-        known = site.known(request)
-        if known is None:
-            return site.show("lost.html", status=403)
-        if not site.sessions.fits(known.visitor.key, sent.form):
-            return site.show("stale.html", status=403, where="/consent")
+        known = site.sender(request, sent.form, "/consent")
         if known.person is not None:
             return go(place_of(known.person))
         if sent.agree == "no":
@@ -188,18 +179,14 @@ def _add_check(app: FastAPI, site: Site) -> None:
     @app.get("/tutorial")
     def tutorial(request: Request) -> Response:
         """Instructions and worked examples."""
-        known = site.known(request)
-        if known is None or known.person is None or place_of(known.person) != "/tutorial":
-            return go(place_of(known.person) if known else "/")
+        known = site.known_at(request, "/tutorial")
         examples = list(zip(site.study.tutorial, site.examples, strict=True))
         return site.show("tutorial.html", known, examples=examples, questions=questions)
 
     @app.get("/check")
     def check(request: Request) -> Response:
         """The comprehension check."""
-        known = site.known(request)
-        if known is None or known.person is None or place_of(known.person) != "/tutorial":
-            return go(place_of(known.person) if known else "/")
+        known = site.known_at(request, "/tutorial")
         return _check_page(site, known, {}, ())
 
     @app.post("/check")
@@ -210,31 +197,25 @@ def _add_check(app: FastAPI, site: Site) -> None:
         return await run_in_threadpool(answer_check, request, texts)
 
     def answer_check(request: Request, fields: dict[str, str]) -> Response:
-        known = site.known(request)
-        if known is None or known.person is None:
-            return site.show("lost.html", status=403)
-        if not site.sessions.fits(known.visitor.key, fields.get("form", "")):
-            return site.show("stale.html", status=403, where="/check")
+        known, person = site.person_sending(request, fields.get("form", ""), "/check")
         given = _answers(questions, fields)
         attempt = fields.get("attempt", "")
-        if attempt != str(known.person.attempts + 1):
-            return go(place_of(known.person))
+        if attempt != str(person.attempts + 1):
+            return go(place_of(person))
         if len(given) < len(questions):
             return _check_page(site, known, given, (), 422, "Please answer every question.")
         missed = tuple(
             number for number, one in enumerate(questions) if given[number] != one.answer
         )
-        person = site.store.answer_comprehension(known.visitor.key, int(attempt), passed=not missed)
-        if person is None or person.status is not PersonStatus.STARTED or person.passed:
-            return go(place_of(person))
-        return _check_page(site, Known(known.visitor, person), given, missed, 422)
+        after = site.store.answer_comprehension(known.visitor.key, int(attempt), passed=not missed)
+        if after is None or after.status is not PersonStatus.STARTED or after.passed:
+            return go(place_of(after))
+        return _check_page(site, Known(known.visitor, after), given, missed, 422)
 
     @app.get("/wait")
     def wait(request: Request) -> Response:
         """For those who passed when no block was to be had."""
-        known = site.known(request)
-        if known is None or place_of(known.person) != "/wait":
-            return go(place_of(known.person) if known else "/")
+        known = site.known_at(request, "/wait")
         code = site.study.recruitment.screened_out
         return site.show(
             "full.html",
@@ -248,11 +229,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
     @app.post("/wait")
     def try_again(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
         """Look for a block again."""
-        known = site.known(request)
-        if known is None or known.person is None:
-            return site.show("lost.html", status=403)
-        if not site.sessions.fits(known.visitor.key, sent.form):
-            return site.show("stale.html", status=403, where="/wait")
+        known, _ = site.person_sending(request, sent.form, "/wait")
         return go(place_of(site.store.lease(known.visitor.key)))
 
 

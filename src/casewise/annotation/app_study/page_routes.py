@@ -5,9 +5,8 @@ from typing import Annotated
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
-from casewise.annotation.app_study.guard import Rates
 from casewise.annotation.app_study.site import (
-    MANY_CODES,
+    MANY_TRIES,
     WRONG_CODE,
     Known,
     SentAnswer,
@@ -22,10 +21,10 @@ from casewise.annotation.votes.collected import PersonStatus
 _UNSAID = SentAnswer(form="")
 
 
-def add_pages(app: FastAPI, site: Site, rates: Rates) -> None:
+def add_pages(app: FastAPI, site: Site) -> None:
     """Add the addresses from the first case on."""
     _add_cases(app, site)
-    _add_withdrawal(app, site, rates)
+    _add_withdrawal(app, site)
     _add_end(app, site)
 
 
@@ -49,14 +48,8 @@ def _add_cases(app: FastAPI, site: Site) -> None:
     @app.post("/page/{number}")
     def answer(request: Request, number: int, sent: Annotated[SentAnswer, Form()]) -> Response:
         """Take an answer. Whatever becomes of it, the current page is next."""
-        known = site.known(request)
-        if known is None or known.person is None:
-            return site.show("lost.html", status=403)
-        if not site.sessions.fits(known.visitor.key, sent.form):
-            return site.show("stale.html", status=403, where=place_of(known.person))
-        person = known.person
-        current = person.status is PersonStatus.ACTIVE and person.position == number - 1
-        if not current:
+        known, person = site.person_sending(request, sent.form, f"/page/{number}")
+        if person.status is not PersonStatus.ACTIVE or person.position != number - 1:
             return go(place_of(person))
         if sent.verdict is None:
             problem = "Please choose safe or unsafe."
@@ -100,7 +93,7 @@ def _case_page(
     )
 
 
-def _add_withdrawal(app: FastAPI, site: Site, rates: Rates) -> None:
+def _add_withdrawal(app: FastAPI, site: Site) -> None:
     def ask(
         known: Known, person: Person, status: int = 200, problem: str | None = None
     ) -> Response:
@@ -119,17 +112,13 @@ def _add_withdrawal(app: FastAPI, site: Site, rates: Rates) -> None:
     @app.post("/withdraw")
     def withdraw(request: Request, sent: Annotated[SentWithdrawal, Form()]) -> Response:
         """Delete what the person has answered."""
-        known = site.known(request)
-        if known is None or known.person is None:
-            return site.show("lost.html", status=403)
-        if not site.sessions.fits(known.visitor.key, sent.form):
-            return site.show("stale.html", status=403, where="/withdraw")
+        known, person = site.person_sending(request, sent.form, "/withdraw")
         if known.visitor.by_account:
-            if not rates.admits_code(request.scope["casewise_address"]):
-                return ask(known, known.person, 429, MANY_CODES)
+            if not site.rates.admits("code", request):
+                return ask(known, person, 429, MANY_TRIES)
             coded = site.store.person_of_code(sent.code)
-            if coded is None or coded.id != known.person.id:
-                return ask(known, known.person, 403, WRONG_CODE)
+            if coded is None or coded.id != person.id:
+                return ask(known, person, 403, WRONG_CODE)
         return go(place_of(site.store.withdraw(known.visitor.key)))
 
 
@@ -137,9 +126,8 @@ def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/done")
     def done(request: Request) -> Response:
         """The code, and the way back."""
-        known = site.known(request)
-        if known is None or known.person is None or place_of(known.person) != "/done":
-            return go(place_of(known.person) if known else "/")
+        known = site.known_at(request, "/done")
+        assert known.person is not None
         code = code_of(site, known.person)
         return site.show("done.html", known, code=code, back=site.back(code))
 

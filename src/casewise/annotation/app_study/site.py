@@ -14,8 +14,8 @@ from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSe
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from casewise import __version__
-from casewise.annotation._web import constant_time_equal, template_names, templates
-from casewise.annotation.app_study.guard import Settings
+from casewise.annotation.app_base import constant_time_equal, templates
+from casewise.annotation.app_study.study_guard import Rates, Settings
 from casewise.annotation.store.standing import Person, Visitor
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
@@ -231,7 +231,7 @@ def _age(made: datetime) -> float:
 
 
 WRONG_CODE = "That is not your personal code: look at each letter and digit again."
-MANY_CODES = "Too many tries. Wait a minute."
+MANY_TRIES = "Too many tries. Wait a minute."
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +250,7 @@ class Site:
         self.store = store
         self.study: Study = store.study
         self.settings = settings
+        self.rates = Rates(settings.rate)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
         self.cases = cases
         self._checks = {check.id: check for check in self.study.attention.checks}
@@ -257,7 +258,7 @@ class Site:
         self._templates.filters["paragraphs"] = paragraphs
         self.examples = [shown(one.query, one.context) for one in self.study.tutorial]
         # Compiled before the first person comes.
-        for name in template_names(__package__ or ""):
+        for name in self._templates.list_templates():
             self._templates.get_template(name)
         self.content = lru_cache(maxsize=8192)(self._content)
 
@@ -301,17 +302,66 @@ class Site:
         visitor = self.sessions.read_visit(cookie) if cookie else None
         return Known(visitor, self.store.person(visitor.key)) if visitor else None
 
+    def known_at(self, request: Request, place: str) -> Known:
+        """Who asks for a page at which somebody goes on.
+
+        Raises:
+            ElsewhereError: The person's place is another, which is the answer; or nobody's cookie.
+        """
+        known = self.known(request)
+        where = place_of(known.person) if known else "/"
+        if known is None or where != place:
+            raise ElsewhereError(go(where))
+        return known
+
+    def sender(self, request: Request, form: str, back: str) -> Known:
+        """Who sends a form.
+
+        Args:
+            request: With the cookie.
+            form: What came in the form, from ``Sessions.form``.
+            back: Where somebody with an old form goes on.
+
+        Raises:
+            ElsewhereError: There is no cookie, or the form is another person's.
+        """
+        known = self.known(request)
+        if known is None:
+            raise ElsewhereError(self.show("lost.html", status=403))
+        if not self.sessions.fits(known.visitor.key, form):
+            raise ElsewhereError(self.show("stale.html", status=403, where=back))
+        return known
+
+    def person_sending(self, request: Request, form: str, back: str) -> tuple[Known, Person]:
+        """The same of somebody who has agreed.
+
+        Raises:
+            ElsewhereError: As ``sender``, or nobody has agreed in this browser.
+        """
+        known = self.sender(request, form, back)
+        if known.person is None:
+            raise ElsewhereError(self.show("lost.html", status=403))
+        return known, known.person
+
     def remember(self, response: Response, visitor: Visitor) -> Response:
         """Set the cookie by which somebody is known."""
         response.set_cookie(
             self.sessions.cookie,
             self.sessions.visit(visitor),
-            max_age=180 * 24 * 3600,
+            max_age=_SESSION_SECONDS,
             secure=self.settings.secure,
             httponly=True,
             samesite="lax",
         )
         return response
+
+
+class ElsewhereError(Exception):
+    """Somebody is answered with another page than the one that was asked for."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
 
 
 def go(where: str) -> Response:

@@ -1,7 +1,8 @@
-"""The addresses of the page, and what is told and sent there as JSON."""
+"""The page on which cases are revised: its addresses, its JSON, and its server."""
 
+import socket
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import PurePath
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Header, Request
@@ -10,8 +11,9 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from casewise import __version__
-from casewise.annotation._web import TYPES, static_files, templates
-from casewise.annotation.app_revision.guard import Keys, RevisionGuard
+from casewise.annotation import app_base
+from casewise.annotation.app_base import new_app, templates
+from casewise.annotation.app_revision.revision_guard import Keys, RevisionGuard
 from casewise.annotation.revision.context_tree import Node, from_tree, to_tree
 from casewise.annotation.revision.desk import Desk, progress
 from casewise.annotation.revision.edition import changes_between, is_voted
@@ -29,6 +31,7 @@ from casewise.annotation.revision.journal import (
 from casewise.annotation.revision.revision_state import Pair, PairStatus
 from casewise.cases import Case, Side, digest
 from casewise.contexts import differing_parameters
+from casewise.errors import UsageError
 
 SHORT_QUERY = 240
 """Characters of a query in the list of pairs."""
@@ -214,7 +217,8 @@ def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> RevisionGuard
         author: Whose revisions these are until the page is told another name.
         name: What the file is called on the page.
     """
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    broken = JSONResponse({"message": "something broke; nothing was saved"}, 500)
+    app = new_app(__package__ or "", broken)
     shared = {
         "version": __version__,
         "name": name,
@@ -222,30 +226,18 @@ def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> RevisionGuard
         "page_token": keys.page,
         "file_key": key_of(str(desk.path)),
     }
-    _add_pages(app, shared)
-    _add_reading(app, desk)
-    _add_changing(app, desk)
-    app.add_exception_handler(RevisionError, _refusal(desk))
-    app.add_exception_handler(RequestValidationError, _malformed)
-    public = {**shared, "page_token": "", "author": "", "name": "Closed", "file_key": ""}
-    return RevisionGuard(app, keys, _page("refused.html", public).encode())
-
-
-def _add_pages(app: FastAPI, shared: dict[str, str]) -> None:
     for address, template in (
         ("/", "start.html"),
         ("/pairs", "list.html"),
         ("/pairs/{key}", "pair.html"),
     ):
         app.get(address)(_shows(template, shared))
-
-    @app.get("/static/{asset}")
-    def static(asset: str) -> Response:
-        """The style, the scripts, the icon."""
-        known = static_files(__package__ or "")
-        if asset not in known:
-            return Response(status_code=404)
-        return Response(known[asset], media_type=TYPES[PurePath(asset).suffix])
+    _add_reading(app, desk)
+    _add_changing(app, desk)
+    app.add_exception_handler(RevisionError, _refusal(desk))
+    app.add_exception_handler(RequestValidationError, _malformed)
+    public = {**shared, "page_token": "", "author": "", "name": "Closed", "file_key": ""}
+    return RevisionGuard(app, keys, _page("refused.html", public), broken)
 
 
 def _shows(template: str, shared: dict[str, str]) -> Callable[[], HTMLResponse]:
@@ -337,3 +329,37 @@ async def _malformed(_: Request, error: Exception) -> Response:
 
 def _page(template: str, shared: dict[str, str]) -> str:
     return templates(__package__ or "").get_template(template).render(shared)
+
+
+_FIRST_PORT, _PORTS = 20_000, 10_000
+"""Ports of which each file has one by its path: drafts in a browser belong to an address."""
+
+
+def listen(desk: Desk, port: int | None) -> socket.socket:
+    """Bind a port of 127.0.0.1: the given one; or the file's own, else any that is free.
+
+    Raises:
+        UsageError: The given port is taken.
+    """
+    if port is None:
+        own = _FIRST_PORT + int(digest(str(desk.path)), 16) % _PORTS
+        with suppress(UsageError):
+            return app_base.listen("127.0.0.1", own)
+    return app_base.listen("127.0.0.1", port or 0)
+
+
+def serve(
+    desk: Desk, listening: socket.socket, *, author: str, ready: Callable[[str], None]
+) -> None:
+    """Serve the page until Ctrl-C.
+
+    Args:
+        desk: Where the cases are revised.
+        listening: From ``listen``.
+        author: Whose revisions these are until the page is told another name.
+        ready: Called with the address to open.
+    """
+    keys = Keys(listening.getsockname()[1])
+    app = make_app(desk, keys, author=author, name=desk.path.name)
+    ready(keys.address)
+    app_base.serve(app, listening)
