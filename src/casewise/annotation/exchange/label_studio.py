@@ -12,7 +12,6 @@ from typing import Any
 
 from casewise.annotation.exchange.plain_csv import check_mark, find_page, sitting_of
 from casewise.annotation.exchange.platform_csv import (
-    ValuePlace,
     read_confidence,
     read_reason,
     read_seconds,
@@ -24,6 +23,7 @@ from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle, t
 from casewise.annotation.study.reading_times import QUESTION
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_texts import paragraphs
+from casewise.annotation.votes.typed_csv import ValuePlace
 from casewise.errors import InputError
 from casewise.files import read_text
 
@@ -152,10 +152,7 @@ def read_label_studio(
             if kept != answer:
                 again.append(record)
                 answers[position] = min(kept, answer, key=_when)
-    sittings = [
-        sitting_of(rater, block, tuple(answers.values()), tasks)
-        for (rater, block), answers in found.items()
-    ]
+    sittings = [sitting_of(*who, answers.values(), tasks) for who, answers in found.items()]
     taken = settle(tasks, sittings, panel=panel)
     notes = list(taken.notes)
     if again:

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from casewise.annotation.exchange.plain_csv import check_mark, find_block
 from casewise.annotation.exchange.platform_csv import (
     TaskRow,
-    ValuePlace,
     read_confidence,
     read_count,
     read_csv,
@@ -29,6 +28,7 @@ from casewise.annotation.study.reading_times import (
     QUESTION,
 )
 from casewise.annotation.study.study_texts import paragraphs
+from casewise.annotation.votes.typed_csv import ValuePlace
 from casewise.contexts import render_text
 
 MOST_BYTES = 65_535
@@ -123,8 +123,7 @@ def read_mturk(
     found: dict[str, Sitting] = {}
     for path in files:
         for row in read_csv(path, _NEEDED, kind=_KIND).rows:
-            place = ValuePlace(path, row.record)
-            sitting = _sitting(row, tasks, place, name)
+            sitting = _sitting(row, tasks, name)
             key = row.cells["AssignmentId"].strip()
             before = found.setdefault(key, sitting)
             if (before.rater, before.block, before.answers) != (
@@ -132,13 +131,13 @@ def read_mturk(
                 sitting.block,
                 sitting.answers,
             ):
-                raise place.refuse("stands twice, and differently", "AssignmentId", key)
+                raise row.place.refuse("stands twice, and differently", "AssignmentId", key)
             found[key] = sitting
     return settle(tasks, found.values(), panel=panel)
 
 
-def _sitting(row: TaskRow, tasks: Tasks, place: ValuePlace, name: Callable[[str], str]) -> Sitting:
-    cells = row.cells
+def _sitting(row: TaskRow, tasks: Tasks, name: Callable[[str], str]) -> Sitting:
+    cells, place = row.cells, row.place
     check_mark(cells["Input.study"], tasks, place, "Input.study")
     block = find_block(cells["Input.block"], tasks, place, "Input.block")
     status = cells["AssignmentStatus"].strip()

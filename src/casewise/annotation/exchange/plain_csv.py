@@ -1,12 +1,11 @@
 """Plain CSV: the tasks of every block out, answers of any other tool in."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from casewise.annotation.exchange.platform_csv import (
     TaskRow,
-    ValuePlace,
     read_confidence,
     read_count,
     read_csv,
@@ -18,7 +17,7 @@ from casewise.annotation.exchange.platform_csv import (
 )
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import Sitting, TakenIn, TaskAnswer, settle
-from casewise.errors import InputError
+from casewise.annotation.votes.typed_csv import ValuePlace
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
 _TASKS = ("study", "block", "position", "case_id", "query_id", "arm", "check", "query", "context")
@@ -64,24 +63,24 @@ def read_csv_answers(
     blank = 0
     for path in files:
         for row in read_csv(path, _NEEDED, kind=_KIND, guarded=True).rows:
-            place = ValuePlace(path, row.record)
             if not row.cells["rater"].strip() and not row.cells["verdict"].strip():
                 blank += 1
                 continue
-            rater, block, answer = _answer(row, tasks, place, name)
+            rater, block, answer = _answer(row, tasks, name)
             answers = found.setdefault((rater, block), [])
             if any(one.position == answer.position for one in answers):
-                raise place.refuse("this rater has answered this page before", "position")
+                raise row.place.refuse("this rater has answered this page before", "position")
             answers.append(answer)
-    taken = settle(tasks, _sittings(found.items(), tasks), panel=panel)
+    sittings = [sitting_of(*who, answers, tasks) for who, answers in found.items()]
+    taken = settle(tasks, sittings, panel=panel)
     left = (f"{blank} rows have neither rater nor verdict: left out",) if blank else ()
     return replace(taken, notes=left + taken.notes)
 
 
 def _answer(
-    row: TaskRow, tasks: Tasks, place: ValuePlace, name: Callable[[str], str] | None
+    row: TaskRow, tasks: Tasks, name: Callable[[str], str] | None
 ) -> tuple[str, int, TaskAnswer]:
-    cells = row.cells
+    cells, place = row.cells, row.place
     check_mark(cells["study"], tasks, place, "study")
     block, position = find_page(cells["block"], cells["position"], tasks, place)
     page = tasks.blocks[block][position]
@@ -122,14 +121,7 @@ def check_mark(found: object, tasks: Tasks, place: ValuePlace, field: str) -> No
         return
     same = isinstance(found, str) and found.rpartition("@")[0] == tasks.study.id
     problem = "of this study as it was planned before" if same else "of another study"
-    raise InputError(
-        problem,
-        file=place.file,
-        record=place.record,
-        field=field,
-        found=found,
-        expected=tasks.mark,
-    )
+    raise place.refuse(problem, field, found, tasks.mark)
 
 
 def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
@@ -159,22 +151,14 @@ def find_block(block: object, tasks: Tasks, place: ValuePlace, field: str) -> in
     return number
 
 
-def _sittings(
-    found: Iterable[tuple[tuple[str, int], list[TaskAnswer]]], tasks: Tasks
-) -> list[Sitting]:
-    return [sitting_of(rater, block, answers, tasks) for (rater, block), answers in found]
-
-
-def sitting_of(
-    rater: str, block: int, answers: Sequence[TaskAnswer], tasks: Tasks, *, name: str | None = None
-) -> Sitting:
+def sitting_of(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
     """A sitting of which only the answers are known: from the first one's time to the last's."""
     times = [answer.time for answer in answers if answer.time is not None]
     complete = len(answers) == len(tasks.blocks[block])
     return Sitting(
         rater=rater,
         block=block,
-        name=name or f"rater {rater}",
+        name=f"rater {rater}",
         answers=tuple(sorted(answers, key=lambda answer: answer.position)),
         started=min(times, default=None),
         ended=max(times, default=None) if complete else None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+from casewise.annotation.votes.typed_csv import ValuePlace
 from casewise.cases import Side
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
@@ -23,7 +24,7 @@ _KINDS = {
 class TaskRow:
     """A row, and where it stands."""
 
-    record: str
+    place: ValuePlace
     cells: Mapping[str, str]
 
 
@@ -72,7 +73,7 @@ def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = Fa
     for row in filled:
         record = f"row ending at line {row.line}"
         if names:
-            rows.append(TaskRow(record, row.by_name(names, path, record)))
+            rows.append(TaskRow(ValuePlace(path, record), row.by_name(names, path, record)))
         else:
             names = _header(tuple(cell.strip() for cell in row.cells), tuple(needed), path, kind)
     if not rows:
@@ -83,43 +84,20 @@ def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = Fa
 def _header(
     names: tuple[str, ...], needed: tuple[str, ...], path: Path, kind: str
 ) -> tuple[str, ...]:
-    missing = [name for name in needed if name not in names]
-    if missing:
+    place = ValuePlace(path, "header")
+    if missing := [name for name in needed if name not in names]:
         if len(names) == 1 and ";" in names[0]:
-            raise InputError("columns stand apart by semicolons", file=path, expected="commas")
+            raise place.refuse("columns stand apart by semicolons", expected="commas")
         seen = next((seen for seen, has in _KINDS.items() if has <= set(names)), None)
-        raise InputError(
-            f"this is {seen}" if seen else f"no column {missing[0]!r}",
-            file=path,
-            record="header",
-            expected=kind,
-        )
-    twice = next((name for name in names if name and names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError("the column stands twice", file=path, record="header", field=twice)
+        problem = f"this is {seen}" if seen else f"no column {missing[0]!r}"
+        raise place.refuse(problem, expected=kind)
+    if twice := [name for name in names if name and names.count(name) > 1]:
+        raise place.refuse("the column stands twice", twice[0])
     return names
 
 
 _ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 _TURK = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d\d:\d\d:\d\d) ([A-Z]{3}) (\d{4})")
-
-
-class ValuePlace:
-    """Where a value stands, for messages."""
-
-    __slots__ = ("file", "record")
-
-    def __init__(self, file: Path, record: str) -> None:
-        self.file = file
-        self.record = record
-
-    def refuse(
-        self, problem: str, field: str, found: object = ..., expected: str | None = None
-    ) -> InputError:
-        """The error that names the place."""
-        return InputError(
-            problem, file=self.file, record=self.record, field=field, found=found, expected=expected
-        )
 
 
 def read_verdict(value: object, place: ValuePlace, field: str) -> Side:

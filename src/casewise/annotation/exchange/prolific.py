@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from casewise.annotation.exchange.platform_csv import CsvTable, TaskRow, ValuePlace, read_csv
+from casewise.annotation.exchange.platform_csv import CsvTable, TaskRow, read_csv
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, tell
 from casewise.annotation.study.schema import Study
@@ -154,13 +154,12 @@ def join_prolific(
         table = read_csv(path, (_PERSON, _STATUS), kind=_KIND)
         _check_columns(columns, table, path)
         for row in table.rows:
-            place = ValuePlace(path, row.record)
             status = row.cells[_STATUS].strip().upper().replace("_", " ")
             status = "TIMED-OUT" if status == "TIMED OUT" else status
             if status not in _RANKS:
-                raise place.refuse("not a status", _STATUS, status, ", ".join(_RANKS))
+                raise row.place.refuse("not a status", _STATUS, status, ", ".join(_RANKS))
             if not row.cells[_PERSON].strip():
-                nameless.append(row.record)
+                nameless.append(row.place.record or "")
                 continue
             rater = name(row.cells[_PERSON])
             if rater in rows:

@@ -10,7 +10,7 @@ from casewise.annotation.study.study_file import study_cases
 from casewise.cases import Case, digest
 from casewise.contexts import render_text
 
-_PLAIN = re.compile(r"[A-Za-z0-9 .,;:!?()/_-]")
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,;:!?()/_-]")
 _ROLES = {"system": "System", "user": "User", "assistant": "Chatbot"}
 
 
@@ -86,31 +86,11 @@ def _with_history(case: Case) -> str:
     return "\n".join([*earlier, render_text(case.context)])
 
 
-class _Visible(dict[int, str]):
-    """``str.translate`` table of characters that databases and browsers refuse."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        if code < 0x20 and char not in "\n\t":
-            char = chr(0x2400 + code)
-        elif code == 0x7F:
-            char = "\u2421"
-        elif 0x80 <= code < 0xA0 or 0xD800 <= code < 0xE000:
-            char = "\ufffd"
-        self[code] = char
-        return char
-
-
-class _Html(dict[int, str]):
-    """``str.translate`` table of what is not plain."""
-
-    def __missing__(self, code: int) -> str:
-        char = chr(code)
-        self[code] = shown = char if _PLAIN.match(char) else f"&#{code};"
-        return shown
-
-
-_VISIBLE, _HTML = _Visible(), _Html()
+_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
+_VISIBLE = dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], "\ufffd") | {
+    code: picture for code, picture in _PICTURES.items() if chr(code) not in "\n\t"
+}
+"""Characters that databases and browsers refuse, and what is shown for them."""
 
 
 def visible(text: str) -> str:
@@ -128,5 +108,5 @@ def as_html(text: str) -> str:
     spreadsheets run a cell that starts with ``=``, ``+``, ``-`` or ``@``. Each is written as a
     numeric character reference, which a browser shows as the character itself.
     """
-    written = visible(text).translate(_HTML)
+    written = _NOT_PLAIN.sub(lambda char: f"&#{ord(char[0])};", visible(text))
     return re.sub(r"^( *)-", r"\1&#45;", written)

@@ -4,7 +4,7 @@ A folder holds ``votes.csv`` and, where they are known, ``people.csv`` and ``che
 votes alone is read too. ``docs/annotation-votes.md`` lists the columns.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from casewise.annotation.votes.collected import (
     PersonStatus,
     VoteRecord,
 )
-from casewise.annotation.votes.study_fit import RecordPlaces, check_fits
 from casewise.annotation.votes.typed_csv import (
+    ValuePlace,
     VoteColumn,
     VoteRow,
     one_of,
@@ -33,7 +33,6 @@ from casewise.annotation.votes.typed_csv import (
     to_csv,
 )
 from casewise.annotation.votes.votes_folder import PLAIN, new_folder
-from casewise.errors import InputError
 
 PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"
 """The files of a folder."""
@@ -154,20 +153,23 @@ def read_collected(path: Path, study: Study) -> Collected:
     folder = path if path.is_dir() else None
     votes_path = path / VOTES if folder else path
     rows = read_table(votes_path, VOTE_COLUMNS, VOTE_FIGURES)
-    votes = _votes(rows, study, votes_path)
-    people, people_rows = _people(folder / PEOPLE if folder else None)
-    if people is None:
+    votes = _votes(rows, study)
+    vote_places = [row.place for row in rows]
+    if folder and (folder / PEOPLE).exists():
+        rows = read_table(folder / PEOPLE, PERSON_COLUMNS, PERSON_FIGURES)
+        people = [PersonRecord(**row.values) for row in rows]
+        people_places = [row.place for row in rows]
+    else:
         people = _people_of_votes(votes, study)
-    checks, check_rows = _checks(folder / CHECKS if folder else None)
-    found = Collected(tuple(people), tuple(votes), tuple(checks))
-    check_fits(
-        found,
-        study,
-        RecordPlaces(votes_path, [row.place for row in rows]),
-        RecordPlaces(path / PEOPLE, [row.place for row in people_rows]),
-        RecordPlaces(path / CHECKS, [row.place for row in check_rows]),
-    )
-    return found
+        people_places = [ValuePlace(path / PEOPLE)] * len(people)
+    has_checks = folder is not None and (folder / CHECKS).exists()
+    rows = read_table(path / CHECKS, CHECK_COLUMNS) if has_checks else []
+    checks = _checks(rows)
+    known = _check_people(list(zip(people, people_places, strict=True)), study)
+    _check_votes(list(zip(votes, vote_places, strict=True)), study, known)
+    _check_answered(checks, [row.place for row in rows], study, known)
+    _check_completed(list(zip(people, people_places, strict=True)), votes, checks, study)
+    return Collected(tuple(people), tuple(votes), tuple(checks))
 
 
 def names_of(columns: Sequence[VoteColumn]) -> list[str]:
@@ -175,7 +177,7 @@ def names_of(columns: Sequence[VoteColumn]) -> list[str]:
     return [column.name for column in columns]
 
 
-def _votes(rows: Sequence[VoteRow], study: Study, path: Path) -> list[VoteRecord]:
+def _votes(rows: Sequence[VoteRow], study: Study) -> list[VoteRecord]:
     queries: Mapping[str, str] | None = None
     order: defaultdict[str, int] = defaultdict(int)
     votes = []
@@ -183,24 +185,11 @@ def _votes(rows: Sequence[VoteRow], study: Study, path: Path) -> list[VoteRecord
         values: dict[str, Any] = dict(row.values)
         place = study.places.get(values["case_id"])
         if place is None:
-            raise InputError(
-                "no case of the study",
-                file=path,
-                record=row.place,
-                field="case_id",
-                found=values["case_id"],
-                expected=f"the id of one of its {len(study.design.cells)} cases",
-            )
+            expected = f"the id of one of its {len(study.design.cells)} cases"
+            raise row.place.refuse("no case of the study", "case_id", values["case_id"], expected)
         arm = study.design.cells[place].arm
         if values.setdefault("arm", arm.value) != arm.value:
-            raise InputError(
-                "the case is in another arm",
-                file=path,
-                record=row.place,
-                field="arm",
-                found=values["arm"],
-                expected=arm.value,
-            )
+            raise row.place.refuse("the case is in another arm", "arm", values["arm"], arm.value)
         values["arm"] = arm
         if "query_id" not in values:
             if queries is None:
@@ -212,24 +201,14 @@ def _votes(rows: Sequence[VoteRow], study: Study, path: Path) -> list[VoteRecord
     return votes
 
 
-def _people(path: Path | None) -> tuple[list[PersonRecord] | None, list[VoteRow]]:
-    if path is None or not path.exists():
-        return None, []
-    rows = read_table(path, PERSON_COLUMNS, PERSON_FIGURES)
-    return [PersonRecord(**row.values) for row in rows], rows
-
-
-def _checks(path: Path | None) -> tuple[list[CheckRecord], list[VoteRow]]:
-    if path is None or not path.exists():
-        return [], []
-    rows = read_table(path, CHECK_COLUMNS)
+def _checks(rows: Sequence[VoteRow]) -> list[CheckRecord]:
     order: defaultdict[str, int] = defaultdict(int)
     checks = []
     for row in rows:
         values = {"position": order[row.values["rater"]], **row.values}
         order[values["rater"]] += 1
         checks.append(CheckRecord(**values))
-    return checks, rows
+    return checks
 
 
 def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRecord]:
@@ -246,3 +225,100 @@ def _people_of_votes(votes: Sequence[VoteRecord], study: Study) -> list[PersonRe
         status = PersonStatus.ACTIVE if block is None else PersonStatus.COMPLETED
         people.append(PersonRecord(rater, status, block=block))
     return people
+
+
+_LIVE = (PersonStatus.ACTIVE, PersonStatus.COMPLETED)
+"""Those whose votes may count."""
+
+
+def _check_people(
+    people: Sequence[tuple[PersonRecord, ValuePlace]], study: Study
+) -> dict[str, PersonRecord]:
+    """The people by name: each once, in a block of the study that nobody else has."""
+    known: dict[str, PersonRecord] = {}
+    live: dict[int, str] = {}
+    blocks = len(study.design.blocks)
+    for person, place in people:
+        block = person.block
+        if person.rater in known:
+            raise place.refuse("the person stands twice", "rater", person.rater)
+        known[person.rater] = person
+        if block is not None and block >= blocks:
+            raise place.refuse("no block of the study", "block", block, f"0 to {blocks - 1}")
+        if block is not None and person.status in _LIVE:
+            if block in live:
+                expected = f"a block that {live[block]} doesn't have"
+                raise place.refuse("somebody else has the block", "block", block, expected)
+            live[block] = person.rater
+    return known
+
+
+def _check_votes(
+    votes: Sequence[tuple[VoteRecord, ValuePlace]], study: Study, known: Mapping[str, PersonRecord]
+) -> None:
+    """Hold votes against the people and their blocks, the cases, and the quota."""
+    judged: dict[tuple[str, str], ValuePlace] = {}
+    query_of: dict[str, str] = {}
+    counted: Counter[str] = Counter()
+    blocks = [frozenset(block) for block in study.design.blocks]
+    for vote, place in votes:
+        person, case_id = known.get(vote.rater), vote.case_id
+        if person is None:
+            raise place.refuse("nobody of this name among the people", "rater", vote.rater)
+        query_id = query_of.setdefault(case_id, vote.query_id)
+        if query_id != vote.query_id:
+            problem = "the case belongs to another query above"
+            raise place.refuse(problem, "query_id", vote.query_id, query_id)
+        before = judged.setdefault((vote.rater, query_id), place)
+        if before is not place:
+            problem = f"this person has judged the query before, in {before.record}"
+            raise place.refuse(problem, "case_id", case_id, "one case of a query")
+        if vote.counted and person.status not in _LIVE:
+            problem = f"the vote of a person who is {person.status} can't count"
+            raise place.refuse(problem, "counted", True, "false")
+        counted[case_id] += vote.counted
+        if counted[case_id] > study.votes:
+            expected = f"{study.votes} counted votes on a case"
+            raise place.refuse("more votes than the quota", "case_id", case_id, expected)
+        if person.block is not None and study.places[case_id] not in blocks[person.block]:
+            raise place.refuse("no case of this person's block", "case_id", case_id)
+
+
+def _check_answered(
+    checks: Sequence[CheckRecord],
+    places: Sequence[ValuePlace],
+    study: Study,
+    known: Mapping[str, PersonRecord],
+) -> None:
+    """Hold the attention checks against the people and the study; each is answered once."""
+    ids = {check.id for check in study.attention.checks}
+    answered: set[tuple[str, str]] = set()
+    for check, place in zip(checks, places, strict=True):
+        if check.rater not in known:
+            raise place.refuse("nobody of this name among the people", "rater", check.rater)
+        if check.check not in ids:
+            raise place.refuse("no attention check of the study", "check", check.check)
+        if (check.rater, check.check) in answered:
+            raise place.refuse("this person has answered the check before", "check", check.check)
+        answered.add((check.rater, check.check))
+
+
+def _check_completed(
+    people: Sequence[tuple[PersonRecord, ValuePlace]],
+    votes: Sequence[VoteRecord],
+    checks: Sequence[CheckRecord],
+    study: Study,
+) -> None:
+    """Whoever has completed a block has all its votes and, where any are known, its checks."""
+    voted = Counter(vote.rater for vote in votes)
+    answered = Counter(check.rater for check in checks)
+    for person, place in people:
+        if person.status is not PersonStatus.COMPLETED or person.block is None:
+            continue
+        asked, wanted = len(study.design.blocks[person.block]), study.attention.per_person
+        if missing := asked - voted[person.rater]:
+            problem = f"completed, but {missing} of the votes are missing: was the file cut?"
+            raise place.refuse(problem, "rater", person.rater, f"{asked} votes in {VOTES}")
+        if answered and (missing := wanted - answered[person.rater]):
+            problem = f"completed, but the checks answered are {missing} off: was the file cut?"
+            raise place.refuse(problem, "rater", person.rater, f"{wanted} checks in {CHECKS}")

@@ -18,6 +18,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class ValuePlace:
+    """Where a value stands, for messages."""
+
+    file: Path
+    record: str | None = None
+
+    def refuse(
+        self,
+        problem: str,
+        field: str | None = None,
+        found: object = ...,
+        expected: str | None = None,
+    ) -> InputError:
+        """The error that names the place."""
+        return InputError(
+            problem, file=self.file, record=self.record, field=field, found=found, expected=expected
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class VoteColumn:
     """One column of a table."""
 
@@ -36,7 +56,7 @@ class VoteColumn:
 class VoteRow:
     """One row: where it stands, and its filled cells."""
 
-    place: str
+    place: ValuePlace
     """``record 1`` is the row below the header."""
     values: Mapping[str, Any]
 
@@ -62,43 +82,31 @@ def read_table(
     for row in rows:
         if row.cells:
             place = f"record {row.number}"
-            found.append(_row(row.by_name(header, path, place), known, place, path))
+            cells = row.by_name(header, path, place)
+            found.append(_row(cells, known, ValuePlace(path, place)))
     return found
 
 
 def _check_header(
     header: Sequence[str], known: Mapping[str, VoteColumn], ignored: frozenset[str], path: Path
 ) -> None:
+    among = f"columns among {', '.join(known)}"
     if not known.keys() & set(header):
         # Its first line may be anything, a query among it: it is not shown.
-        raise InputError(
-            "no table of this kind", file=path, expected=f"columns among {', '.join(known)}"
-        )
+        raise ValuePlace(path).refuse("no table of this kind", expected=among)
+    place = ValuePlace(path, "line 1")
     for name in header:
         if name not in known and name not in ignored:
-            raise InputError(
-                "unknown column",
-                file=path,
-                record="line 1",
-                field=name[:SHORT],
-                expected=f"columns among {', '.join(known)}",
-            )
+            raise place.refuse("unknown column", name[:SHORT], expected=among)
         if header.count(name) > 1:
-            raise InputError("the column stands twice", file=path, record="line 1", field=name)
-    missing = [name for name, column in known.items() if column.needed and name not in header]
-    if missing:
-        raise InputError(
-            "a column is missing",
-            file=path,
-            record="line 1",
-            field=missing[0],
-            expected=f"columns {', '.join(name for name in known if known[name].needed)}",
-        )
+            raise place.refuse("the column stands twice", name)
+    needed = [name for name, column in known.items() if column.needed]
+    if missing := [name for name in needed if name not in header]:
+        expected = f"columns {', '.join(needed)}"
+        raise place.refuse("a column is missing", missing[0], expected=expected)
 
 
-def _row(
-    cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: str, path: Path
-) -> VoteRow:
+def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: ValuePlace) -> VoteRow:
     values = {}
     for name, cell in cells.items():
         column = known.get(name)
@@ -109,14 +117,7 @@ def _row(
                 raise ValueError
             values[name] = column.read(cell)
         except ValueError:
-            raise InputError(
-                "wrong value",
-                file=path,
-                record=place,
-                field=name,
-                found=cell,
-                expected=column.expected,
-            ) from None
+            raise place.refuse("wrong value", name, cell, column.expected) from None
     return VoteRow(place, values)
 
 
