@@ -303,5 +303,5 @@ def make_server(app: App) -> uvicorn.Server:
 
 def serve(app: App, listening: socket.socket) -> None:
     """Serve an application until Ctrl-C; requests that have begun are finished."""
-    with listening, contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt):
         make_server(app).run(sockets=[listening])

@@ -362,4 +362,5 @@ def serve(
     keys = Keys(listening.getsockname()[1])
     app = make_app(desk, keys, author=author, name=desk.path.name)
     ready(keys.address)
-    app_base.serve(app, listening)
+    with listening:
+        app_base.serve(app, listening)

@@ -97,7 +97,7 @@ def serve(
         listening: From ``app_base.listen``.
         ready: Called once people can come.
     """
-    with opened_log(settings.log) as log:
+    with opened_log(settings.log) as log, listening:
         app = make_app(store, cases, settings, log)
         ready()
         app_base.serve(app, listening)

@@ -1,8 +1,7 @@
 """What the database holds of people: their log of changes, their blocks, their answers."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,7 +38,7 @@ from casewise.annotation.votes.collected import (
     PersonStatus,
     VoteRecord,
 )
-from casewise.cases import Case, Side
+from casewise.cases import Case
 
 _PERSON = select(
     participant.c.id,
@@ -48,30 +47,18 @@ _PERSON = select(
     participant.c.status,
     participant.c.outcome,
     participant.c.attempts,
-    participant.c.passed,
+    participant.c.passed.is_not(None),
     assignment.c.block,
     assignment.c.position,
     assignment.c.shown,
 ).select_from(participant.outerjoin(assignment))
+"""In the order of the fields of ``Person``."""
 
 
 def find(connection: Connection, where: ColumnElement[bool]) -> Person | None:
     """A person with its block."""
     row = connection.execute(_PERSON.where(where)).one_or_none()
-    if row is None:
-        return None
-    return Person(
-        id=row.id,
-        key=row.key,
-        rater=row.rater,
-        status=PersonStatus(row.status),
-        outcome=PersonStatus(row.outcome) if row.outcome else None,
-        attempts=row.attempts,
-        passed=row.passed is not None,
-        block=row.block,
-        position=row.position,
-        shown=row.shown,
-    )
+    return None if row is None else Person(*row)
 
 
 def find_locked(connection: Connection, where: ColumnElement[bool]) -> Person | None:
@@ -198,48 +185,33 @@ def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, 
     return blocks, counts, connection.execute(past).scalar_one()
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """An answer."""
+def write_answer(
+    connection: Connection,
+    of: Study,
+    cases: Sequence[Case],
+    person: Person,
+    page: Page,
+    given: Mapping[str, Any],
+) -> None:
+    """Write the answer to a page: a vote, or whether an attention check was passed.
 
-    verdict: Side
-    confidence: int | None
-    reason: str | None
-    seconds: float
-    time: datetime
-
-
-class AnswerStore:
-    """Where the answers of a study go."""
-
-    def __init__(self, of: Study, cases: Sequence[Case]) -> None:
-        self._queries = [case.query_id for case in cases]
-        self._expected = {check.id: check.expected for check in of.attention.checks}
-
-    def write(
-        self, connection: Connection, person: Person, page: Page, given: StoredAnswer
-    ) -> None:
-        """Write the answer to a page."""
-        shared = {
-            "participant": person.id,
-            "position": page.position,
-            "seconds": given.seconds,
-            "time": given.time,
-        }
-        if page.place is not None:
-            row = insert(vote).values(
-                place=page.place,
-                query=self._queries[page.place],
-                verdict=given.verdict,
-                confidence=given.confidence,
-                reason=given.reason,
-                **shared,
-            )
-        else:
-            assert page.check is not None
-            passed = given.verdict == self._expected[page.check]
-            row = insert(check_answer).values(name=page.check, passed=passed, **shared)
-        connection.execute(row)
+    Args:
+        connection: To the database.
+        of: The study.
+        cases: Of its cells, in their order.
+        person: Whose answer it is.
+        page: What was answered.
+        given: By the names of the columns: verdict, confidence, reason, seconds, time.
+    """
+    if page.place is not None:
+        query = cases[page.place].query_id
+        row = insert(vote).values(place=page.place, query=query, **given)
+    else:
+        check = next(check for check in of.attention.checks if check.id == page.check)
+        timed = {name: given[name] for name in ("seconds", "time")}
+        passed = given["verdict"] == check.expected
+        row = insert(check_answer).values(name=check.id, passed=passed, **timed)
+    connection.execute(row.values(participant=person.id, position=page.position))
 
 
 def erase(connection: Connection, person: int) -> None:
@@ -260,59 +232,39 @@ def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
 
 
 def _people(connection: Connection) -> tuple[PersonRecord, ...]:
+    columns = (participant.c[name] for name in ("started", "ended", "attempts"))
     rows = connection.execute(
-        select(participant, assignment.c.block)
+        select(participant.c.rater, participant.c.status, participant.c.panel)
+        .add_columns(assignment.c.block, *columns)
         .select_from(participant.outerjoin(assignment))
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    return tuple(
-        PersonRecord(
-            rater=row.rater,
-            status=PersonStatus(row.status),
-            panel=row.panel,
-            block=row.block,
-            started=row.started,
-            ended=row.ended,
-            attempts=row.attempts,
-        )
-        for row in rows
-    )
+    return tuple(PersonRecord(*row) for row in rows)
 
 
 def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:
+    names = ("verdict", "position", "time", "seconds", "confidence", "reason")
     rows = connection.execute(
-        select(vote, participant.c.rater, assignment.c.status)
+        select(participant.c.rater, vote.c.place, vote.c.query, *(vote.c[name] for name in names))
+        .add_columns(assignment.c.status.in_((PersonStatus.ACTIVE, PersonStatus.COMPLETED)))
         .select_from(vote.join(participant).join(assignment, onclause=_own()))
         .order_by(vote.c.time, vote.c.id)
     )
     return tuple(
-        VoteRecord(
-            rater=row.rater,
-            case_id=cells[row.place].case_id,
-            query_id=row.query,
-            arm=cells[row.place].arm,
-            verdict=row.verdict,
-            position=row.position,
-            time=row.time,
-            seconds=row.seconds,
-            confidence=row.confidence,
-            reason=row.reason,
-            counted=row.status in (PersonStatus.ACTIVE, PersonStatus.COMPLETED),
-        )
-        for row in rows
+        VoteRecord(rater, cells[place].case_id, query, cells[place].arm, *answer)
+        for rater, place, query, *answer in rows
     )
 
 
 def _checks(connection: Connection) -> tuple[CheckRecord, ...]:
+    columns = (check_answer.c[name] for name in ("name", "passed", "position", "seconds"))
     rows = connection.execute(
-        select(check_answer, participant.c.rater)
+        select(participant.c.rater, *columns)
         .select_from(check_answer.join(participant))
         .order_by(check_answer.c.time, check_answer.c.id)
     )
-    return tuple(
-        CheckRecord(row.rater, row.name, row.passed, row.position, row.seconds) for row in rows
-    )
+    return tuple(CheckRecord(*row) for row in rows)
 
 
 def latest(connection: Connection) -> datetime | None:
@@ -330,7 +282,7 @@ def progress(connection: Connection, cells: int, now: datetime) -> Progress:
         .where(~participant.c.purged)
         .group_by(participant.c.status)
     )
-    people = {PersonStatus(status): number for status, number in connection.execute(grouped)}
+    people = {row[0]: row[1] for row in connection.execute(grouped)}
     counted = (
         select(vote.c.place, vote.c.verdict, vote.c.seconds)
         .select_from(vote.join(assignment, onclause=_own()))

@@ -5,18 +5,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Self
+from typing import Any, Self
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from casewise.annotation.store import people as _collect
-from casewise.annotation.store import people as _lease
-from casewise.annotation.store import people as _people
+from casewise.annotation.store import people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
-from casewise.annotation.store.people import AnswerStore, StoredAnswer, erase
 from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store.study_secrets import Secrets
-from casewise.annotation.store.tables import assignment, block, event, participant, study
+from casewise.annotation.store.tables import (
+    assignment,
+    block,
+    event,
+    participant,
+    study,
+)
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.votes.collected import Collected, PersonStatus
@@ -55,7 +58,7 @@ class Store:
         """
         self.study = of
         self.keys = keys
-        self._answers = AnswerStore(of, cases)
+        self._cases = cases
         self._reading = reading(of, cases)
         self._clock = clock or steady_clock()
         self._until = timedelta(minutes=of.timing.lease_minutes)
@@ -64,7 +67,7 @@ class Store:
         try:
             upgrade(self._database)
             self._database.write(self._claim)
-            self._go_on_from(self._database.read(_collect.latest))
+            self._go_on_from(self._database.read(people.latest))
         except BaseException:
             self.close()
             raise
@@ -112,7 +115,7 @@ class Store:
                 "the database was made with other secrets: nobody who comes again would be known. "
                 "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
             )
-        _people.give_codes(connection, self.keys)
+        people.give_codes(connection, self.keys)
 
     def _go_on_from(self, latest: datetime | None) -> None:
         """Let no time come again: the clock may have been set back since the last server."""
@@ -125,25 +128,23 @@ class Store:
 
     def places(self) -> Vacancy:
         """Whether somebody new could have a block."""
-        return self._database.read(lambda one: _lease.places(one, self._clock()))
+        return self._database.read(lambda one: people.places(one, self._clock()))
 
     def person(self, key: str) -> Person | None:
         """The person of this key."""
-        return self._database.read(lambda one: _people.find(one, participant.c.key == key))
+        return self._database.read(lambda one: people.find(one, participant.c.key == key))
 
     def person_of_platform(self, platform_key: str) -> Person | None:
         """The person of this account."""
         where = participant.c.platform_key == platform_key
-        return self._database.read(lambda one: _people.find(one, where))
+        return self._database.read(lambda one: people.find(one, where))
 
     def person_of_code(self, code: str) -> Person | None:
         """The person of this personal code, as typed."""
         code_key = self.keys.code_key(code)
         if code_key is None:
             return None
-        return self._database.read(
-            lambda one: _people.find(one, participant.c.code_key == code_key)
-        )
+        return self._database.read(lambda one: people.find(one, participant.c.code_key == code_key))
 
     def wait(self, person: Person) -> float:
         """Seconds until the person's page takes an answer."""
@@ -163,10 +164,10 @@ class Store:
         rater = f"p-{secrets.token_hex(5)}"
 
         def work(connection: Connection) -> Person:
-            known = _people.find(connection, participant.c.key == visitor.key)
+            known = people.find(connection, participant.c.key == visitor.key)
             if known is None and visitor.platform_key is not None:
                 same = participant.c.platform_key == visitor.platform_key
-                known = _people.find(connection, same)
+                known = people.find(connection, same)
             if known is not None:
                 return known
             now = self._clock()
@@ -183,8 +184,8 @@ class Store:
             )
             number = connection.execute(made).inserted_primary_key
             assert number is not None
-            _people.log(connection, now, "consented", number[0])
-            found = _people.find(connection, participant.c.id == number[0])
+            people.log(connection, now, "consented", number[0])
+            found = people.find(connection, participant.c.id == number[0])
             assert found is not None
             return found
 
@@ -194,14 +195,14 @@ class Store:
         """From this person's browser the study was opened under another id: counted once."""
 
         def work(connection: Connection) -> None:
-            if not _people.has_event(connection, "another_id", person.id):
-                _people.log(connection, self._clock(), "another_id", person.id)
+            if not people.has_event(connection, "another_id", person.id):
+                people.log(connection, self._clock(), "another_id", person.id)
 
         self._database.write(work)
 
     def decline(self) -> None:
         """A visitor did not agree: nothing else is known."""
-        self._database.write(lambda one: _people.log(one, self._clock(), "declined"))
+        self._database.write(lambda one: people.log(one, self._clock(), "declined"))
 
     def answer_comprehension(self, key: str, attempt: int, *, passed: bool) -> Person | None:
         """Take an attempt at the comprehension check, and lease a block to who passes.
@@ -213,7 +214,7 @@ class Store:
         """
 
         def work(connection: Connection) -> Person | None:
-            person = _people.find_locked(connection, participant.c.key == key)
+            person = people.find_locked(connection, participant.c.key == key)
             if (
                 person is None
                 or person.status is not PersonStatus.STARTED
@@ -222,16 +223,16 @@ class Store:
             ):
                 return person
             now = self._clock()
-            _people.change(connection, person.id, attempts=attempt)
+            people.change(connection, person.id, attempts=attempt)
             if passed:
-                _people.change(connection, person.id, passed=now)
-                _people.log(connection, now, "passed", person.id)
-                _lease.lease(connection, person, now, self._until)
+                people.change(connection, person.id, passed=now)
+                people.log(connection, now, "passed", person.id)
+                people.lease(connection, person, now, self._until)
             elif attempt >= self.study.comprehension.attempts:
-                _people.end(connection, person.id, PersonStatus.SCREENED_OUT, now)
+                people.end(connection, person.id, PersonStatus.SCREENED_OUT, now)
             else:
-                _people.log(connection, now, "missed", person.id)
-            return _people.find(connection, participant.c.id == person.id)
+                people.log(connection, now, "missed", person.id)
+            return people.find(connection, participant.c.id == person.id)
 
         return self._database.write(work)
 
@@ -239,11 +240,11 @@ class Store:
         """Lease a block to a person who passed when none was to be had."""
 
         def work(connection: Connection) -> Person | None:
-            person = _people.find_locked(connection, participant.c.key == key)
+            person = people.find_locked(connection, participant.c.key == key)
             if person is None or person.status is not PersonStatus.STARTED or not person.passed:
                 return person
-            _lease.lease(connection, person, self._clock(), self._until)
-            return _people.find(connection, participant.c.id == person.id)
+            people.lease(connection, person, self._clock(), self._until)
+            return people.find(connection, participant.c.id == person.id)
 
         return self._database.write(work)
 
@@ -267,7 +268,7 @@ class Store:
         """
 
         def work(connection: Connection) -> AnswerStep | None:
-            person = _people.find_locked(connection, participant.c.key == key)
+            person = people.find_locked(connection, participant.c.key == key)
             if person is None:
                 return None
             if person.status is not PersonStatus.ACTIVE or person.position != position:
@@ -280,12 +281,13 @@ class Store:
             least = self._reading.least_seconds(pages[position])
             if seconds < least:
                 return AnswerStep(person, Taken.TOO_SOON, least - seconds)
-            given = StoredAnswer(verdict, confidence, reason, seconds, now)
-            self._answers.write(connection, person, pages[position], given)
+            given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
+            given |= {"seconds": seconds, "time": now}
+            people.write_answer(connection, self.study, self._cases, person, pages[position], given)
             status = PersonStatus.ACTIVE
             if position + 1 == len(pages):
                 status = PersonStatus.COMPLETED
-                _people.end(connection, person.id, status, now)
+                people.end(connection, person.id, status, now)
             held = update(assignment).where(assignment.c.participant == person.id)
             connection.execute(
                 held.values(
@@ -304,19 +306,19 @@ class Store:
         """Delete a person's votes and free the block. Who was screened out has none."""
 
         def work(connection: Connection) -> Person | None:
-            person = _people.find_locked(connection, participant.c.key == key)
+            person = people.find_locked(connection, participant.c.key == key)
             if person is None or person.status in (
                 PersonStatus.WITHDRAWN,
                 PersonStatus.SCREENED_OUT,
             ):
                 return person
-            erase(connection, person.id)
+            people.erase(connection, person.id)
             now = self._clock()
             paid = person.outcome is PersonStatus.COMPLETED
-            _people.end(connection, person.id, PersonStatus.WITHDRAWN, now)
+            people.end(connection, person.id, PersonStatus.WITHDRAWN, now)
             if paid:
-                _people.change(connection, person.id, outcome=PersonStatus.COMPLETED)
-            return _people.find(connection, participant.c.id == person.id)
+                people.change(connection, person.id, outcome=PersonStatus.COMPLETED)
+            return people.find(connection, participant.c.id == person.id)
 
         return self._database.write(work)
 
@@ -344,13 +346,13 @@ class Store:
             where = participant.c.code_key == (self.keys.code_key(code or "") or "")
 
         def work(connection: Connection) -> str | None:
-            person = _people.find_locked(connection, where & ~participant.c.purged)
+            person = people.find_locked(connection, where & ~participant.c.purged)
             if person is None:
                 return None
             now = self._clock()
-            erase(connection, person.id)
+            people.erase(connection, person.id)
             connection.execute(delete(event).where(event.c.participant == person.id))
-            _people.change(
+            people.change(
                 connection,
                 person.id,
                 rater=f"purged-{secrets.token_hex(5)}",
@@ -364,7 +366,7 @@ class Store:
                 purged=True,
                 code_key=None,
             )
-            _people.log(connection, now, "purged")
+            people.log(connection, now, "purged")
             return person.rater
 
         purged = self._database.write(work)
@@ -377,16 +379,16 @@ class Store:
 
         def work(connection: Connection) -> None:
             connection.execute(update(study).values(paused=paused))
-            _people.log(connection, self._clock(), "paused" if paused else "resumed")
+            people.log(connection, self._clock(), "paused" if paused else "resumed")
 
         self._database.write(work)
 
     def progress(self) -> Progress:
         """How far the study has come."""
         cells = len(self.study.design.cells)
-        return self._database.read(lambda one: _collect.progress(one, cells, self._clock()))
+        return self._database.read(lambda one: people.progress(one, cells, self._clock()))
 
     def collected(self) -> Collected:
         """People, votes and checks so far, all as of one moment."""
         cells = self.study.design.cells
-        return self._database.read(lambda one: _collect.collected(one, cells))
+        return self._database.read(lambda one: people.collected(one, cells))

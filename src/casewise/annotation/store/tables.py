@@ -21,6 +21,8 @@ from sqlalchemy import (
     text,
 )
 
+from casewise.annotation.votes.collected import PersonStatus
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -45,6 +47,21 @@ class Utc(TypeDecorator[datetime]):
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Out of the database."""
         return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Status(TypeDecorator[PersonStatus]):
+    """How far a person has come, or a block's holder."""
+
+    impl = String(16)
+    cache_ok = True
+
+    def process_bind_param(self, value: PersonStatus | None, dialect: Dialect) -> str | None:
+        """Into the database."""
+        return None if value is None else value.value
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> PersonStatus | None:
+        """Out of the database."""
+        return None if value is None else PersonStatus(value)
 
 
 study = Table(
@@ -75,8 +92,8 @@ participant = Table(
     Column("rater", String(64), nullable=False, unique=True),
     Column("platform_key", String(64), unique=True),
     Column("panel", String(64), nullable=False),
-    Column("status", String(16), nullable=False),
-    Column("outcome", String(16)),
+    Column("status", Status, nullable=False),
+    Column("outcome", Status),
     Column("attempts", Integer, nullable=False),
     Column("started", Utc, nullable=False),
     Column("passed", Utc),
@@ -101,7 +118,7 @@ assignment = Table(
     Column("id", Integer, primary_key=True),
     Column("block", Integer, ForeignKey("block.number"), nullable=False),
     Column("participant", Integer, ForeignKey("participant.id"), nullable=False, unique=True),
-    Column("status", String(16), nullable=False),
+    Column("status", Status, nullable=False),
     Column("position", Integer, nullable=False),
     Column("shown", Utc, nullable=False),
     Column("lease_until", Utc, nullable=False),
