@@ -14,7 +14,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.tables import random_table
 
-from casewise.annotation.exchange.task_folder import write_folder
+from casewise.annotation.result_folders import write_folder
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
 from casewise.annotation.votes.collected_csv import write_collected
 from casewise.errors import UsageError

@@ -20,7 +20,7 @@ from casewise.annotation.exchange.sittings import (
     keep_salt,
     read_salt,
 )
-from casewise.annotation.exchange.task_folder import check_free, write_folder
+from casewise.annotation.result_folders import check_free, write_folder
 from casewise.annotation.study.planning import check_ready
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study

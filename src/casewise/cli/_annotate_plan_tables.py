@@ -1,6 +1,5 @@
 """What ``casewise annotate plan`` prints: tables, Markdown, JSON."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -31,7 +30,6 @@ from casewise.sheets import (
     money,
     number,
     percent,
-    setting,
     terminal,
     to_json,
 )
@@ -194,24 +192,24 @@ def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
 
 def _evenness(measured: Balance) -> list[_Line]:
     arms = [
-        (f"cases of arm {arm} a person", _range(found), "--arms, --tasks")
+        (f"cases of arm {arm} a person", found.words, "--arms, --tasks")
         for arm, found in measured.arms.items()
     ]
     share = measured.category_share
     return [
-        ("votes a case", _range(measured.votes), "--votes"),
-        ("cases a person", _range(measured.size), "--tasks"),
+        ("votes a case", measured.votes.words, "--votes"),
+        ("cases a person", measured.size.words, "--tasks"),
         ("people who see a query twice", str(measured.repeated), ""),
         *arms,
         (
             "greatest share of a category",
-            _range(Range(round(share.least, 2), share.mean, round(share.most, 2))),
+            Range(round(share.least, 2), share.mean, round(share.most, 2)).words,
             f"{measured.categories} categories, --tasks",
         ),
         ("a category off its share by", f"{number(measured.category_off, 2)} cases at most", ""),
         (
             "people on both of two queries",
-            f"{_range(measured.met)}, mean {number(measured.met.mean, 1)}",
+            f"{measured.met.words}, mean {number(measured.met.mean, 1)}",
             "--votes, --tasks",
         ),
         ("pairs of queries never met", percent(measured.never_met), "--votes, --tasks"),
@@ -261,10 +259,3 @@ def _notes(planned: PlanSheet) -> list[str]:
             f"{_SOURCES[1]}. A pilot tells better: --seconds."
         )
     return notes
-
-
-def _range(found: Range) -> str:
-    if math.isnan(found.least):
-        return UNDEFINED
-    low, high = setting(found.least), setting(found.most)
-    return low if low == high else f"{low} to {high}"

@@ -1,7 +1,5 @@
 """The keys of a study: they sign, hide platform ids, and let the administrator in."""
 
-import hashlib
-import hmac
 import json
 import os
 import re
@@ -9,7 +7,7 @@ import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from casewise.annotation.study.accounts import normal_account
+from casewise.annotation.study.accounts import keyed_hash, normal_account
 from casewise.errors import InputError, UsageError
 from casewise.files import create_file
 
@@ -37,7 +35,7 @@ class Secrets:
 
     def derived(self, purpose: str) -> str:
         """A key of its own for each purpose. 64 hexadecimal characters."""
-        return hmac.new(self.secret.encode(), purpose.encode(), hashlib.sha256).hexdigest()
+        return keyed_hash(self.secret.encode(), purpose)
 
     def platform_key(self, platform: str, account: str) -> str:
         """What is kept of a platform's id of a person: a hash that needs the secret."""

@@ -13,11 +13,18 @@ PSEUDONYM = 16
 """Hexadecimal digits of a pseudonym: 64 bits, so that a thousand people collide with p < 1e-13."""
 
 
+def keyed_hash(key: bytes, text: str) -> str:
+    """HMAC-SHA256 (RFC 2104) of a text in UTF-8: 64 hexadecimal digits.
+
+    Whoever has no key can't try texts until one fits.
+    """
+    return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
 def hash_platform_id(salt: bytes, id: str) -> str:
     """The pseudonym of a platform's name for a person, always the same under one salt.
 
-    HMAC-SHA256 (RFC 2104) of the name in UTF-8, white space around it dropped, in hexadecimal,
-    cut to ``PSEUDONYM`` digits. Whoever has no salt can't try names until one fits.
+    The keyed hash of the name without white space around it, cut to ``PSEUDONYM`` digits.
 
     Raises:
         ValueError: An empty salt or an empty name.
@@ -25,8 +32,7 @@ def hash_platform_id(salt: bytes, id: str) -> str:
     name = id.strip()
     if not salt or not name:
         raise ValueError("an empty salt or an empty name")
-    digest = hmac.new(salt, name.encode("utf-8", "surrogatepass"), hashlib.sha256)
-    return digest.hexdigest()[:PSEUDONYM]
+    return keyed_hash(salt, name)[:PSEUDONYM]
 
 
 ACCOUNT_PARAMETER = {

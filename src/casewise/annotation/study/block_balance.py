@@ -1,5 +1,6 @@
 """How even a design is."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from casewise.annotation.study.block_design import category_codes, query_codes
 from casewise.annotation.study.schema import Arm, Study
 from casewise.cases import Case
+from casewise.sheets import UNDEFINED, setting
 
 MOST_CELLS = 2000
 """Beyond this many the efficiency is not worked out: its time grows with their third power."""
@@ -22,6 +24,14 @@ class Range:
     least: float
     mean: float
     most: float
+
+    @property
+    def words(self) -> str:
+        """From the least to the most, or the one number that all are."""
+        if math.isnan(self.least):
+            return UNDEFINED
+        least, most = setting(self.least), setting(self.most)
+        return least if least == most else f"{least} to {most}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from casewise.annotation.result_folders import PLAIN, write_folder
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import (
@@ -32,7 +33,6 @@ from casewise.annotation.votes.typed_csv import (
     row_of,
     to_csv,
 )
-from casewise.annotation.votes.votes_folder import PLAIN, new_folder
 
 PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"
 """The files of a folder."""
@@ -124,9 +124,8 @@ def write_collected(folder: Path, collected: Collected, *, force: bool = False) 
     Raises:
         UsageError: Something stands at the place of the folder.
     """
-    with new_folder(folder, PLAIN, force=force) as new:
-        for name, text in collected_files(collected).items():
-            (new / name).write_bytes(text.encode())
+    files = {name: text.encode() for name, text in collected_files(collected).items()}
+    write_folder(folder, files, PLAIN, force=force)
 
 
 def collected_files(collected: Collected) -> dict[str, str]:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 import casewise
-from casewise.annotation.study.block_balance import Balance, Range
+from casewise.annotation.study.block_balance import Balance
 from casewise.annotation.study.reading_times import (
     FAST_SECONDS,
     IMPOSSIBLE,
@@ -37,7 +37,6 @@ from casewise.sheets import (
     money,
     number,
     p_value,
-    setting,
     signed,
     to_markdown,
 )
@@ -197,13 +196,13 @@ def _tables(results: Results, facts: CardFacts) -> dict[str, Table]:
 def _design(one: Balance) -> Table:
     share = one.category_share
     lines: list[tuple[str, Cell]] = [
-        ("cells in a block", _range(one.size)),
-        ("blocks that hold a cell", _range(one.votes)),
-        *((f"cells of a block with {_arm(arm)}", _range(met)) for arm, met in one.arms.items()),
+        ("cells in a block", one.size.words),
+        ("blocks that hold a cell", one.votes.words),
+        *((f"cells of a block with {_arm(arm)}", met.words) for arm, met in one.arms.items()),
         ("queries", one.queries),
         ("categories", one.categories),
         ("greatest share of a category in a block", interval((share.least, share.most), 2)),
-        ("people on both of two queries", _range(one.met)),
+        ("people on both of two queries", one.met.words),
         (
             "efficiency of the blocks, and what none exceeds",
             f"{number(one.efficiency)} of {number(one.efficiency_bound)}",
@@ -363,13 +362,6 @@ def _growth(slope: float) -> str:
 
 def _arm(arm: Arm) -> str:
     return "no context" if arm is Arm.NONE else f"{arm.value} context"
-
-
-def _range(one: Range) -> str:
-    if not math.isfinite(one.least):
-        return UNDEFINED
-    least, most = setting(one.least), setting(one.most)
-    return least if least == most else f"{least} to {most}"
 
 
 def _spaced(name: StrEnum) -> str:

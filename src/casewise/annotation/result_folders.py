@@ -1,6 +1,6 @@
-"""Folders that appear whole or not at all."""
+"""Folders of files that appear whole or not at all, and replace nothing of others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,13 @@ class FolderKind:
     """What a folder of ours holds, so that nothing else is ever replaced."""
 
     names: frozenset[str]
-    """The files that are written into it."""
+    """The files that are written into it; empty for folders that are never replaced."""
     mark: str
     """The one without which a folder is not taken for one of this kind."""
 
+
+TASKS = FolderKind(frozenset(), "")
+"""A study's tasks as a platform's files."""
 
 PLAIN = FolderKind(frozenset({"checks.csv", "people.csv", "votes.csv"}), "votes.csv")
 """Plain CSV of what was collected."""
@@ -29,28 +32,45 @@ EXPORT = FolderKind(
 
 
 @contextmanager
-def new_folder(out: Path, kind: FolderKind, *, force: bool) -> Iterator[Path]:
+def new_folder(out: Path, kind: FolderKind, *, force: bool = False) -> Iterator[Path]:
     """A folder to write into, beside ``out``; at the end it takes that name.
 
     Raises:
-        UsageError: Something stands there and ``force`` is not given, or it holds what was never
-            written by this.
+        UsageError: As ``check_free``.
     """
     with replace_folder(out, lambda: check_free(out, kind, force=force)) as new:
         yield new
 
 
-def check_free(out: Path, kind: FolderKind, *, force: bool) -> None:
+def write_folder(
+    out: Path, files: Mapping[str, bytes], kind: FolderKind = TASKS, *, force: bool = False
+) -> None:
+    """Write files, named by their paths under the folder.
+
+    Raises:
+        UsageError: As ``check_free``.
+    """
+    with new_folder(out, kind, force=force) as new:
+        for name, data in files.items():
+            path = new / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+
+
+def check_free(out: Path, kind: FolderKind = TASKS, *, force: bool = False) -> None:
     """Refuse to write over anything but, with ``force``, an earlier edition.
 
     Raises:
-        UsageError: As ``new_folder``.
+        UsageError: Something stands there and ``force`` is not given, or it holds what was never
+            written by this.
     """
     if not out.exists() and not out.is_symlink():
         return
     if not out.is_dir() or out.is_symlink():
         raise UsageError(f"{out} is no folder: give another place")
     found = {path.name for path in out.iterdir()}
+    if found and kind is TASKS:
+        raise UsageError(f"{out}: is there already; name a new or an empty folder")
     if found and kind.mark not in found and not found - EXPORT.names:
         raise UsageError(f"{out} holds files of such names, and is no export: give another place")
     if foreign := sorted(found - kind.names):
