@@ -68,14 +68,14 @@ def check_free(out: Path, kind: FolderKind = TASKS, *, force: bool = False) -> N
         return
     if not out.is_dir() or out.is_symlink():
         raise UsageError(f"{out} is no folder: give another place")
-    found = {path.name for path in out.iterdir()}
-    if found and kind is TASKS:
+    names = {path.name for path in out.iterdir()}
+    if names and kind is TASKS:
         raise UsageError(f"{out}: is there already; name a new or an empty folder")
-    if found and kind.mark not in found and not found - EXPORT.names:
+    if names and kind.mark not in names and not names - EXPORT.names:
         raise UsageError(f"{out} holds files of such names, and is no export: give another place")
-    if foreign := sorted(found - kind.names):
+    if foreign := sorted(names - kind.names):
         raise UsageError(
             f"{out} holds what no export wrote, such as {foreign[0]}: give another place"
         )
-    if found and not force:
+    if names and not force:
         raise UsageError(f"{out} is not empty: give another place, or --force to replace it")

@@ -233,7 +233,7 @@ def _take_in(
 
 
 def _listed(columns: str | None) -> list[str]:
-    return [stripped for one in (columns or "").split(",") if (stripped := one.strip())]
+    return [stripped for column in (columns or "").split(",") if (stripped := column.strip())]
 
 
 def _join_served(
@@ -250,13 +250,13 @@ def _join_served(
 
 
 def _say(taken: TakenIn, out: Path) -> None:
-    found = taken.collected
-    statuses = Counter(person.status for person in found.people)
+    collected = taken.collected
+    statuses = Counter(person.status for person in collected.people)
     people = ", ".join(f"{count} {status}" for status, count in statuses.items())
-    counted = sum(vote.counted for vote in found.votes)
-    checks = len(found.checks)
+    counted = sum(vote.counted for vote in collected.votes)
+    checks = len(collected.checks)
     note(
-        f"{len(found.people)} people ({people or 'none'}), {len(found.votes)} votes of which "
-        f"{counted} count, {checks} attention checks"
+        f"{len(collected.people)} people ({people or 'none'}), {len(collected.votes)} votes of "
+        f"which {counted} count, {checks} attention checks"
     )
     write_out(f"{out}\n")

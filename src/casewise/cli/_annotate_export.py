@@ -62,17 +62,17 @@ def _arms(results: Results) -> Table:
         [
             Row(
                 [
-                    _name(one.arm),
-                    one.cells,
-                    one.majority_safe,
-                    one.majority_unsafe,
-                    one.ties,
-                    one.share_safe,
-                    one.agreement.krippendorff_alpha.value,
-                    one.agreement.gwet_ac1.value,
+                    _name(arm_votes.arm),
+                    arm_votes.cells,
+                    arm_votes.majority_safe,
+                    arm_votes.majority_unsafe,
+                    arm_votes.ties,
+                    arm_votes.share_safe,
+                    arm_votes.agreement.krippendorff_alpha.value,
+                    arm_votes.agreement.gwet_ac1.value,
                 ]
             )
-            for one in results.arms
+            for arm_votes in results.arms
         ],
         "What people said (95 %)",
     )
@@ -91,31 +91,31 @@ def _contrasts(results: Results) -> Table:
         [
             Row(
                 [
-                    f"{_name(one.first)} less {_name(one.second)}",
-                    one.queries,
-                    one.difference,
-                    one.difference.p,
-                    one.cohen_h,
-                    one.mantel_haenszel_or,
-                    one.majority_flips,
+                    f"{_name(contrast.first)} less {_name(contrast.second)}",
+                    contrast.queries,
+                    contrast.difference,
+                    contrast.difference.p,
+                    contrast.cohen_h,
+                    contrast.mantel_haenszel_or,
+                    contrast.majority_flips,
                 ]
             )
-            for one in results.contrasts
+            for contrast in results.contrasts
         ],
         "What the context does to votes (95 %)",
     )
 
 
 def _sensitivity(results: Results) -> Table:
-    arms = [one.arm for one in results.arms]
-    pairs = [(one.first, one.second) for one in results.contrasts[:1]]
+    arms = [arm_votes.arm for arm_votes in results.arms]
+    pairs = [(contrast.first, contrast.second) for contrast in results.contrasts[:1]]
     differences = [f"{_name(one)} less\n{_name(other)}" for one, other in pairs]
     rows = []
     for row in results.sensitivity:
         shares: list[Cell] = [row.share_safe[arm].value for arm in arms]
         for pair in pairs:
-            found = row.differences.get(pair)
-            shares.append(None if found is None else found.value)
+            difference = row.differences.get(pair)
+            shares.append(None if difference is None else difference.value)
         rows.append(Row([row.name, row.people, *shares, row.alpha, row.flipped]))
     return Table(
         [
@@ -231,7 +231,7 @@ def export(
     check_export(to, choices)
     with working("reading the votes"):
         collected = _collected(study, file, database, votes)
-    if not any(one.counted for one in collected.votes):
+    if not any(vote.counted for vote in collected.votes):
         raise UsageError(f"{votes or database or file}: no vote that counts, so nothing to export")
     with working("screening and summarising"):
         results = summarise(study, collected)

@@ -175,7 +175,7 @@ def _votes(
 ) -> tuple[int, str]:
     """The number of votes, and where it is from."""
     asked = {"--p1": p1, "--p2": p2, "--power": power}
-    if all(one is None for one in (*asked.values(), alpha)):
+    if all(value is None for value in (*asked.values(), alpha)):
         if votes is not None:
             return votes, "--votes"
         return PAPER_VOTES, "the default, as in the CASE-Bench paper"
@@ -185,8 +185,8 @@ def _votes(
     if missing:
         raise UsageError(f"{', '.join(missing)}: needed to work out the votes (or give --votes)")
     level = 0.05 if alpha is None else alpha
-    found = plan_power(PowerInputs(PowerTest.PROPORTIONS, power=power, alpha=level, p1=p1, p2=p2))
-    needed = found.answers[0].needed
+    planned = plan_power(PowerInputs(PowerTest.PROPORTIONS, power=power, alpha=level, p1=p1, p2=p2))
+    needed = planned.answers[0].needed
     if needed is None:
         raise UsageError(f"--p1 {p1:g} --p2 {p2:g}: no number of votes was found")
     words = f"--p1 {p1:g} --p2 {p2:g} --power {power:g}"
@@ -196,13 +196,13 @@ def _votes(
 
 
 def _arms(text: str) -> tuple[Arm, ...]:
-    names = [one.strip() for one in text.split(",")]
-    wrong = [one for one in names if one not in list(Arm)]
+    names = [name.strip() for name in text.split(",")]
+    wrong = [name for name in names if name not in list(Arm)]
     if wrong or len(set(names)) < len(names):
         raise UsageError(
             f"--arms {text}: give some of {', '.join(Arm)}, each once, with commas between them"
         )
-    return tuple(one for one in Arm if one in names)
+    return tuple(arm for arm in Arm if arm in names)
 
 
 def _given(name: str, text: str | None) -> str | None:

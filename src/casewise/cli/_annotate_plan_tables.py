@@ -89,7 +89,7 @@ def print_plan(planned: PlanSheet, format: PlanFormat) -> None:
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
     ]
     if format is PlanFormat.MARKDOWN:
-        write_out(markdown(*tables, "\n".join(f"- {escape(one)}" for one in notes)))
+        write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
         return
     out().print(terminal(*tables, *notes))
 
@@ -192,8 +192,8 @@ def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
 
 def _evenness(measured: Balance) -> list[_Line]:
     arms = [
-        (f"cases of arm {arm} a person", found.words, "--arms, --tasks")
-        for arm, found in measured.arms.items()
+        (f"cases of arm {arm} a person", cases.words, "--arms, --tasks")
+        for arm, cases in measured.arms.items()
     ]
     share = measured.category_share
     return [
@@ -225,17 +225,17 @@ def _tasks(planned: PlanSheet) -> list[Row]:
     study, measured = planned.study, planned.measured
     rows = []
     for tasks in other_tasks(study, measured.queries):
-        found = _forecast(planned, tasks)
+        expected = _forecast(planned, tasks)
         bound = efficiency_bound(tasks, measured.cells)
-        cost = money(found.cost, study.pay.currency) if study.pay.per_hour else None
-        rows.append(Row([tasks, found.people, found.minutes, cost, bound]))
+        cost = money(expected.cost, study.pay.currency) if study.pay.per_hour else None
+        rows.append(Row([tasks, expected.people, expected.minutes, cost, bound]))
     return rows
 
 
 def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
     notes = []
-    left_out = sum(one.context is not None and one.intended is None for one in made.cases)
+    left_out = sum(case.context is not None and case.intended is None for case in made.cases)
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
     recruited = study.recruitment.platform is not Platform.NONE

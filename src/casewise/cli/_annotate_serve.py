@@ -99,19 +99,20 @@ def serve(
         )
 
         def ready() -> None:
-            found = store.progress()
-            note(f"{study.title}: {found.completed} of {found.blocks} blocks completed.")
+            progress = store.progress()
+            note(f"{study.title}: {progress.completed} of {progress.blocks} blocks completed.")
             if host in _ANYWHERE and origin is None:
                 note("note: people's own addresses name this computer alone; give --public-url")
-            if found.paused:
+            if progress.paused:
                 note("note: the study is paused; resume it on the administrator's page")
             note("Ctrl-C stops; everything answered is kept.")
             write_out(f"study  {settings.origin}/\n")
             write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
 
         serve_study(store, cases, settings, listening, ready=ready)
-        found = store.progress()
-        note(f"stopped: {found.completed} of {found.blocks} blocks completed, {found.active} held")
+        progress = store.progress()
+        done = f"{progress.completed} of {progress.blocks} blocks completed"
+        note(f"stopped: {done}, {progress.active} held")
 
 
 def _origin(url: str) -> str:

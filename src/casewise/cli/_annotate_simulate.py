@@ -33,16 +33,18 @@ if TYPE_CHECKING:
     from casewise.annotation.rehearsal.simulated_people import Mixture, VisitLog
 
 
-def rehearsal_renderable(found: "Rehearsal", study: Study) -> RenderableType:
+def rehearsal_renderable(rehearsal: "Rehearsal", study: Study) -> RenderableType:
     """Three tables: how it went, what the votes tell, whom the screening flags."""
-    return terminal(_run_table(found, study), _recovery_table(found), _screening_table(found))
+    return terminal(
+        _run_table(rehearsal, study), _recovery_table(rehearsal), _screening_table(rehearsal)
+    )
 
 
-def _run_table(found: "Rehearsal", study: Study) -> Table:
-    held = found.integrity
+def _run_table(rehearsal: "Rehearsal", study: Study) -> Table:
+    held = rehearsal.integrity
     lines: list[tuple[str, Cell]] = [
         (f"people who {outcome.replace('_', ' ')}", count)
-        for outcome, count in sorted(found.outcomes.items())
+        for outcome, count in sorted(rehearsal.outcomes.items())
         if outcome != "full"
     ]
     lines += [
@@ -52,52 +54,63 @@ def _run_table(found: "Rehearsal", study: Study) -> Table:
         ("votes doubled", held.doubled),
         ("votes that nobody gave", held.foreign),
         ("other broken rules", len(held.oddities)),
-        ("hours of people, in the study's time", number(found.hours, 1)),
-        ("cost", money(found.cost or None, study.pay.currency)),
-        ("a page takes, in the median", f"{number(1000 * found.wait(50), 0)} ms"),
-        ("99 % take at most", f"{number(1000 * found.wait(99), 0)} ms"),
-        ("the rehearsal took", seconds(found.seconds)),
+        ("hours of people, in the study's time", number(rehearsal.hours, 1)),
+        ("cost", money(rehearsal.cost or None, study.pay.currency)),
+        ("a page takes, in the median", f"{number(1000 * rehearsal.wait(50), 0)} ms"),
+        ("99 % take at most", f"{number(1000 * rehearsal.wait(99), 0)} ms"),
+        ("the rehearsal took", seconds(rehearsal.seconds)),
     ]
     return Table([Column(""), Column("", Kind.COUNT)], list(map(Row, lines)), "The rehearsal")
 
 
-def _recovery_table(found: "Rehearsal") -> Table:
-    both = (found.recovery, found.unflagged)
-    told_apart = (f"{one.told_apart} of {one.pairs}" for one in both)
+def _recovery_table(rehearsal: "Rehearsal") -> Table:
+    both = (rehearsal.recovery, rehearsal.unflagged)
+    told_apart = (f"{recovery.told_apart} of {recovery.pairs}" for recovery in both)
     return Table(
         [Column(""), *figures(Kind.SHARE, "all", "without flagged")],
         [
-            Row(["95 % intervals that hold the true share", *(one.coverage for one in both)]),
-            Row(["mean error of a share", *(one.mean_error for one in both)]),
+            Row(
+                [
+                    "95 % intervals that hold the true share",
+                    *(recovery.coverage for recovery in both),
+                ]
+            ),
+            Row(["mean error of a share", *(recovery.mean_error for recovery in both)]),
             Row(["queries whose contexts are told apart", *told_apart]),
         ],
         "Do the votes tell the truth?",
     )
 
 
-def _screening_table(found: "Rehearsal") -> Table:
+def _screening_table(rehearsal: "Rehearsal") -> Table:
     return Table(
         [Column("people"), *figures(Kind.COUNT, "done", "flagged"), Column("share", Kind.SHARE, 2)],
-        [Row([one.manner, one.n, one.flagged, one.share]) for one in found.flagged],
+        [
+            Row([manner.manner, manner.n, manner.flagged, manner.share])
+            for manner in rehearsal.flagged
+        ],
         "Whom does the screening flag?",
     )
 
 
-def rehearsal_record(found: "Rehearsal", study: Study) -> dict[str, Any]:
+def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
     """The same for programs."""
-    held = found.integrity
+    held = rehearsal.integrity
     recovered = {
         name: {
-            "cells": one.cells,
-            "coverage": one.coverage,
-            "mean_error": one.mean_error,
-            "pairs": one.pairs,
-            "told_apart": one.told_apart,
+            "cells": recovery.cells,
+            "coverage": recovery.coverage,
+            "mean_error": recovery.mean_error,
+            "pairs": recovery.pairs,
+            "told_apart": recovery.told_apart,
         }
-        for name, one in (("all", found.recovery), ("without_flagged", found.unflagged))
+        for name, recovery in (
+            ("all", rehearsal.recovery),
+            ("without_flagged", rehearsal.unflagged),
+        )
     }
     return {
-        "outcomes": dict(found.outcomes),
+        "outcomes": dict(rehearsal.outcomes),
         "sound": held.sound,
         "cells": held.cells,
         "full": held.full,
@@ -107,15 +120,18 @@ def rehearsal_record(found: "Rehearsal", study: Study) -> dict[str, Any]:
         "foreign": held.foreign,
         "oddities": list(held.oddities),
         "recovery": recovered,
-        "flagged": {one.manner: {"n": one.n, "flagged": one.flagged} for one in found.flagged},
-        "hours": found.hours,
-        "cost": found.cost,
+        "flagged": {
+            manner.manner: {"n": manner.n, "flagged": manner.flagged}
+            for manner in rehearsal.flagged
+        },
+        "hours": rehearsal.hours,
+        "cost": rehearsal.cost,
         "currency": study.pay.currency,
-        "requests": len(found.waits),
-        "median_ms": 1000 * found.wait(50),
-        "p99_ms": 1000 * found.wait(99),
-        "retries": found.retries,
-        "seconds": found.seconds,
+        "requests": len(rehearsal.waits),
+        "median_ms": 1000 * rehearsal.wait(50),
+        "p99_ms": 1000 * rehearsal.wait(99),
+        "retries": rehearsal.retries,
+        "seconds": rehearsal.seconds,
     }
 
 
@@ -181,14 +197,14 @@ def simulate(
         raise UsageError("--careless, --adversarial and --biased are more than everybody")
     study = load_study(file)
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
-    found = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
+    rehearsal = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
     if format is SimulationFormat.JSON:
-        write_out(to_json(rehearsal_record(found, study)))
+        write_out(to_json(rehearsal_record(rehearsal, study)))
     else:
-        out().print(rehearsal_renderable(found, study))
-    for oddity in found.integrity.oddities[:5]:
+        out().print(rehearsal_renderable(rehearsal, study))
+    for oddity in rehearsal.integrity.oddities[:5]:
         note(f"broken: {oddity}")
-    if not found.integrity.sound:
+    if not rehearsal.integrity.sound:
         raise typer.Exit(1)
 
 

@@ -127,7 +127,7 @@ def pair_record(desk: Desk, pair: Pair) -> dict[str, Any]:
     decided, total = progress(pairs)
     place = pair.number - 1
     behind = [*pairs[place + 1 :], *pairs[:place]]
-    undecided = next((one for one in behind if one.status is PairStatus.UNDECIDED), None)
+    undecided = next((other for other in behind if other.status is PairStatus.UNDECIDED), None)
     return {
         "key": key_of(pair.query_id),
         "version": pair.version,
@@ -185,10 +185,10 @@ def _revision(entry: Entry) -> dict[str, Any]:
             {
                 "intended": new.intended,
                 "changes": [
-                    {"name": one.name, "old": one.old, "new": one.new}
-                    for one in changes_between(old, new)
+                    {"name": change.name, "old": change.old, "new": change.new}
+                    for change in changes_between(old, new)
                     # An id that follows the text tells nothing that the text does not.
-                    if entry.action is Action.NEW_VERSION or one.name not in ("id", "query_id")
+                    if entry.action is Action.NEW_VERSION or change.name not in ("id", "query_id")
                 ],
             }
             for old, new in replaced
@@ -323,7 +323,7 @@ def _refusal(desk: Desk) -> Handler:
 
 async def _malformed(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    places = [".".join(map(str, one["loc"])) for one in error.errors()[:3]]
+    places = [".".join(map(str, problem["loc"])) for problem in error.errors()[:3]]
     return JSONResponse({"message": f"not as expected: {', '.join(places)}"}, 400)
 
 

@@ -73,13 +73,18 @@ def figures(
         seconds(median(progress.seconds) if progress.seconds else None),
         f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
         tuple(
-            (one.rater, "; ".join(flag.reason for flag in one.flags))
-            for one in screen(study, collected, cases).people
-            if one.flags
+            (person.rater, "; ".join(flag.reason for flag in person.flags))
+            for person in screen(study, collected, cases).people
+            if person.flags
         ),
         tuple(
-            (one.rater, one.status.replace("_", " "), one.panel, votes.get(one.rater, 0))
-            for one in reversed(collected.people)
+            (
+                person.rater,
+                person.status.replace("_", " "),
+                person.panel,
+                votes.get(person.rater, 0),
+            )
+            for person in reversed(collected.people)
         ),
     )
 
@@ -219,6 +224,6 @@ def _add_actions(app: FastAPI, site: Site) -> None:
 
 
 def _admin_page(site: Site, said: str | None = None, status: int = 200) -> Response:
-    found = figures(site.study, site.store.progress(), site.store.collected(), site.cases)
+    shown = figures(site.study, site.store.progress(), site.store.collected(), site.cases)
     form = site.sessions.form(_KEY)
-    return site.show("admin.html", status=status, figures=found, form=form, said=said)
+    return site.show("admin.html", status=status, figures=shown, form=form, said=said)

@@ -133,8 +133,8 @@ def _add_return(app: FastAPI, site: Site) -> None:
 
 def _panel(given: Mapping[str, str]) -> str:
     """Where and when a person was recruited: ``panel``, or the wave's number at Prolific."""
-    found = (given.get(name, "") for name in ("panel", "STUDY_ID"))
-    return next((one for one in found if _PANEL.fullmatch(one)), "")
+    names = (given.get(name, "") for name in ("panel", "STUDY_ID"))
+    return next((panel for panel in names if _PANEL.fullmatch(panel)), "")
 
 
 def _add_consent(app: FastAPI, site: Site) -> None:
@@ -205,7 +205,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
         if len(given) < len(questions):
             return _check_page(site, known, given, (), 422, "Please answer every question.")
         missed = tuple(
-            number for number, one in enumerate(questions) if given[number] != one.answer
+            number for number, question in enumerate(questions) if given[number] != question.answer
         )
         after = site.store.answer_comprehension(known.visitor.key, int(attempt), passed=not missed)
         if after is None or after.status is not PersonStatus.STARTED or after.passed:
@@ -235,12 +235,12 @@ def _add_check(app: FastAPI, site: Site) -> None:
 
 def _answers(questions: tuple[Question, ...], fields: dict[str, str]) -> dict[int, int]:
     """The option that was chosen of each question that was answered."""
-    found = {}
+    chosen = {}
     for number, question in enumerate(questions):
         value = fields.get(f"question-{number}", "")
         if value in {str(option) for option in range(len(question.options))}:
-            found[number] = int(value)
-    return found
+            chosen[number] = int(value)
+    return chosen
 
 
 def _check_page(

@@ -39,7 +39,7 @@ def _clean(value: object) -> object:
     if not isinstance(value, str):
         return value
     lines = value.replace("\r\n", "\n").replace("\r", "\n")
-    kept = "".join(one for one in lines if one in "\n\t" or category(one) not in ("Cc", "Cs"))
+    kept = "".join(char for char in lines if char in "\n\t" or category(char) not in ("Cc", "Cs"))
     return kept.strip() or None
 
 
@@ -219,10 +219,10 @@ class Sessions:
     def read_admin(self, cookie: str) -> bool:
         """Whether the cookie is the administrator's."""
         try:
-            found, made = self._admins.loads(cookie, return_timestamp=True)
+            token, made = self._admins.loads(cookie, return_timestamp=True)
         except BadSignature:
             return False
-        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(found), digest(self._admin))
+        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(token), digest(self._admin))
 
 
 def _age(made: datetime) -> float:
@@ -256,7 +256,7 @@ class Site:
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
         self._templates.filters["paragraphs"] = paragraphs
-        self.examples = [shown(one.query, one.context) for one in self.study.tutorial]
+        self.examples = [shown(example.query, example.context) for example in self.study.tutorial]
         # Compiled before the first person comes.
         for name in self._templates.list_templates():
             self._templates.get_template(name)

@@ -88,7 +88,7 @@ def _config(study: Study) -> bytes:
 
 def _instructions(study: Study) -> bytes:
     texts = (study.consent.warning, study.consent.text, study.instructions)
-    parts = [study.title, *(one for text in texts for one in paragraphs(text))]
+    parts = [study.title, *(paragraph for text in texts for paragraph in paragraphs(text))]
     parts += [f"Contact: {study.consent.contact}"]
     return "".join(f"<p>{as_html(part)}</p>\n" for part in parts).encode()
 
@@ -124,7 +124,7 @@ def read_label_studio(
     Raises:
         InputError: A file that isn't such an export, or not this study's.
     """
-    found: dict[tuple[str, int], dict[int, TaskAnswer]] = {}
+    answered: dict[tuple[str, int], dict[int, TaskAnswer]] = {}
     seen: dict[object, tuple[str, int, TaskAnswer]] = {}
     again: list[str] = []
     skipped = 0
@@ -147,12 +147,12 @@ def read_label_studio(
                 raise place.refuse(
                     "two annotations have this id; are the files of two servers?", "id", key
                 )
-            answers = found.setdefault((rater, block), {})
+            answers = answered.setdefault((rater, block), {})
             kept = answers.setdefault(position, answer)
             if kept != answer:
                 again.append(record)
                 answers[position] = min(kept, answer, key=_when)
-    sittings = [sitting_of(*who, answers.values(), tasks) for who, answers in found.items()]
+    sittings = [sitting_of(*who, answers.values(), tasks) for who, answers in answered.items()]
     taken = settle(tasks, sittings, panel=panel)
     notes = list(taken.notes)
     if again:
@@ -169,7 +169,7 @@ def _when(answer: TaskAnswer) -> tuple[bool, str]:
 
 def _annotations(path: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     loaded = _load(path)
-    found = []
+    annotated = []
     for index, task in enumerate(loaded, 1):
         if not isinstance(task, dict):
             raise InputError("not a task", file=path, record=f"task {index}", expected=_KIND)
@@ -178,12 +178,14 @@ def _annotations(path: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]]
             data, annotations = task.get("data"), task["annotations"]
             if not isinstance(data, dict) or not isinstance(annotations, list):
                 raise InputError("not a task", file=path, record=record, expected=_KIND)
-            found += [(record, data, _checked(one, path, record)) for one in annotations]
+            annotated += [
+                (record, data, _checked(annotation, path, record)) for annotation in annotations
+            ]
         elif "annotator" in task:
-            found.append((record, task, _from_min(task)))
+            annotated.append((record, task, _from_min(task)))
         else:
             raise InputError("no annotations", file=path, record=record, expected=_KIND)
-    return found
+    return annotated
 
 
 def _load(path: Path) -> list[Any]:
@@ -241,7 +243,7 @@ def _answer(annotation: dict[str, Any], position: int, place: ValuePlace) -> Tas
         raise place.refuse("not one verdict", "verdict", choices, "one choice")
     texts = values.get("reason", {}).get("text") or []
     texts = [texts] if isinstance(texts, str) else texts
-    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+    if not isinstance(texts, list) or not all(isinstance(line, str) for line in texts):
         raise place.refuse("not a text", "reason")
     rating = values.get("confidence", {}).get("rating")
     return TaskAnswer(

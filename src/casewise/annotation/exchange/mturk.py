@@ -120,20 +120,20 @@ def read_mturk(
     Raises:
         InputError: A file that isn't such results, or not this study's.
     """
-    found: dict[str, Sitting] = {}
+    sittings: dict[str, Sitting] = {}
     for path in files:
         for row in read_csv(path, _NEEDED, kind=_KIND).rows:
             sitting = _sitting(row, tasks, name)
             key = row.cells["AssignmentId"].strip()
-            before = found.setdefault(key, sitting)
+            before = sittings.setdefault(key, sitting)
             if (before.rater, before.block, before.answers) != (
                 sitting.rater,
                 sitting.block,
                 sitting.answers,
             ):
                 raise row.place.refuse("stands twice, and differently", "AssignmentId", key)
-            found[key] = sitting
-    return settle(tasks, found.values(), panel=panel)
+            sittings[key] = sitting
+    return settle(tasks, sittings.values(), panel=panel)
 
 
 def _sitting(row: TaskRow, tasks: Tasks, name: Callable[[str], str]) -> Sitting:
@@ -216,5 +216,5 @@ def _parse(text: str, place: ValuePlace) -> dict[str, object]:
 
 def _chosen(value: object) -> str | None:
     if isinstance(value, dict):
-        return next((str(one) for one, chosen in value.items() if chosen is True), None)
+        return next((str(option) for option, chosen in value.items() if chosen is True), None)
     return value if isinstance(value, str) and value else None

@@ -59,7 +59,7 @@ def read_csv_answers(
     Raises:
         InputError: A file that isn't such answers, or not this study's.
     """
-    found: dict[tuple[str, int], list[TaskAnswer]] = {}
+    answered: dict[tuple[str, int], list[TaskAnswer]] = {}
     blank = 0
     for path in files:
         for row in read_csv(path, _NEEDED, kind=_KIND, guarded=True).rows:
@@ -67,11 +67,11 @@ def read_csv_answers(
                 blank += 1
                 continue
             rater, block, answer = _answer(row, tasks, name)
-            answers = found.setdefault((rater, block), [])
-            if any(one.position == answer.position for one in answers):
+            answers = answered.setdefault((rater, block), [])
+            if any(before.position == answer.position for before in answers):
                 raise row.place.refuse("this rater has answered this page before", "position")
             answers.append(answer)
-    sittings = [sitting_of(*who, answers, tasks) for who, answers in found.items()]
+    sittings = [sitting_of(*who, answers, tasks) for who, answers in answered.items()]
     taken = settle(tasks, sittings, panel=panel)
     left = (f"{blank} rows have neither rater nor verdict: left out",) if blank else ()
     return replace(taken, notes=left + taken.notes)
@@ -111,17 +111,17 @@ def _rater(cell: str, place: ValuePlace, name: Callable[[str], str] | None) -> s
     return rater
 
 
-def check_mark(found: object, tasks: Tasks, place: ValuePlace, field: str) -> None:
+def check_mark(mark: object, tasks: Tasks, place: ValuePlace, field: str) -> None:
     """Refuse a record of another study, or of this one as it was planned before.
 
     Raises:
         InputError: It is.
     """
-    if found == tasks.mark:
+    if mark == tasks.mark:
         return
-    same = isinstance(found, str) and found.rpartition("@")[0] == tasks.study.id
+    same = isinstance(mark, str) and mark.rpartition("@")[0] == tasks.study.id
     problem = "of this study as it was planned before" if same else "of another study"
-    raise place.refuse(problem, field, found, tasks.mark)
+    raise place.refuse(problem, field, mark, tasks.mark)
 
 
 def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) -> tuple[int, int]:

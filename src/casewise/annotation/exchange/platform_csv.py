@@ -144,11 +144,11 @@ def read_time(value: object, place: ValuePlace, field: str) -> datetime | None:
     if value is None or value == "":
         return None
     text = value.strip() if isinstance(value, str) else ""
-    found = _TURK.fullmatch(text)
+    written = _TURK.fullmatch(text)
     try:
-        if found and found[2] in _ZONES:
-            zone = timezone(timedelta(hours=_ZONES[found[2]]))
-            plain = datetime.strptime(f"{found[1]} {found[3]}", "%b %d %H:%M:%S %Y")
+        if written and written[2] in _ZONES:
+            zone = timezone(timedelta(hours=_ZONES[written[2]]))
+            plain = datetime.strptime(f"{written[1]} {written[3]}", "%b %d %H:%M:%S %Y")
             return plain.replace(tzinfo=zone).astimezone(UTC)
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)

@@ -109,8 +109,8 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
         ("Content warning", "yes: sensitive"),
     ]
     codes = [
-        Line([Code(one["code"]), one["code_type"], one["actions"][0]["action"]])
-        for one in body["completion_codes"]
+        Line([Code(code["code"]), code["code_type"], code["actions"][0]["action"]])
+        for code in body["completion_codes"]
     ]
     return markdown(
         "# To paste into Prolific",
@@ -167,7 +167,7 @@ def join_prolific(
                 if _RANKS.index(rows[rater][0]) < _RANKS.index(status):
                     continue
             rows[rater] = (status, row, table)
-    people = tuple(_with_demographics(one, rows, columns) for one in collected.people)
+    people = tuple(_with_demographics(person, rows, columns) for person in collected.people)
     notes = _join_notes(collected, rows, known, several, nameless)
     return TakenIn(replace(collected, people=people), notes)
 
@@ -202,7 +202,7 @@ def _join_notes(
     nameless: Sequence[str],
 ) -> tuple[str, ...]:
     statuses = Counter(status for status, _, _ in rows.values())
-    counts = ", ".join(f"{statuses[one]} {one}" for one in _RANKS if statuses[one])
+    counts = ", ".join(f"{statuses[status]} {status}" for status in _RANKS if statuses[status])
     notes = [f"the export has {len(rows)} people: {counts}"] if rows else []
     if nameless:
         notes.append(tell(nameless, "record has", "records have", "no participant: left out"))
@@ -224,17 +224,17 @@ def _join_notes(
                 "in the study under this salt: left out",
             )
         )
-    if absent := [one.rater for one in collected.people if one.rater not in rows]:
+    if absent := [person.rater for person in collected.people if person.rater not in rows]:
         notes.append(tell(absent, "person isn't", "people aren't", "in the export"))
     voters = {vote.rater for vote in collected.votes}
     for status, what in (
         ("RETURNED", "returned the submission, which withdraws the consent, and yet there are"),
         ("TIMED-OUT", "timed out on Prolific, and yet there are"),
     ):
-        left = [rater for rater, (found, _, _) in rows.items() if found == status]
+        left = [rater for rater, (last, _, _) in rows.items() if last == status]
         if left := [rater for rater in left if rater in voters]:
             notes.append(tell(left, "has", "have", f"{what} votes; decide whether to keep them"))
-    done = [one.rater for one in collected.people if one.status is PersonStatus.COMPLETED]
+    done = [person.rater for person in collected.people if person.status is PersonStatus.COMPLETED]
     if unpaid := [rater for rater in done if rows.get(rater, ("",))[0] == "AWAITING REVIEW"]:
         notes.append(tell(unpaid, "has", "have", "completed the study and awaits your review"))
     return tuple(notes)

@@ -70,7 +70,7 @@ def _shown(
     study: Study, cases: Sequence[Case], shown: Sequence[str], block: int, page: Page
 ) -> ShownPage:
     if page.check is not None:
-        check = next(one for one in study.attention.checks if one.id == page.check)
+        check = next(check for check in study.attention.checks if check.id == page.check)
         context = render_text(check.context)
         return ShownPage(block, page.position, check.query, context, None, None, None, check)
     assert page.place is not None

@@ -119,18 +119,20 @@ def settle(tasks: Tasks, sittings: Iterable[Sitting], *, panel: str) -> TakenIn:
     """
     ordered = sorted(sittings, key=_began)
     first: dict[str, Sitting] = {}
-    later = [one for one in ordered if first.setdefault(one.rater, one) is not one]
+    later = [
+        sitting for sitting in ordered if first.setdefault(sitting.rater, sitting) is not sitting
+    ]
     kept = list(first.values())
     holders = _holders(tasks, kept)
     collected = _collect(tasks, kept, holders, panel)
     return TakenIn(collected, tuple(_notes(tasks, kept, later, holders)))
 
 
-def tell(names: Sequence[str], one: str, many: str, what: str) -> str:
+def tell(names: Sequence[str], singular: str, many: str, what: str) -> str:
     """A line of what befell some of many: how many, what, and the first of them by name."""
     shown = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{len(names)} {one if len(names) == 1 else many} {what} ({shown}{more})"
+    return f"{len(names)} {singular if len(names) == 1 else many} {what} ({shown}{more})"
 
 
 def _began(sitting: Sitting) -> datetime:
@@ -183,8 +185,8 @@ def _collect(
     records = [record for _, record in sorted(answered, key=lambda pair: pair[0])]
     return Collected(
         tuple(people),
-        tuple(one for one in records if isinstance(one, VoteRecord)),
-        tuple(one for one in records if isinstance(one, CheckRecord)),
+        tuple(record for record in records if isinstance(record, VoteRecord)),
+        tuple(record for record in records if isinstance(record, CheckRecord)),
     )
 
 
@@ -219,21 +221,25 @@ def _notes(
     holders: dict[int, Sitting],
 ) -> Iterator[str]:
     if later:
-        names = [one.name for one in later]
+        names = [sitting.name for sitting in later]
         what = "by people who had judged a block before: left out; have others judge those blocks"
         yield tell(names, "is", "are", what)
-    if rejected := [one.name for one in kept if one.rejected]:
+    if rejected := [sitting.name for sitting in kept if sitting.rejected]:
         yield tell(rejected, "was", "were", "rejected: the votes stay and don't count")
-    over = [one for one in kept if not one.rejected and holders[one.block] is not one]
+    over = [
+        sitting
+        for sitting in kept
+        if not sitting.rejected and holders[sitting.block] is not sitting
+    ]
     if over:
-        names = [f"{one.name} at block {one.block}" for one in over]
+        names = [f"{sitting.name} at block {sitting.block}" for sitting in over]
         what = "of a block that another person judged: the votes stay and don't count"
         yield tell(names, "is", "are", what)
-    short = [one for one in holders.values() if not _complete(tasks, one)]
+    short = [sitting for sitting in holders.values() if not _complete(tasks, sitting)]
     if short:
         names = [
-            f"{one.name}: {len(one.answers)} of {len(tasks.blocks[one.block])} pages"
-            for one in short
+            f"{sitting.name}: {len(sitting.answers)} of {len(tasks.blocks[sitting.block])} pages"
+            for sitting in short
         ]
         yield tell(names, "is", "are", "not complete")
     free = [str(number) for number in range(len(tasks.blocks)) if number not in holders]

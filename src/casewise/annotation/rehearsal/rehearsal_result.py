@@ -133,17 +133,17 @@ def sum_up(
         raters: The pseudonym of each platform id.
         seconds: How long it took.
     """
-    flags = {one.rater for one in screen(study, collected, cases).people if one.flags}
+    flags = {person.rater for person in screen(study, collected, cases).people if person.flags}
     finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
     flagged = []
     for manner in Manner:
         theirs = [raters.get(log.platform_id) for log in finished if log.manner is manner]
         if theirs:
-            flagged.append(Flagged(manner, len(theirs), sum(one in flags for one in theirs)))
+            flagged.append(Flagged(manner, len(theirs), sum(rater in flags for rater in theirs)))
     took = [
-        (one.ended - one.started).total_seconds()
-        for one in collected.people
-        if one.status is PersonStatus.COMPLETED and one.started and one.ended
+        (person.ended - person.started).total_seconds()
+        for person in collected.people
+        if person.status is PersonStatus.COMPLETED and person.started and person.ended
     ]
     plan = forecast(study, cases=cases)
     return Rehearsal(
@@ -186,11 +186,13 @@ def check_integrity(
         two_arms += len(queries) != len(set(queries))
         rater = raters.get(log.platform_id)
         known.add(rater)
-        stored = {one.case_id: one.verdict for one in by_rater.get(rater or "", ()) if one.counted}
+        stored = {
+            vote.case_id: vote.verdict for vote in by_rater.get(rater or "", ()) if vote.counted
+        }
         given = {
-            study.design.cells[one.place].case_id: one.verdict
-            for one in log.given
-            if one.place is not None
+            study.design.cells[answer.place].case_id: answer.verdict
+            for answer in log.given
+            if answer.place is not None
         }
         if log.outcome is VisitOutcome.COMPLETED:
             lost += sum(stored.get(case) != verdict for case, verdict in given.items())
@@ -198,9 +200,9 @@ def check_integrity(
     foreign += sum(vote.counted and vote.rater not in known for vote in collected.votes)
     doubled = sum(
         count - 1
-        for count in Counter((one.rater, one.query_id) for one in collected.votes).values()
+        for count in Counter((vote.rater, vote.query_id) for vote in collected.votes).values()
     )
-    counts = Counter((one.arm, one.case_id) for one in collected.votes if one.counted)
+    counts = Counter((vote.arm, vote.case_id) for vote in collected.votes if vote.counted)
     return Integrity(
         two_arms,
         lost,
@@ -229,9 +231,9 @@ def recover(
         without: Pseudonyms of people whose votes are left out.
     """
     counts = Counter(
-        (one.case_id, one.verdict)
-        for one in collected.votes
-        if one.counted and one.rater not in without
+        (vote.case_id, vote.verdict)
+        for vote in collected.votes
+        if vote.counted and vote.rater not in without
     )
     covered, errors = 0, []
     pairs: dict[str, dict[Arm, tuple[int, int]]] = {}
@@ -245,7 +247,7 @@ def recover(
         covered += low <= truth <= high
         errors.append(abs(safe / n - truth))
         pairs.setdefault(case.query_id, {})[cell.arm] = (safe, n)
-    both = [one for one in pairs.values() if Arm.SAFE in one and Arm.UNSAFE in one]
+    both = [arms for arms in pairs.values() if Arm.SAFE in arms and Arm.UNSAFE in arms]
     told = two_proportion_p(_pair_votes(both)) < ALPHA if both else np.zeros(0)
     error = float(np.mean(errors)) if errors else nan
     return Recovery(len(errors), covered, error, len(both), int(told.sum()))
@@ -255,7 +257,7 @@ def _pair_votes(pairs: Sequence[Mapping[Arm, tuple[int, int]]]) -> PairVotes:
     columns = np.array(
         [
             (safe, n - safe, other, m - other)
-            for (safe, n), (other, m) in ((one[Arm.SAFE], one[Arm.UNSAFE]) for one in pairs)
+            for (safe, n), (other, m) in ((arms[Arm.SAFE], arms[Arm.UNSAFE]) for arms in pairs)
         ],
         dtype=float,
     ).T

@@ -31,20 +31,20 @@ class SeenPage:
     @property
     def heading(self) -> str:
         """The first heading."""
-        found = self._soup.find("h1")
-        return found.get_text(" ", strip=True) if found else ""
+        heading = self._soup.find("h1")
+        return heading.get_text(" ", strip=True) if heading else ""
 
     def form(self, action: str) -> SentForm | None:
         """The form that goes to an address."""
-        found = self._soup.find("form", attrs={"action": action})
-        if not isinstance(found, Tag):
+        element = self._soup.find("form", attrs={"action": action})
+        if not isinstance(element, Tag):
             return None
-        hidden = found.find_all("input", attrs={"type": "hidden"})
-        return SentForm(action, {str(one["name"]): str(one["value"]) for one in hidden})
+        hidden = element.find_all("input", attrs={"type": "hidden"})
+        return SentForm(action, {str(field["name"]): str(field["value"]) for field in hidden})
 
     def questions(self) -> list[tuple[str, str, dict[str, str]]]:
         """Of the comprehension check: each question's text, its name, and options by their text."""
-        found = []
+        questions = []
         for fieldset in self._soup.find_all("fieldset"):
             legend = fieldset.find("legend")
             options = {
@@ -58,8 +58,8 @@ class SeenPage:
             if legend is not None and options:
                 name = next(iter(options.values()))[0]
                 values = {text: value for text, (_, value) in options.items()}
-                found.append((legend.get_text(" ", strip=True), name, values))
-        return found
+                questions.append((legend.get_text(" ", strip=True), name, values))
+        return questions
 
     def case(self) -> Words:
         """The words of the query and of the context that are shown."""
@@ -74,19 +74,19 @@ class SeenPage:
     def words(self) -> int:
         """How many there are to read: on a case's page in the case and its question."""
         parts = self._soup.select(".case, .verdicts legend") or self._soup.select("main")
-        return sum(len(one.get_text(" ").split()) for one in parts)
+        return sum(len(part.get_text(" ").split()) for part in parts)
 
     @property
     def wait(self) -> float:
         """Seconds until an answer is taken."""
-        found = self._soup.select_one("form[data-wait]")
-        return float(str(found["data-wait"])) if found else 0.0
+        element = self._soup.select_one("form[data-wait]")
+        return float(str(element["data-wait"])) if element else 0.0
 
     @property
     def code(self) -> str | None:
         """The code of the last page."""
-        found = self._soup.select_one("#code")
-        return found.get_text(strip=True) if found else None
+        element = self._soup.select_one("#code")
+        return element.get_text(strip=True) if element else None
 
 
 def known_pages(study: Study, cases: Sequence[Case]) -> dict[Words, int | str]:
@@ -95,14 +95,14 @@ def known_pages(study: Study, cases: Sequence[Case]) -> dict[Words, int | str]:
     A person knows nothing of ids and arms, so a page is known by its words alone: what the
     database says was shown is held against what was shown.
     """
-    found: dict[Words, int | str] = {}
+    pages: dict[Words, int | str] = {}
     for check in study.attention.checks:
         context = render_text(check.context) if check.context else ""
-        found[_words(check.query), _words(context)] = check.id
+        pages[_words(check.query), _words(context)] = check.id
     for place, case in enumerate(cases):
         context = render_text(case.context) if case.context and case.context.root else ""
-        found[_words(case.query), _words(context)] = place
-    return found
+        pages[_words(case.query), _words(context)] = place
+    return pages
 
 
 def _words(text: str) -> tuple[str, ...]:

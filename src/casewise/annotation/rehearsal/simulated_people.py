@@ -131,12 +131,12 @@ def true_rates(cases: Sequence[Case], arms: Sequence[str], seed: int) -> tuple[f
     """
     draw = np.random.default_rng((seed, 0xCA5E))
     shape = {"safe": (6.0, 2.0), "unsafe": (2.0, 6.0)}
-    found = []
+    rates = []
     for case, arm in zip(cases, arms, strict=True):
         drawn = float(draw.beta(*shape.get(arm, (2.0, 2.0))))
         safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
-        found.append((safe + 1) / (safe + unsafe + 2) if safe + unsafe else drawn)
-    return tuple(found)
+        rates.append((safe + 1) / (safe + unsafe + 2) if safe + unsafe else drawn)
+    return tuple(rates)
 
 
 class VisitOutcome(StrEnum):

@@ -157,7 +157,8 @@ class Visit:
         if form is None:
             raise _LostError("no form on /check")
         right = {
-            one.text: one.options[one.answer] for one in self.scene.study.comprehension.questions
+            question.text: question.options[question.answer]
+            for question in self.scene.study.comprehension.questions
         }
         confused = self.person.draw.random() < CONFUSED
         chosen = {}
@@ -172,10 +173,10 @@ class Visit:
     async def _judge(self, response: httpx.Response, page: SeenPage) -> httpx.Response | None:
         path = response.url.path
         form = page.form(path)
-        found = self.scene.pages.get(page.case())
-        if form is None or found is None:
+        shown = self.scene.pages.get(page.case())
+        if form is None or shown is None:
             raise _LostError(f"no case of the study at {path}")
-        place = found if isinstance(found, int) else None
+        place = shown if isinstance(shown, int) else None
         if place is not None and place not in self.log.shown:
             self.log.shown.append(place)
         if len(self.log.given) >= self._turns_at and (self._withdraws or self._leaves):
@@ -184,7 +185,9 @@ class Visit:
             verdict = self.person.verdict(self.scene.rates[place])
         else:
             checks = self.scene.study.attention.checks
-            verdict = self.person.check(next(one.expected for one in checks if one.id == found))
+            verdict = self.person.check(
+                next(check.expected for check in checks if check.id == shown)
+            )
         fields: dict[str, str] = {"verdict": verdict}
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.confidence())
@@ -202,7 +205,7 @@ class Visit:
             # The lease ran out under the answer: another person has the block.
             return after
         self.log.given.append(
-            TakenAnswer(place, None if place is not None else str(found), verdict)
+            TakenAnswer(place, None if place is not None else str(shown), verdict)
         )
         await self._go_back(form, fields, after)
         return after
@@ -251,15 +254,15 @@ class Visit:
     def _end(self, page: SeenPage) -> None:
         ends = (VisitOutcome.COMPLETED, VisitOutcome.SCREENED_OUT, VisitOutcome.WITHDRAWN)
         self.log.code = page.code
-        found = next((one for one in ends if self._code(one) == page.code), None)
-        if found is None:
+        ended = next((outcome for outcome in ends if self._code(outcome) == page.code), None)
+        if ended is None:
             self._odd(f"no code of the study: {page.code}")
-        elif found is VisitOutcome.WITHDRAWN and self.log.outcome is VisitOutcome.LEFT:
+        elif ended is VisitOutcome.WITHDRAWN and self.log.outcome is VisitOutcome.LEFT:
             return  # the block was given to another person meanwhile
-        elif found is VisitOutcome.WITHDRAWN and "withdrawn" not in page.heading:
+        elif ended is VisitOutcome.WITHDRAWN and "withdrawn" not in page.heading:
             self.log.outcome = VisitOutcome.LEFT
         else:
-            self.log.outcome = found
+            self.log.outcome = ended
 
     def _code(self, outcome: VisitOutcome) -> str:
         return str(getattr(self.scene.study.recruitment, outcome.value))
@@ -307,8 +310,8 @@ class Visit:
         if response.status_code >= 500:
             raise _LostError(f"{response.status_code} at {response.url.path}")
         if calm and self.scene.calm():
-            for one in (*response.history, response):
-                self.log.waits.append(one.elapsed.total_seconds())
+            for step in (*response.history, response):
+                self.log.waits.append(step.elapsed.total_seconds())
         return response
 
 

@@ -157,14 +157,14 @@ class Desk:
             UnknownPairError: There is none.
         """
         state = self._state
-        found = {pair.query_id: pair for pair in state.pairs()}
+        pairs = {pair.query_id: pair for pair in state.pairs()}
         seen: set[str] = set()
-        while query_id not in found and query_id in state.renamed and query_id not in seen:
+        while query_id not in pairs and query_id in state.renamed and query_id not in seen:
             seen.add(query_id)
             query_id = state.renamed[query_id]
-        if query_id not in found:
+        if query_id not in pairs:
             raise UnknownPairError("no such pair")
-        return found[query_id]
+        return pairs[query_id]
 
     def save(
         self, query_id: str, version: str, edits: Mapping[str, Fields], *, author: str, reason: str
@@ -197,7 +197,7 @@ class Desk:
             if not changed:
                 raise UnfitError("nothing was changed")
             new_id = after[0].query_id
-            if new_id != pair.query_id and any(one.query_id == new_id for one in self.pairs()):
+            if new_id != pair.query_id and any(other.query_id == new_id for other in self.pairs()):
                 raise UnfitError("another pair of the file asks this query already")
             before, now = (tuple(cases) for cases in zip(*changed, strict=True))
             return self._commit(Action.EDIT, pair, author, reason, before, now)

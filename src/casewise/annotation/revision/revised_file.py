@@ -92,8 +92,8 @@ def read_both(path: Path | str) -> Opened:
     return Opened(path, state, reading.entries, reading, loaded.cases, behind, outside)
 
 
-def _outside(known: tuple[Case, ...], found: tuple[Case, ...]) -> OutsideChange:
-    old, new = ({case.id: case for case in cases} for cases in (known, found))
+def _outside(known: tuple[Case, ...], now: tuple[Case, ...]) -> OutsideChange:
+    old, new = ({case.id: case for case in cases} for cases in (known, now))
     both = [(old[id], new[id]) for id in old if id in new]
     return OutsideChange(
         changed=sum(to_line(one) != to_line(other) for one, other in both),
@@ -113,10 +113,10 @@ def _kept_votes(old: Case, new: Case) -> bool:
 def stamp(path: Path) -> tuple[int, int, int] | None:
     """What changes when a file is written to by anybody; None where there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - one call, as the file may vanish
+        status = os.stat(path)  # noqa: PTH116 - one call, as the file may vanish
     except FileNotFoundError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino if stat.S_ISREG(found.st_mode) else 0
+    return status.st_mtime_ns, status.st_size, status.st_ino if stat.S_ISREG(status.st_mode) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ def revision_of(entry: Entry) -> Revision:
         query_id=entry.query_id,
         case_ids=tuple(case.id for case in entry.before),
         new_ids=tuple(case.id for case in after),
-        changed=tuple(dict.fromkeys(one.name for several in changes for one in several)),
+        changed=tuple(dict.fromkeys(change.name for several in changes for change in several)),
         reason=entry.reason,
     )
 
@@ -194,12 +194,12 @@ def accepted_cases(path: Path | str) -> Accepted:
             "it is not what was accepted. Revise it with --record-outside first"
         )
     pairs = opened.state.pairs()
-    found = [pair for pair in pairs if pair.status is PairStatus.ACCEPTED]
-    if not found:
+    accepted = [pair for pair in pairs if pair.status is PairStatus.ACCEPTED]
+    if not accepted:
         raise InputError("no pair is accepted yet", file=path)
     return Accepted(
-        cases=tuple(case for pair in found for case in pair.cases),
-        pairs=len(found),
+        cases=tuple(case for pair in accepted for case in pair.cases),
+        pairs=len(accepted),
         rejected=_count(pairs, PairStatus.REJECTED),
         undecided=_count(pairs, PairStatus.UNDECIDED),
     )

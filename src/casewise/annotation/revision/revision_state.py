@@ -165,11 +165,11 @@ def _taken_over(state: RevisionState, entry: Entry) -> RevisionState:
 
 def _texts(cases: Iterable[Case]) -> dict[str, list[str]]:
     """By query id, the cases without their votes."""
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for case in cases:
         bare = case.model_copy(update=dict.fromkeys(VERDICTS))
-        found.setdefault(case.query_id, []).append(to_line(bare))
-    return found
+        texts.setdefault(case.query_id, []).append(to_line(bare))
+    return texts
 
 
 def _decided(state: RevisionState, entry: Entry) -> RevisionState:

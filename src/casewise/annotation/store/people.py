@@ -146,12 +146,12 @@ def _take_over(connection: Connection, now: datetime) -> int | None:
         .limit(1)
         .with_for_update(skip_locked=True)
     )
-    found = connection.execute(oldest).one_or_none()
-    if found is None:
+    held = connection.execute(oldest).one_or_none()
+    if held is None:
         return None
-    set_status(connection, found.participant, PersonStatus.ABANDONED)
-    end(connection, found.participant, PersonStatus.ABANDONED, now)
-    number: int = found.block
+    set_status(connection, held.participant, PersonStatus.ABANDONED)
+    end(connection, held.participant, PersonStatus.ABANDONED, now)
+    number: int = held.block
     return number
 
 
@@ -271,7 +271,7 @@ def latest(connection: Connection) -> datetime | None:
     """The last moment that was written down; None in a new database."""
     shown = connection.execute(select(func.max(assignment.c.shown))).scalar_one()
     logged = connection.execute(select(func.max(event.c.time))).scalar_one()
-    return max((one for one in (shown, logged) if one is not None), default=None)
+    return max((moment for moment in (shown, logged) if moment is not None), default=None)
 
 
 def progress(connection: Connection, cells: int, now: datetime) -> Progress:
@@ -311,7 +311,7 @@ def _own() -> ColumnElement[bool]:
 
 
 def _count(connection: Connection, where: ColumnElement[bool], table: Table) -> int:
-    found: int = connection.execute(
+    number: int = connection.execute(
         select(func.count()).select_from(table).where(where)
     ).scalar_one()
-    return found
+    return number

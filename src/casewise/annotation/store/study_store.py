@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Self
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -90,8 +90,8 @@ class Store:
         """The database belongs to the first study that opened it."""
         own = digest(self.study.model_dump(mode="json"))
         proof = self.keys.derived("proof")
-        found = connection.execute(select(study)).one_or_none()
-        if found is None:
+        row = connection.execute(select(study)).one_or_none()
+        if row is None:
             connection.execute(
                 insert(study).values(
                     id=1,
@@ -104,13 +104,13 @@ class Store:
             )
             numbers = [{"number": number} for number in range(len(self.study.design.blocks))]
             connection.execute(insert(block), numbers)
-        elif found.hash != own:
+        elif row.hash != own:
             raise UsageError(
-                f"the database holds the study {found.name!r} as it was when it was first served; "
+                f"the database holds the study {row.name!r} as it was when it was first served; "
                 "this study file says something else. Serve the file as it was, or begin "
                 "another database with --database"
             )
-        elif found.secrets != proof:
+        elif row.secrets != proof:
             raise UsageError(
                 "the database was made with other secrets: nobody who comes again would be known. "
                 "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
@@ -128,23 +128,23 @@ class Store:
 
     def places(self) -> Vacancy:
         """Whether somebody new could have a block."""
-        return self._database.read(lambda one: people.places(one, self._clock()))
+        return self._database.read(partial(people.places, now=self._clock()))
 
     def person(self, key: str) -> Person | None:
         """The person of this key."""
-        return self._database.read(lambda one: people.find(one, participant.c.key == key))
+        return self._database.read(partial(people.find, where=participant.c.key == key))
 
     def person_of_platform(self, platform_key: str) -> Person | None:
         """The person of this account."""
         where = participant.c.platform_key == platform_key
-        return self._database.read(lambda one: people.find(one, where))
+        return self._database.read(partial(people.find, where=where))
 
     def person_of_code(self, code: str) -> Person | None:
         """The person of this personal code, as typed."""
         code_key = self.keys.code_key(code)
         if code_key is None:
             return None
-        return self._database.read(lambda one: people.find(one, participant.c.code_key == code_key))
+        return self._database.read(partial(people.find, where=participant.c.code_key == code_key))
 
     def wait(self, person: Person) -> float:
         """Seconds until the person's page takes an answer."""
@@ -185,9 +185,9 @@ class Store:
             number = connection.execute(made).inserted_primary_key
             assert number is not None
             people.log(connection, now, "consented", number[0])
-            found = people.find(connection, participant.c.id == number[0])
-            assert found is not None
-            return found
+            person = people.find(connection, participant.c.id == number[0])
+            assert person is not None
+            return person
 
         return self._database.write(work)
 
@@ -202,7 +202,7 @@ class Store:
 
     def decline(self) -> None:
         """A visitor did not agree: nothing else is known."""
-        self._database.write(lambda one: people.log(one, self._clock(), "declined"))
+        self._database.write(partial(people.log, now=self._clock(), kind="declined"))
 
     def answer_comprehension(self, key: str, attempt: int, *, passed: bool) -> Person | None:
         """Take an attempt at the comprehension check, and lease a block to who passes.
@@ -386,9 +386,9 @@ class Store:
     def progress(self) -> Progress:
         """How far the study has come."""
         cells = len(self.study.design.cells)
-        return self._database.read(lambda one: people.progress(one, cells, self._clock()))
+        return self._database.read(partial(people.progress, cells=cells, now=self._clock()))
 
     def collected(self) -> Collected:
         """People, votes and checks so far, all as of one moment."""
         cells = self.study.design.cells
-        return self._database.read(lambda one: people.collected(one, cells))
+        return self._database.read(partial(people.collected, cells=cells))

@@ -82,8 +82,8 @@ def given_account(platform: Platform, parameters: Mapping[str, str]) -> str | No
     names = [ACCOUNT_PARAMETER[platform]]
     if platform is Platform.NONE:
         names = [*reversed(ACCOUNT_PARAMETER.values())]
-    found = (parameters.get(name, "").strip() for name in names)
-    return next((one for one in found if one), None)
+    accounts = (parameters.get(name, "").strip() for name in names)
+    return next((account for account in accounts if account), None)
 
 
 def account_fault(platform: Platform, account: str) -> AccountFault | None:

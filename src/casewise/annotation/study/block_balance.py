@@ -83,9 +83,9 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     block = np.repeat(np.arange(len(sizes)), sizes)
     queries = query_codes(cases)
     category = category_codes(cases, queries)[queries]
-    arm = np.array([study.arms.index(one.arm) for one in design.cells])
+    arm = np.array([study.arms.index(cell.arm) for cell in design.cells])
     by_arm = _table(block, arm[cell], len(study.arms))
-    share, off = _categories([category[list(one)] for one in design.blocks])
+    share, off = _categories([category[list(places)] for places in design.blocks])
     # Loaded late: it takes longer than all that a command without it does.
     from scipy.sparse import csr_array
 
@@ -100,7 +100,7 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
         size=_range(sizes),
         votes=_range(np.bincount(cell, minlength=len(design.cells))),
         repeated=int((held.max(axis=1).toarray() > 1).sum()),
-        arms={one: _range(by_arm[:, place]) for place, one in enumerate(study.arms)},
+        arms={arm: _range(by_arm[:, place]) for place, arm in enumerate(study.arms)},
         arms_apart=int((by_arm.max(axis=1) - by_arm.min(axis=1)).max()),
         category_share=share,
         category_off=off,

@@ -151,8 +151,10 @@ def spread_queries(
     Returns:
         The queries of each block.
     """
-    members = [np.flatnonzero(categories == one) for one in range(int(categories.max()) + 1)]
-    totals = np.array([visits[one].sum() for one in members])
+    members = [
+        np.flatnonzero(categories == category) for category in range(int(categories.max()) + 1)
+    ]
+    totals = np.array([visits[queries].sum() for queries in members])
     base, extras = totals // len(sizes), totals % len(sizes)
     full = base > 0
     left = visits.copy()
@@ -211,7 +213,7 @@ def _take(
     """Take the queries of lowest rank; among equals, those that met the block's least often."""
     if met is None:
         key = rank + tie[among]
-        return [int(one) for one in among[np.argpartition(key, wanted - 1)[:wanted]]]
+        return [int(query) for query in among[np.argpartition(key, wanted - 1)[:wanted]]]
     taken = []
     key = rank * 2.0**32 + tie[among]
     for _ in range(wanted):

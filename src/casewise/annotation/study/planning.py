@@ -90,7 +90,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
     """
     known = by_arm(made.cases)
     for arm in plan.arms:
-        if not any(one is arm for one, _ in known):
+        if not any(known_arm is arm for known_arm, _ in known):
             raise UsageError(
                 f"--arms {arm}: {made.name} has no case in it (a context whose intended side is "
                 f"{arm}); leave the arm out"
@@ -237,14 +237,14 @@ def time_warnings(study: Study, cases: Sequence[Case] | None = None) -> list[str
         InputError: The file of cases is gone, or has changed.
     """
     read = reading(study, cases)
-    found = [*_odd_times(read), *_odd_floors(read)]
+    warnings = [*_odd_times(read), *_odd_floors(read)]
     if not read.has_words and study.pay.seconds_per_task is None:
-        found.append(
+        warnings.append(
             "the cases are in a script without spaces, so words can't be counted and times are "
             "too short: give --seconds (pay.seconds_per_task), timing.least_seconds and "
             "screening.fast_seconds"
         )
-    return [*found, *_low_pay(study, read, forecast(study, cases=cases).minutes)]
+    return [*warnings, *_low_pay(study, read, forecast(study, cases=cases).minutes)]
 
 
 def _too_short(read: ReadingTimes) -> bool:

@@ -53,17 +53,16 @@ def _check_positions(study: Study, number: int, cases: int) -> dict[int, str]:
     """Which check stands where."""
     wanted = study.attention.per_person
     drawn = sorted(
-        (one.id for one in study.attention.checks),
+        (check.id for check in study.attention.checks),
         key=lambda name: digest("check", study.seed, number, name),
     )[:wanted]
     free = cases + wanted - 1
-    found = {}
+    checks = {}
     for stretch, name in enumerate(drawn):
         first, end = stretch * free // wanted, (stretch + 1) * free // wanted
-        found[1 + first + int(digest("place", study.seed, number, stretch), 16) % (end - first)] = (
-            name
-        )
-    return found
+        drawn_at = int(digest("place", study.seed, number, stretch), 16) % (end - first)
+        checks[1 + first + drawn_at] = name
+    return checks
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,9 @@ class ReadingTimes:
             tasks: What if a person judged so many cases; None is as designed.
         """
         if tasks is None:
-            words = max(sum(self.cells[one] for one in block) for block in self.study.design.blocks)
+            words = max(
+                sum(self.cells[place] for place in block) for block in self.study.design.blocks
+            )
             tasks = max(map(len, self.study.design.blocks))
         else:
             words = round(tasks * fmean(self.cells))
@@ -215,7 +216,7 @@ class ReadingTimes:
     def fast_seconds(self) -> tuple[float, ...]:
         """For each cell, the time before which a vote is counted as fast."""
         given = self.study.screening.fast_seconds
-        return tuple(fast_seconds(one) if given is None else given for one in self.cells)
+        return tuple(fast_seconds(words) if given is None else given for words in self.cells)
 
     @property
     def has_words(self) -> bool:
@@ -237,21 +238,21 @@ def reading(study: Study, cases: Sequence[Case] | None = None) -> ReadingTimes:
         InputError: The file of cases is gone, or has changed.
     """
     known = study_cases(study) if cases is None else cases
-    words = tuple(case_words(one.query, one.context, one.history) for one in known)
-    letters = sum(len(re.sub(r"\s", "", one.query)) for one in known)
+    words = tuple(case_words(case.query, case.context, case.history) for case in known)
+    letters = sum(len(re.sub(r"\s", "", case.query)) for case in known)
     return ReadingTimes(
         study,
         words,
-        {one.id: case_words(one.query, one.context) for one in study.attention.checks},
+        {check.id: case_words(check.query, check.context) for check in study.attention.checks},
         sum(map(count_words, _texts(study)))
-        + sum(case_words(one.query, one.context) for one in study.tutorial),
-        letters / max(1, sum(count_words(one.query) for one in known)),
+        + sum(case_words(example.query, example.context) for example in study.tutorial),
+        letters / max(1, sum(count_words(case.query) for case in known)),
     )
 
 
 def _texts(study: Study) -> Iterable[str]:
     """What is read once, beside the examples' cases."""
     yield from (study.consent.warning, study.consent.text, study.instructions)
-    yield from (one.why for one in study.tutorial)
+    yield from (example.why for example in study.tutorial)
     for question in study.comprehension.questions:
         yield from (question.text, *question.options)

@@ -63,11 +63,11 @@ def _to_cell(value: Any) -> StudyCell:
 
 
 def _to_block(value: Any) -> Block:
-    if isinstance(value, tuple) and all(type(one) is int for one in value):
+    if isinstance(value, tuple) and all(type(place) is int for place in value):
         return value
     # YAML reads a single place as a number.
     words = str(value).split() if isinstance(value, str | int) else []
-    if not words or not all(one.isascii() and one.isdecimal() for one in words):
+    if not words or not all(word.isascii() and word.isdecimal() for word in words):
         expected = "places in design.cells, from 0, with spaces between them"
         raise fault("not a block", found=value, expected=expected)
     return tuple(map(int, words))
@@ -87,10 +87,10 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)]
 WrittenCell = Annotated[
-    StudyCell, BeforeValidator(_to_cell), PlainSerializer(lambda one: f"{one.arm} {one.case_id}")
+    StudyCell, BeforeValidator(_to_cell), PlainSerializer(lambda cell: f"{cell.arm} {cell.case_id}")
 ]
 WrittenBlock = Annotated[
-    Block, BeforeValidator(_to_block), PlainSerializer(lambda one: " ".join(map(str, one)))
+    Block, BeforeValidator(_to_block), PlainSerializer(lambda block: " ".join(map(str, block)))
 ]
 
 
@@ -166,10 +166,10 @@ class Attention(_Part):
         if self.per_person > len(self.checks):
             expected = f"at most {len(self.checks)}, the number of checks"
             raise fault("too many", "per_person", found=self.per_person, expected=expected)
-        again = _first_again(one.id for one in self.checks)
+        again = _first_again(check.id for check in self.checks)
         if again is not None:
-            found = self.checks[again].id
-            raise fault("the id stands twice", "checks", again, "id", found=found)
+            check = self.checks[again]
+            raise fault("the id stands twice", "checks", again, "id", found=check.id)
         return self
 
 
@@ -221,9 +221,9 @@ class Recruitment(_Part):
         names = ("completed", "screened_out", "withdrawn")
         again = _first_again(getattr(self, name) for name in names)
         if again is not None:
-            found = getattr(self, names[again])
+            code = getattr(self, names[again])
             expected = "a code of its own for each way to end"
-            raise fault("the code stands twice", names[again], found=found, expected=expected)
+            raise fault("the code stands twice", names[again], found=code, expected=expected)
         if self.return_url is not None and "{code}" not in self.return_url:
             expected = "an address with {code} where the code goes"
             raise fault(
@@ -263,8 +263,8 @@ class Design(_Part):
     def _places_exist(self) -> Self:
         again = _first_again(cell.case_id for cell in self.cells)
         if again is not None:
-            found = self.cells[again].case_id
-            raise fault("the case stands twice", "cells", again, found=found)
+            case_id = self.cells[again].case_id
+            raise fault("the case stands twice", "cells", again, found=case_id)
         for number, block in enumerate(self.blocks):
             beyond = [place for place in block if place >= len(self.cells)]
             if beyond:

@@ -105,10 +105,10 @@ def _without_nulls(value: Any) -> Any:
     if not isinstance(value, list):
         return value
     return [
-        {name: inner for name, inner in one.items() if inner is not None}
-        if isinstance(one, dict)
-        else one
-        for one in value
+        {name: inner for name, inner in record.items() if inner is not None}
+        if isinstance(record, dict)
+        else record
+        for record in value
     ]
 
 
@@ -159,16 +159,16 @@ def by_arm(cases: Iterable[Case]) -> dict[tuple[Arm, str], Case]:
     bare = {
         case.query_id: case for case in reversed(cases) if case.context is None and not case.history
     }
-    found: dict[tuple[Arm, str], Case] = {}
+    cells: dict[tuple[Arm, str], Case] = {}
     asked = set()
     for case in cases:
         if case.query_id not in asked:
             asked.add(case.query_id)
             alone = bare.get(case.query_id) or without_context(case)
-            found[Arm.NONE, alone.id] = alone
+            cells[Arm.NONE, alone.id] = alone
         if case.intended is not None and case.context is not None:
-            found[Arm(case.intended), case.id] = case
-    return found
+            cells[Arm(case.intended), case.id] = case
+    return cells
 
 
 def open_study_cases(study: Study) -> CaseSet:

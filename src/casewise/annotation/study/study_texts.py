@@ -82,16 +82,16 @@ def paragraphs(text: str) -> list[str]:
     As in Markdown, a blank line parts paragraphs, and a line end is a space; items of a list, and
     lines after one that ends in two spaces, stay lines of their own.
     """
-    found = []
-    for one in re.split(r"\n[ \t]*\n", text):
-        lines = [line for line in one.split("\n") if line.strip()]
+    parted = []
+    for paragraph in re.split(r"\n[ \t]*\n", text):
+        lines = [line for line in paragraph.split("\n") if line.strip()]
         joined = "".join(
             line.strip() if not number else f"{_between(lines[number - 1], line)}{line.strip()}"
             for number, line in enumerate(lines)
         )
         if joined:
-            found.append(joined)
-    return found
+            parted.append(joined)
+    return parted
 
 
 def _between(before: str, line: str) -> str:
@@ -126,12 +126,14 @@ def _consent(
 def _checks(kept: list[dict[str, Any]], arms: Collection[Arm]) -> list[AttentionCheck]:
     """With a context as often as the cases have one: always, never, or half of the time."""
     checks = []
-    for number, one in enumerate(kept):
+    for number, check in enumerate(kept):
         bare = set(arms) == {Arm.NONE} or (Arm.NONE in arms and number >= len(kept) // 2)
-        checks.append(AttentionCheck.model_validate(one | {"context": None} if bare else one))
+        checks.append(AttentionCheck.model_validate(check | {"context": None} if bare else check))
     return checks
 
 
 def _wrapped(text: str) -> str:
     """Paragraphs in lines of a terminal's width, as they stand in the study file."""
-    return "\n\n".join(textwrap.fill(" ".join(one.split()), 76) for one in text.split("\n\n"))
+    return "\n\n".join(
+        textwrap.fill(" ".join(paragraph.split()), 76) for paragraph in text.split("\n\n")
+    )

@@ -104,11 +104,11 @@ class Contrast:
 def cell_votes(table: VoteTable, quota: int, classes: DawidSkene) -> tuple[CellVotes, ...]:
     """Every cell of the study, in the order of its design."""
     safe, counts = table.counts_safe, table.counts
-    found = []
+    votes = []
     for place, cell in enumerate(table.cells):
         yes, n = int(safe[place]), int(counts[place])
         share = yes / n if n else math.nan
-        found.append(
+        votes.append(
             CellVotes(
                 arm=cell.arm,
                 case_id=cell.case_id,
@@ -121,7 +121,7 @@ def cell_votes(table: VoteTable, quota: int, classes: DawidSkene) -> tuple[CellV
                 p_safe=float(classes.p_safe[place]),
             )
         )
-    return tuple(found)
+    return tuple(votes)
 
 
 def _majority(safe: int, unsafe: int) -> Side | None:
@@ -135,13 +135,13 @@ def arm_votes(
 ) -> tuple[ArmVotes, ...]:
     """Every arm that has cells."""
     queries = table.cell_queries()
-    found = []
+    votes = []
     for arm in Arm:
         places = table.arm_places(arm)
         if not len(places):
             continue
         here = [cells[place] for place in places]
-        found.append(
+        votes.append(
             ArmVotes(
                 arm=arm,
                 cells=len(here),
@@ -159,7 +159,7 @@ def arm_votes(
                 ),
             )
         )
-    return tuple(found)
+    return tuple(votes)
 
 
 def mean_share(table: VoteTable) -> TwoWay:
@@ -174,8 +174,7 @@ def mean_share(table: VoteTable) -> TwoWay:
 
 def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
     """Every two arms that share a query with votes in both."""
-    found = [_contrast(paired) for paired in pairs_of_arms(table)]
-    return tuple(found)
+    return tuple(_contrast(paired) for paired in pairs_of_arms(table))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,13 +207,13 @@ class PairedArms:
 
 def pairs_of_arms(table: VoteTable) -> list[PairedArms]:
     """Every two arms that share a query with votes in both."""
-    found = []
+    pairs = []
     for first, second in CONTRASTS:
         one, other = (np.unique(table.query[table.in_arm(arm)]) for arm in (first, second))
         both = np.intersect1d(one, other)
         if len(both):
-            found.append(PairedArms(table.only(np.isin(table.query, both)), first, second))
-    return found
+            pairs.append(PairedArms(table.only(np.isin(table.query, both)), first, second))
+    return pairs
 
 
 def _contrast(paired: PairedArms) -> Contrast:

@@ -160,9 +160,9 @@ class VoteTable:
 
     def cell_queries(self) -> IntArray:
         """The number of each cell's query; -1 without votes. Shape ``(cells,)``."""
-        found = np.full(len(self.cells), -1, np.int64)
-        found[self.cell] = self.query
-        return found
+        queries = np.full(len(self.cells), -1, np.int64)
+        queries[self.cell] = self.query
+        return queries
 
     def only(self, kept: BoolArray) -> Self:
         """Some of the votes; cells, raters and queries keep their numbers."""
@@ -180,7 +180,7 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
     """The counted votes of what was collected."""
     votes = [vote for vote in collected.votes if vote.counted]
     voted = {vote.rater for vote in votes}
-    raters = tuple(one.rater for one in collected.people if one.rater in voted)
+    raters = tuple(person.rater for person in collected.people if person.rater in voted)
     places = {name: place for place, name in enumerate(raters)}
     queries = {name: n for n, name in enumerate(dict.fromkeys(vote.query_id for vote in votes))}
     return VoteTable(

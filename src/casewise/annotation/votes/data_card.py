@@ -112,8 +112,8 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "replaced": sum(
             case.votes is not None or case.published_safe_rate is not None for case in facts.cases
         ),
-        "sources": [escape(one) for one in asked if one],
-        "licences": [escape(one) for one in licences if one],
+        "sources": [escape(source) for source in asked if source],
+        "licences": [escape(licence) for licence in licences if licence],
     }
 
 
@@ -129,7 +129,7 @@ def _times_in_words(study: Study, cases: Sequence[Case]) -> str:
     if least is not None:
         return f"within {least:g} s of showing"
     words = reading(study, cases).cells
-    low, high = (f"{round(least_seconds(one), 1):g}" for one in (min(words), max(words)))
+    low, high = (f"{round(least_seconds(count), 1):g}" for count in (min(words), max(words)))
     return (
         f"within the time that the page's words take at {IMPOSSIBLE:g} a minute ({low} to "
         f"{high} s of showing)"
@@ -150,12 +150,14 @@ def _planned_in_words(study: Study, cases: Sequence[Case]) -> str:
 
 def rules_in_words(rules: Screening) -> list[str]:
     """The rules that are on, a sentence each."""
-    found = []
+    sentences = []
     if rules.attention_failed is not None:
         checks = "check" if rules.attention_failed == 1 else "checks"
-        found.append(f"Attention: more than {rules.attention_failed} attention {checks} failed.")
+        sentences.append(
+            f"Attention: more than {rules.attention_failed} attention {checks} failed."
+        )
     if rules.fast_share is not None:
-        found.append(
+        sentences.append(
             f"Fast: more than {rules.fast_share:.0%} of votes in less than "
             + (
                 f"the words of the case take at {UNDERSTOOD:g} a minute, at least "
@@ -165,18 +167,18 @@ def rules_in_words(rules: Screening) -> list[str]:
             )
         )
     if rules.one_answer_share is not None:
-        found.append(
+        sentences.append(
             f"One answer: one answer to more than {rules.one_answer_share:.0%} of at least 20 "
             "cases, where the others' answers make that unlikely (p < .01)."
         )
     if rules.agreement_p is not None:
-        found.append(
+        sentences.append(
             "Agreement: agrees with the others less than these do among themselves; one-sided, "
             "exact, given how many answers of a kind the person gave, against those whom nothing "
             f"else flagged; p below {rules.agreement_p:g} after Benjamini and Hochberg's "
             "adjustment for the number of people."
         )
-    return found or ["No rule was on."]
+    return sentences or ["No rule was on."]
 
 
 def _tables(results: Results, facts: CardFacts) -> dict[str, Table]:
@@ -193,19 +195,19 @@ def _tables(results: Results, facts: CardFacts) -> dict[str, Table]:
     }
 
 
-def _design(one: Balance) -> Table:
-    share = one.category_share
+def _design(balance: Balance) -> Table:
+    share = balance.category_share
     lines: list[tuple[str, Cell]] = [
-        ("cells in a block", one.size.words),
-        ("blocks that hold a cell", one.votes.words),
-        *((f"cells of a block with {_arm(arm)}", met.words) for arm, met in one.arms.items()),
-        ("queries", one.queries),
-        ("categories", one.categories),
+        ("cells in a block", balance.size.words),
+        ("blocks that hold a cell", balance.votes.words),
+        *((f"cells of a block with {_arm(arm)}", met.words) for arm, met in balance.arms.items()),
+        ("queries", balance.queries),
+        ("categories", balance.categories),
         ("greatest share of a category in a block", interval((share.least, share.most), 2)),
-        ("people on both of two queries", one.met.words),
+        ("people on both of two queries", balance.met.words),
         (
             "efficiency of the blocks, and what none exceeds",
-            f"{number(one.efficiency)} of {number(one.efficiency_bound)}",
+            f"{number(balance.efficiency)} of {number(balance.efficiency_bound)}",
         ),
     ]
     return Table([Column(""), Column("", Kind.COUNT)], list(map(Row, lines)))
@@ -234,16 +236,16 @@ def _arms(results: Results) -> Table:
         [
             Row(
                 [
-                    _arm(one.arm),
-                    one.cells,
-                    one.votes,
-                    one.majority_safe,
-                    one.majority_unsafe,
-                    one.ties,
-                    one.share_safe,
+                    _arm(arm_votes.arm),
+                    arm_votes.cells,
+                    arm_votes.votes,
+                    arm_votes.majority_safe,
+                    arm_votes.majority_unsafe,
+                    arm_votes.ties,
+                    arm_votes.share_safe,
                 ]
             )
-            for one in results.arms
+            for arm_votes in results.arms
         ],
     )
 
@@ -253,8 +255,10 @@ def _agreement(results: Results) -> Table:
     return Table(
         [Column("arm"), *figures(Kind.ESTIMATE, *heads)],
         [
-            Row([_arm(arm), found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
-            for arm, found in ((one.arm, one.agreement) for one in results.arms)
+            Row([_arm(arm), agreement.krippendorff_alpha, agreement.gwet_ac1, agreement.pairwise])
+            for arm, agreement in (
+                (arm_votes.arm, arm_votes.agreement) for arm_votes in results.arms
+            )
         ],
     )
 
@@ -271,24 +275,24 @@ def _contrasts(results: Results) -> Table:
     rows = [
         Row(
             [
-                f"{_arm(one.first)} less {_arm(one.second)}",
-                one.queries,
-                one.difference,
-                one.difference.p,
-                one.cohen_h,
-                one.mantel_haenszel_or,
-                one.z_tests.holm,
-                one.majority_flips,
+                f"{_arm(contrast.first)} less {_arm(contrast.second)}",
+                contrast.queries,
+                contrast.difference,
+                contrast.difference.p,
+                contrast.cohen_h,
+                contrast.mantel_haenszel_or,
+                contrast.z_tests.holm,
+                contrast.majority_flips,
             ]
         )
-        for one in results.contrasts
+        for contrast in results.contrasts
     ]
     return Table(columns, rows or [Row([None] * len(columns))])
 
 
 def _sensitivity(results: Results) -> Table:
-    arms = [one.arm for one in results.arms]
-    pairs = [(one.first, one.second) for one in results.contrasts]
+    arms = [arm_votes.arm for arm_votes in results.arms]
+    pairs = [(contrast.first, contrast.second) for contrast in results.contrasts]
     columns = [
         Column(""),
         *figures(Kind.COUNT, "people", "votes"),
@@ -298,14 +302,14 @@ def _sensitivity(results: Results) -> Table:
         *figures(Kind.COUNT, "majorities flipped", "to or from a tie"),
     ]
     rows = []
-    for one in results.sensitivity:
-        found = (one.differences.get(pair) for pair in pairs)
-        differences = [None if each is None else each.value for each in found]
-        shares = [one.share_safe[arm].value for arm in arms]
-        ties = one.to_tie + one.from_tie
-        agreement = (one.alpha, one.ac1)
-        counts = (one.people, one.votes)
-        rows.append(Row([one.name, *counts, *shares, *agreement, *differences, one.flipped, ties]))
+    for row in results.sensitivity:
+        differing = (row.differences.get(pair) for pair in pairs)
+        differences = [None if each is None else each.value for each in differing]
+        shares = [row.share_safe[arm].value for arm in arms]
+        ties = row.to_tie + row.from_tie
+        agreement = (row.alpha, row.ac1)
+        counts = (row.people, row.votes)
+        rows.append(Row([row.name, *counts, *shares, *agreement, *differences, row.flipped, ties]))
     return Table(columns, rows)
 
 
@@ -338,19 +342,21 @@ def _panels(results: Results) -> Table:
     return Table(
         [Column("panel"), Column("people", Kind.COUNT), Column(heading, Kind.ESTIMATE)],
         [
-            Row([one.panel or "not named", one.people, estimate(one.leaning, with_signs=True)])
-            for one in results.panels.panels
+            Row(
+                [panel.panel or "not named", panel.people, estimate(panel.leaning, with_signs=True)]
+            )
+            for panel in results.panels.panels
         ],
     )
 
 
 def _quote(text: str) -> str:
-    return "\n".join(f"> {escape(one)}".rstrip() for one in text.splitlines())
+    return "\n".join(f"> {escape(line)}".rstrip() for line in text.splitlines())
 
 
-def _percent(one: Estimate) -> str:
+def _percent(slope: Estimate) -> str:
     """A slope of logarithms as a change in percent: ``+12 % (+3 % to +21 %)``."""
-    value, low, high = (_growth(found) for found in (one.value, *one.interval))
+    value, low, high = (_growth(bound) for bound in (slope.value, *slope.interval))
     return value if UNDEFINED in (value, low, high) else f"{value} ({low} to {high})"
 
 

@@ -72,7 +72,7 @@ def voted_cases(
     first = {case.query_id: place for place, case in reversed(list(enumerate(cases)))}
     order = sorted(
         zip(study.design.cells, cases, strict=True),
-        key=lambda one: (first[one[1].query_id], _ARMS.index(one[0].arm)),
+        key=lambda pair: (first[pair[1].query_id], _ARMS.index(pair[0].arm)),
     )
     return tuple(
         case.model_copy(
@@ -171,8 +171,8 @@ def summary_json(results: Results, facts: CardFacts) -> str:
 
 def vote_rows(results: Results) -> list[dict[str, Any]]:
     """A row a vote, with what is known of the person."""
-    flags = {one.rater: _flags(one) for one in (each.screen for each in results.people)}
-    people = {one.rater: one for one in results.collected.people}
+    flags = {person.rater: _flags(person) for person in (each.screen for each in results.people)}
+    people = {person.rater: person for person in results.collected.people}
     most = results.study.timing.most_seconds
     rows = []
     for vote in results.collected.votes:
@@ -189,19 +189,19 @@ def vote_rows(results: Results) -> list[dict[str, Any]]:
 
 def person_rows(results: Results) -> list[dict[str, Any]]:
     """A row a person; those without counted votes have no figures."""
-    figures = {one.screen.rater: _figures(one) for one in results.people}
-    return [row_of(one) | figures.get(one.rater, {}) for one in results.collected.people]
+    figures = {person.screen.rater: _figures(person) for person in results.people}
+    return [row_of(person) | figures.get(person.rater, {}) for person in results.collected.people]
 
 
-def _figures(one: PersonQuality) -> dict[str, Any]:
-    why = "; ".join(flag.reason for flag in one.screen.flags)
-    found = row_of(one.screen) | row_of(one)
-    found |= {"flags": _flags(one.screen), "why_flagged": why}
-    return {name: found[name] for name in PERSON_FIGURES}
+def _figures(person: PersonQuality) -> dict[str, Any]:
+    why = "; ".join(flag.reason for flag in person.screen.flags)
+    figures = row_of(person.screen) | row_of(person)
+    figures |= {"flags": _flags(person.screen), "why_flagged": why}
+    return {name: figures[name] for name in PERSON_FIGURES}
 
 
-def _flags(one: PersonScreen) -> str:
-    return ";".join(flag.rule.value for flag in one.flags)
+def _flags(person: PersonScreen) -> str:
+    return ";".join(flag.rule.value for flag in person.flags)
 
 
 def _write(path: Path, text: str) -> None:

@@ -53,14 +53,16 @@ def person_quality(
     kappa = cohen_kappa(_against_majority(table, others, safe))
     return tuple(
         PersonQuality(
-            screen=one,
+            screen=person,
             kappa=float(kappa[number]),
             sensitivity=float(classes.sensitivity[number]),
             specificity=float(classes.specificity[number]),
             leniency=float(leniency[number]),
             median_seconds=_median(table.seconds[mine]),
         )
-        for number, (one, mine) in enumerate(zip(screened.people, table.of_raters(), strict=True))
+        for number, (person, mine) in enumerate(
+            zip(screened.people, table.of_raters(), strict=True)
+        )
     )
 
 
@@ -69,9 +71,9 @@ def _against_majority(table: VoteTable, others: FloatArray, safe: FloatArray) ->
     decided = 2 * safe != others
     majority = (2 * safe > others)[decided].astype(np.int64)
     said = table.safe[decided].astype(np.int64)
-    found = np.zeros((len(table.raters), 2, 2))
-    np.add.at(found, (table.rater[decided], said, majority), 1)
-    return found
+    counts = np.zeros((len(table.raters), 2, 2))
+    np.add.at(counts, (table.rater[decided], said, majority), 1)
+    return counts
 
 
 def _median(seconds: FloatArray) -> float:
@@ -162,7 +164,7 @@ def panel_effect(table: VoteTable, people: Sequence[PersonRecord]) -> PanelEffec
     compared with those of the others: a person's votes are correlated, so errors are clustered by
     person.
     """
-    of_person = {one.rater: one.panel for one in people}
+    of_person = {person.rater: person.panel for person in people}
     names = sorted({of_person[rater] for rater in table.raters})
     panel = np.array([names.index(of_person[rater]) for rater in table.raters], np.int64)
     seen = np.zeros((len(table.cells), max(1, len(names))), bool)

@@ -160,7 +160,7 @@ def summarise(
 def _funnel(
     study: Study, collected: Collected, screened: Screened, cases: Sequence[Case]
 ) -> Funnel:
-    statuses = Counter(one.status for one in collected.people)
+    statuses = Counter(person.status for person in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
     minutes = _median_minutes(collected.people)
     paid = forecast(study, cases=cases).pay_each
@@ -173,8 +173,8 @@ def _funnel(
         votes_apart=len(collected.votes) - counted,
         flagged={rule: len(screened.flagged(rule)) for rule in Rule},
         flagged_any=len(screened.flagged()),
-        checks=sum(one.checks for one in screened.people),
-        checks_failed=sum(one.checks_failed for one in screened.people),
+        checks=sum(person.checks for person in screened.people),
+        checks_failed=sum(person.checks_failed for person in screened.people),
         median_minutes=minutes,
         paid_each=paid,
         paid_per_hour=paid * 60 / minutes if minutes > 0 else math.nan,
@@ -183,9 +183,9 @@ def _funnel(
 
 def _median_minutes(people: Sequence[PersonRecord]) -> float:
     taken = [
-        (to_utc(one.ended) - to_utc(one.started)).total_seconds() / 60
-        for one in people
-        if one.status is PersonStatus.COMPLETED and one.started and one.ended
+        (to_utc(person.ended) - to_utc(person.started)).total_seconds() / 60
+        for person in people
+        if person.status is PersonStatus.COMPLETED and person.started and person.ended
     ]
     return median(taken) if taken else math.nan
 
@@ -207,15 +207,17 @@ def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
     whole, here = _leaning(table), _leaning(kept)
     voted = table.counts > 0
     left = kept.counts > 0
-    found = _agreement(kept)
+    figures = _agreement(kept)
     return SensitivityRow(
         name=name,
         people=len(table.raters) - len(out),
         votes=len(kept.safe),
         share_safe={arm: mean_share(kept.only(kept.in_arm(arm))) for arm in _arms(table)},
-        alpha=found[0],
-        ac1=found[1],
-        differences={(one.first, one.second): one.difference for one in pairs_of_arms(kept)},
+        alpha=figures[0],
+        ac1=figures[1],
+        differences={
+            (paired.first, paired.second): paired.difference for paired in pairs_of_arms(kept)
+        },
         flipped=int((whole * here < 0).sum()),
         to_tie=int(((whole != 0) & (here == 0) & left).sum()),
         from_tie=int(((whole == 0) & (here != 0) & voted).sum()),
@@ -229,8 +231,8 @@ def _leaning(table: VoteTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 def _agreement(table: VoteTable) -> tuple[float, float]:
     safe = table.counts_safe
-    found = agreement(safe, table.counts - safe)
-    return found.krippendorff_alpha.value, found.gwet_ac1.value
+    measures = agreement(safe, table.counts - safe)
+    return measures.krippendorff_alpha.value, measures.gwet_ac1.value
 
 
 def _arms(table: VoteTable) -> Sequence[Arm]:
@@ -253,8 +255,8 @@ def as_results_record(results: Results) -> dict[str, Any]:
             plain(row)
             | {
                 "differences": [
-                    {"first": first.value, "second": second.value} | plain(one)
-                    for (first, second), one in row.differences.items()
+                    {"first": first.value, "second": second.value} | plain(difference)
+                    for (first, second), difference in row.differences.items()
                 ]
             }
             for row in results.sensitivity
@@ -267,24 +269,24 @@ def as_results_record(results: Results) -> dict[str, Any]:
             "converged": classes.converged,
         },
         "cells": plain(results.cells),
-        "people": [_person(one) for one in plain(results.people)],
+        "people": [_person(person) for person in plain(results.people)],
     }
 
 
-def _person(one: dict[str, Any]) -> dict[str, Any]:
+def _person(person: dict[str, Any]) -> dict[str, Any]:
     """The screening of a person beside the quality, not inside it."""
-    screen = one.pop("screen")
+    screen = person.pop("screen")
     flags = screen.pop("flags")
-    found: dict[str, Any] = screen | one | {"flags": flags}
-    return found
+    record: dict[str, Any] = screen | person | {"flags": flags}
+    return record
 
 
-def _without_p(one: dict[str, Any]) -> dict[str, Any]:
+def _without_p(record: dict[str, Any]) -> dict[str, Any]:
     """A share of safe votes is held against no zero."""
-    share = one["share_safe"]
+    share = record["share_safe"]
     for figures in [share] if "value" in share else share.values():
         del figures["p"]
-    return one
+    return record
 
 
 def plain(value: Any) -> Any:
@@ -295,13 +297,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, ArmVotes | SensitivityRow):
-        return _without_p({one.name: plain(getattr(value, one.name)) for one in fields(value)})
+        return _without_p(
+            {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        )
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {str(plain(key)): plain(one) for key, one in value.items()}
+        return {str(plain(key)): plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(one) for one in value]
+        return [plain(inner) for inner in value]
     return value

@@ -98,9 +98,9 @@ class Screened:
     def flagged(self, *rules: Rule) -> frozenset[str]:
         """Who came under one of the rules; without any, under one at all."""
         return frozenset(
-            one.rater
-            for one in self.people
-            if any(flag.rule in (rules or tuple(Rule)) for flag in one.flags)
+            person.rater
+            for person in self.people
+            if any(flag.rule in (rules or tuple(Rule)) for flag in person.flags)
         )
 
 
@@ -120,24 +120,24 @@ def screen(study: Study, collected: Collected, cases: Sequence[Case] | None = No
     """
     table = vote_table(study, collected)
     rules = study.screening
-    checks = Counter(one.rater for one in collected.checks)
-    failed = Counter(one.rater for one in collected.checks if not one.passed)
+    checks = Counter(check.rater for check in collected.checks)
+    failed = Counter(check.rater for check in collected.checks if not check.passed)
     mine = table.of_raters()
     floors = _fast_seconds(study, cases)
     alone = [
         _alone(table, name, places, rules, (checks[name], failed[name]), floors)
         for name, places in zip(table.raters, mine, strict=True)
     ]
-    trusted = np.array([not one.flags for one in alone], bool)
+    trusted = np.array([not person.flags for person in alone], bool)
     people = alone
     for _ in range(ROUNDS):
         others = Others(table, trusted)
         people = [
-            _beside_others(one, table, others, places, rules)
-            for one, places in zip(alone, mine, strict=True)
+            _beside_others(person, table, others, places, rules)
+            for person, places in zip(alone, mine, strict=True)
         ]
         people = _adjusted(people, rules)
-        left = np.array([not one.flags for one in people], bool) & trusted
+        left = np.array([not person.flags for person in people], bool) & trusted
         if (left == trusted).all():
             break
         trusted = left
@@ -216,23 +216,23 @@ def _alone(
 
 
 def _between(seconds: FloatArray) -> str:
-    low, high = (f"{round(float(one), 1):g}" for one in (seconds.min(), seconds.max()))
+    low, high = (f"{round(float(bound), 1):g}" for bound in (seconds.min(), seconds.max()))
     return low if low == high else f"what their words take, {low} to {high}"
 
 
 def _beside_others(
-    one: PersonScreen, table: VoteTable, others: Others, mine: IntArray, rules: Screening
+    person: PersonScreen, table: VoteTable, others: Others, mine: IntArray, rules: Screening
 ) -> PersonScreen:
     """The figures of agreement, and the flag of one answer to nearly everything."""
-    flags = [*one.flags, *_one_answer(one, table.safe[mine], others.expected[mine], rules)]
+    flags = [*person.flags, *_one_answer(person, table.safe[mine], others.expected[mine], rules)]
     held = mine[others.votes[mine] >= LEAST_OTHERS]
     if not len(held):
-        return replace(one, flags=tuple(flags))
+        return replace(person, flags=tuple(flags))
     said, safe, votes = table.safe[held], others.safe[held], others.votes[held]
     share = safe / votes
     among = 1 - 2 * safe * (votes - safe) / (votes * (votes - 1))
     return replace(
-        one,
+        person,
         agreement=float(np.where(said == 1, share, 1 - share).mean()),
         agreement_expected=float(among.mean()),
         agreement_p=agreement_p(said, others.expected[held], share),
@@ -241,28 +241,28 @@ def _beside_others(
 
 
 def _one_answer(
-    one: PersonScreen, said: FloatArray, expected: FloatArray, rules: Screening
+    person: PersonScreen, said: FloatArray, expected: FloatArray, rules: Screening
 ) -> list[Flag]:
-    if rules.one_answer_share is None or one.one_answer_share <= rules.one_answer_share:
+    if rules.one_answer_share is None or person.one_answer_share <= rules.one_answer_share:
         return []
     side, count = ("safe", said.sum()) if said.mean() > 0.5 else ("unsafe", (1 - said).sum())
     chances = expected if side == "safe" else 1 - expected
-    if one.votes < ONE_ANSWER_VOTES or at_least_p(int(count), chances) >= ONE_ANSWER_P:
+    if person.votes < ONE_ANSWER_VOTES or at_least_p(int(count), chances) >= ONE_ANSWER_P:
         return []
-    return [Flag(Rule.ONE_ANSWER, f"{side} to {int(count)} of {one.votes} cases")]
+    return [Flag(Rule.ONE_ANSWER, f"{side} to {int(count)} of {person.votes} cases")]
 
 
 def _adjusted(people: Sequence[PersonScreen], rules: Screening) -> list[PersonScreen]:
     """With p-values adjusted for their number, and the flag of agreement."""
-    adjusted = benjamini_hochberg(np.array([one.agreement_p for one in people], np.float64))
-    found = []
-    for one, p in zip(people, adjusted.tolist(), strict=True):
-        flags = one.flags
+    adjusted = benjamini_hochberg(np.array([person.agreement_p for person in people], np.float64))
+    screened = []
+    for person, p in zip(people, adjusted.tolist(), strict=True):
+        flags = person.flags
         if rules.agreement_p is not None and p < rules.agreement_p:
             reason = (
-                f"agrees with {one.agreement:.0%} of the others, who agree with "
-                f"{one.agreement_expected:.0%} of each other (adjusted p {p:.1g})"
+                f"agrees with {person.agreement:.0%} of the others, who agree with "
+                f"{person.agreement_expected:.0%} of each other (adjusted p {p:.1g})"
             )
             flags = (*flags, Flag(Rule.AGREEMENT, reason))
-        found.append(replace(one, agreement_p_adjusted=p, flags=flags))
-    return found
+        screened.append(replace(person, agreement_p_adjusted=p, flags=flags))
+    return screened

@@ -78,13 +78,13 @@ def read_table(
     known = {column.name: column for column in columns}
     header = [name.strip() for name in next(rows).cells]
     _check_header(header, known, frozenset(passed_over), path)
-    found = []
+    records = []
     for row in rows:
         if row.cells:
             place = f"record {row.number}"
             cells = row.by_name(header, path, place)
-            found.append(_row(cells, known, ValuePlace(path, place)))
-    return found
+            records.append(_row(cells, known, ValuePlace(path, place)))
+    return records
 
 
 def _check_header(
@@ -128,7 +128,7 @@ def to_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
 
 def row_of(record: "DataclassInstance") -> dict[str, Any]:
     """The fields of a record as they are: ``asdict`` copies each, which takes ten times as long."""
-    return {one.name: getattr(record, one.name) for one in fields(record)}
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def to_cell(value: object) -> str:
