@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.postgres import Postgres
-from support.rehearsed import latin_blocks, write_study
 from support.storms import StudyServer, gone, killed, locked, rehearse, running
+from support.studies import latin_blocks, write_three_arms
 
 from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
 from casewise.annotation.rehearsal.simulated_people import VisitOutcome
@@ -28,7 +28,7 @@ def cluster() -> Iterator[Postgres]:
 
 def study_of(folder: Path) -> Path:
     # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
-    write_study(
+    write_three_arms(
         folder,
         queries=8,
         votes=8,

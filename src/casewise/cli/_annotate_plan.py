@@ -159,9 +159,8 @@ def plan(
         study = plan_study(made, source, to, wanted)
         write_study(study, to)
         study = load_study(to)
-        cases = study_cases(study)
-        measured = balance(study, cases)
-    planned = PlanSheet(study, made, cases, measured, reason, dropout, fee is not None)
+        measured = balance(study, study_cases(study))
+    planned = PlanSheet(study, made, measured, reason, dropout, fee is not None)
     print_plan(planned, format)
     _say_next(planned, to)
 
@@ -237,7 +236,7 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
     study = planned.study
     for line in planned.made.notes:
         note(f"note: {line}")
-    for line in time_warnings(study, planned.cases):
+    for line in time_warnings(study):
         note(f"warning: {line}")
     name = shlex.quote(str(to))
     note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")

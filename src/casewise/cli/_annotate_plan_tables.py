@@ -15,7 +15,7 @@ from casewise.annotation.study.planning import (
 )
 from casewise.annotation.study.reading_times import PACES, reading
 from casewise.annotation.study.schema import Arm, Platform, Study
-from casewise.cases import Case, CaseSet
+from casewise.cases import CaseSet
 from casewise.cli._console import out, write_out
 from casewise.sheets import (
     UNDEFINED,
@@ -67,8 +67,6 @@ class PlanSheet:
 
     study: Study
     made: CaseSet
-    cases: tuple[Case, ...]
-    """Of the study's cells."""
     measured: Balance
     votes_from: str
     """Where the number of votes is from."""
@@ -95,7 +93,7 @@ def print_plan(planned: PlanSheet, format: PlanFormat) -> None:
 
 
 def _forecast(planned: PlanSheet, tasks: int | None = None) -> Forecast:
-    return forecast(planned.study, planned.dropout, tasks=tasks, cases=planned.cases)
+    return forecast(planned.study, planned.dropout, tasks=tasks)
 
 
 def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
@@ -117,7 +115,7 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
             for tasks in other_tasks(study, planned.measured.queries)
         ],
         "notes": list(notes),
-        "warnings": time_warnings(study, planned.cases),
+        "warnings": time_warnings(study),
         "todo": check_ready(study),
     }
 
@@ -147,7 +145,7 @@ def _effort(planned: PlanSheet) -> list[_Line]:
 def _time_record(planned: PlanSheet) -> dict[str, Any]:
     """What the minutes rest on. Times by the words, whatever the study file sets."""
     study = planned.study
-    read = reading(study, planned.cases)
+    read = reading(study)
     return {
         "seconds_per_task": study.pay.seconds_per_task,
         "minutes_besides": study.pay.minutes_besides,
@@ -167,7 +165,7 @@ def _time_record(planned: PlanSheet) -> dict[str, Any]:
 
 
 def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
-    read, pay = reading(planned.study, planned.cases), planned.study.pay
+    read, pay = reading(planned.study), planned.study.pay
     fast, usual, slow = PACES.values()
     seconds = (
         f"{number(read.case_seconds(usual), 0)} "

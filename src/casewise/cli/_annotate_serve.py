@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import typer
 
 from casewise.annotation.study.planning import check_ready, time_warnings
-from casewise.annotation.study.study_file import load_study, study_cases
+from casewise.annotation.study.study_file import load_study
 from casewise.cli._annotate_store import (
     DatabaseOption,
     database_address,
@@ -74,9 +74,8 @@ def serve(
     problems = check_ready(study)
     if problems and speed == 1:
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
-    cases = study_cases(study)
     origin = _origin(public_url) if public_url else None
-    for line in time_warnings(study, cases):
+    for line in time_warnings(study):
         note(f"warning: {line}")
     keys = study_keys(file)
     clock: Clock | None = None
@@ -86,7 +85,7 @@ def serve(
 
         clock = fast_clock(speed)
     address = database_address(file, database)
-    with Store(study, cases, address, keys, clock=clock) as store:
+    with Store(study, address, keys, clock=clock) as store:
         listening = listen(host, port)
         number = listening.getsockname()[1]
         shown = "127.0.0.1" if host in _ANYWHERE else host
@@ -109,7 +108,7 @@ def serve(
             write_out(f"study  {settings.origin}/\n")
             write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
 
-        serve_study(store, cases, settings, listening, ready=ready)
+        serve_study(store, settings, listening, ready=ready)
         progress = store.progress()
         done = f"{progress.completed} of {progress.blocks} blocks completed"
         note(f"stopped: {done}, {progress.active} held")

@@ -10,7 +10,7 @@ import typer
 from rich.console import RenderableType
 
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.study_file import load_study, study_cases
+from casewise.annotation.study.study_file import load_study
 from casewise.cli._annotate_store import DatabaseOption, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
@@ -226,13 +226,12 @@ def _rehearse(
     from casewise.annotation.store.study_secrets import Secrets
     from casewise.annotation.store.study_store import Store
 
-    cases = study_cases(study)
-    rates = true_rates(cases, [cell.arm for cell in study.design.cells], seed)
+    rates = true_rates(study, seed)
     blocks = len(study.design.blocks)
     done = 0
     with served(file, speed=speed, database=database) as server:
         mishaps = Mishaps(leave=leave)
-        scene = Scene(server.url, study, known_pages(study, cases), rates, mishaps, speed)
+        scene = Scene(server.url, study, known_pages(study), rates, mishaps, speed)
         with err().status("people are coming") as status:
 
             def progress(log: "VisitLog") -> None:
@@ -252,6 +251,6 @@ def _rehearse(
             logs = asyncio.run(coming)
             seconds = time.monotonic() - start
         keys = Secrets(server.secret, server.admin)
-        with Store(study, cases, server.database, keys) as store:
+        with Store(study, server.database, keys) as store:
             collected, raters = read_back(store, logs)
-    return sum_up(study, cases, rates, logs, collected, raters, seconds=seconds)
+    return sum_up(study, rates, logs, collected, raters, seconds=seconds)

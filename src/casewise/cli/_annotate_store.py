@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.study_file import load_study, study_cases
+from casewise.annotation.study.study_file import load_study
 from casewise.cli._console import note, write_out
 from casewise.errors import UsageError, install_hint
 
@@ -34,7 +34,7 @@ def open_store(study: Study, file: Path, database: str | None, command: str) -> 
     # Only those who serve studies have the extra that it needs.
     from casewise.annotation.store.study_store import Store
 
-    return Store(study, study_cases(study), address, study_keys(file))
+    return Store(study, address, study_keys(file))
 
 
 def find_database(file: Path, database: str | None, command: str) -> str:

@@ -1,7 +1,6 @@
 """The administrator's page: its addresses, and its figures ready to be read."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Annotated
@@ -24,7 +23,6 @@ from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.votes.collected import Collected, PersonStatus
 from casewise.annotation.votes.collected_csv import collected_files
 from casewise.annotation.votes.screening import screen
-from casewise.cases import Case
 from casewise.sheets import UNDEFINED, percent, seconds
 from casewise.statistics import agreement
 
@@ -58,9 +56,7 @@ class AdminFigures:
     """Pseudonym, status, panel, votes."""
 
 
-def figures(
-    study: Study, progress: Progress, collected: Collected, cases: Sequence[Case] | None = None
-) -> AdminFigures:
+def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
     """What the administrator is told."""
     votes: dict[str, int] = {}
     for vote in collected.votes:
@@ -74,7 +70,7 @@ def figures(
         f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
         tuple(
             (person.rater, "; ".join(flag.reason for flag in person.flags))
-            for person in screen(study, collected, cases).people
+            for person in screen(study, collected).people
             if person.flags
         ),
         tuple(
@@ -224,6 +220,6 @@ def _add_actions(app: FastAPI, site: Site) -> None:
 
 
 def _admin_page(site: Site, said: str | None = None, status: int = 200) -> Response:
-    shown = figures(site.study, site.store.progress(), site.store.collected(), site.cases)
+    shown = figures(site.study, site.store.progress(), site.store.collected())
     form = site.sessions.form(_KEY)
     return site.show("admin.html", status=status, figures=shown, form=form, said=said)

@@ -1,7 +1,7 @@
 """What every route has at hand: the study, its store, its pages, who asks, and what forms send."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -21,6 +21,7 @@ from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.collected import PersonStatus
 from casewise.cases import Case, Context, Side, Turn, digest
@@ -246,13 +247,12 @@ class Known:
 class Site:
     """A study that is served."""
 
-    def __init__(self, store: Store, cases: Sequence[Case], settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
         self.study: Study = store.study
         self.settings = settings
         self.rates = Rates(settings.rate)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
-        self.cases = cases
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
         self._templates.filters["paragraphs"] = paragraphs
@@ -265,7 +265,7 @@ class Site:
     def _content(self, page: Page) -> Shown:
         """What a page shows: the same for a case and for a check."""
         if page.place is not None:
-            return shown_case(self.cases[page.place])
+            return shown_case(study_cases(self.study)[page.place])
         check = self._checks[page.check or ""]
         return shown(check.query, check.context)
 

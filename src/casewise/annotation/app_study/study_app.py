@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fastapi import Request, Response
@@ -19,23 +19,19 @@ from casewise.annotation.app_study.site import ElsewhereError, Site
 from casewise.annotation.app_study.study_guard import Settings, StudyGuard
 from casewise.annotation.store.database import StoreUnavailableError
 from casewise.annotation.store.study_store import Store
-from casewise.cases import Case
 
 _RETRY_SECONDS = "10"
 
 
-def make_app(
-    store: Store, cases: Sequence[Case], settings: Settings, log: Write = write_nothing
-) -> StudyGuard:
+def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> StudyGuard:
     """The application of a study, guarded.
 
     Args:
         store: The study's database.
-        cases: Of its cells, in their order.
         settings: How it is run.
         log: Takes a line for each request: time, method, path pattern, status, milliseconds.
     """
-    site = Site(store, cases, settings)
+    site = Site(store, settings)
     broken = site.show("broken.html", status=500)
     app = new_app(__package__ or "", broken, cache_control="public, max-age=86400")
 
@@ -82,7 +78,6 @@ def opened_log(path: Path | None) -> Iterator[Write]:
 
 def serve(
     store: Store,
-    cases: Sequence[Case],
     settings: Settings,
     listening: socket.socket,
     *,
@@ -92,12 +87,11 @@ def serve(
 
     Args:
         store: The study's database.
-        cases: Of its cells, in their order.
         settings: How it is run.
         listening: From ``app_base.listen``.
         ready: Called once people can come.
     """
     with opened_log(settings.log) as log, listening:
-        app = make_app(store, cases, settings, log)
+        app = make_app(store, settings, log)
         ready()
         app_base.serve(app, listening)

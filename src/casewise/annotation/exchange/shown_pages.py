@@ -63,7 +63,7 @@ def plan_tasks(study: Study) -> Tasks:
     for number in range(len(study.design.blocks)):
         pages = pages_of(study, number)
         blocks.append(tuple(_shown(study, cases, shown, number, page) for page in pages))
-    return Tasks(study, study_mark(study), tuple(blocks), reading(study, cases))
+    return Tasks(study, study_mark(study), tuple(blocks), reading(study))
 
 
 def _shown(

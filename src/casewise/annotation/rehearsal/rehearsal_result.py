@@ -15,9 +15,9 @@ from casewise.annotation.rehearsal.simulated_people import (
 )
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected, PersonStatus, VoteRecord
 from casewise.annotation.votes.screening import screen
-from casewise.cases import Case
 from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
 
 ALPHA = 0.05
@@ -114,7 +114,6 @@ class Rehearsal:
 
 def sum_up(
     study: Study,
-    cases: Sequence[Case],
     rates: Sequence[float],
     logs: Sequence[VisitLog],
     collected: Collected,
@@ -126,14 +125,13 @@ def sum_up(
 
     Args:
         study: The study.
-        cases: Of its cells.
         rates: For each cell, the share of people of mean leniency who say safe.
         logs: Of every visit.
         collected: What the study's database holds.
         raters: The pseudonym of each platform id.
         seconds: How long it took.
     """
-    flags = {person.rater for person in screen(study, collected, cases).people if person.flags}
+    flags = {person.rater for person in screen(study, collected).people if person.flags}
     finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
     flagged = []
     for manner in Manner:
@@ -145,12 +143,12 @@ def sum_up(
         for person in collected.people
         if person.status is PersonStatus.COMPLETED and person.started and person.ended
     ]
-    plan = forecast(study, cases=cases)
+    plan = forecast(study)
     return Rehearsal(
         outcomes=Counter(log.outcome for log in logs),
-        integrity=check_integrity(study, cases, logs, collected, raters),
-        recovery=recover(study, cases, rates, collected),
-        unflagged=recover(study, cases, rates, collected, flags),
+        integrity=check_integrity(study, logs, collected, raters),
+        recovery=recover(study, rates, collected),
+        unflagged=recover(study, rates, collected, flags),
         flagged=tuple(flagged),
         hours=sum(took) / 3600,
         cost=len(finished) * plan.pay_each * (1 + study.pay.fee),
@@ -162,7 +160,6 @@ def sum_up(
 
 def check_integrity(
     study: Study,
-    cases: Sequence[Case],
     logs: Sequence[VisitLog],
     collected: Collected,
     raters: Mapping[str, str],
@@ -171,11 +168,11 @@ def check_integrity(
 
     Args:
         study: The study.
-        cases: Of its cells.
         logs: Of every visit.
         collected: What the study's database holds.
         raters: The pseudonym of each platform id.
     """
+    cases = study_cases(study)
     by_rater: dict[str, list[VoteRecord]] = {}
     for vote in collected.votes:
         by_rater.setdefault(vote.rater, []).append(vote)
@@ -216,7 +213,6 @@ def check_integrity(
 
 def recover(
     study: Study,
-    cases: Sequence[Case],
     rates: Sequence[float],
     collected: Collected,
     without: Collection[str] = (),
@@ -225,7 +221,6 @@ def recover(
 
     Args:
         study: The study.
-        cases: Of its cells.
         rates: For each cell, the share of people of mean leniency who say safe.
         collected: What was collected.
         without: Pseudonyms of people whose votes are left out.
@@ -237,7 +232,7 @@ def recover(
     )
     covered, errors = 0, []
     pairs: dict[str, dict[Arm, tuple[int, int]]] = {}
-    for cell, case, rate in zip(study.design.cells, cases, rates, strict=True):
+    for cell, case, rate in zip(study.design.cells, study_cases(study), rates, strict=True):
         safe = counts[cell.case_id, "safe"]
         n = safe + counts[cell.case_id, "unsafe"]
         if not n:

@@ -1,13 +1,12 @@
 """A page of the study as a simulated browser sees it."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bs4 import BeautifulSoup, Tag
 
 from casewise.annotation.study.schema import Study
-from casewise.cases import Case
+from casewise.annotation.study.study_file import study_cases
 from casewise.contexts import render_text
 
 Words = tuple[tuple[str, ...], tuple[str, ...]]
@@ -89,7 +88,7 @@ class SeenPage:
         return element.get_text(strip=True) if element else None
 
 
-def known_pages(study: Study, cases: Sequence[Case]) -> dict[Words, int | str]:
+def known_pages(study: Study) -> dict[Words, int | str]:
     """By what is shown: the place of the cell, or the id of the attention check.
 
     A person knows nothing of ids and arms, so a page is known by its words alone: what the
@@ -99,7 +98,7 @@ def known_pages(study: Study, cases: Sequence[Case]) -> dict[Words, int | str]:
     for check in study.attention.checks:
         context = render_text(check.context) if check.context else ""
         pages[_words(check.query), _words(context)] = check.id
-    for place, case in enumerate(cases):
+    for place, case in enumerate(study_cases(study)):
         context = render_text(case.context) if case.context and case.context.root else ""
         pages[_words(case.query), _words(context)] = place
     return pages

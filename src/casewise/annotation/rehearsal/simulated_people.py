@@ -1,6 +1,5 @@
 """Simulated people: how they judge, how long they take, what they overlook and report."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -9,7 +8,9 @@ from math import exp, log, sqrt
 import numpy as np
 
 from casewise.annotation.study.reading_times import USUAL
-from casewise.cases import Case, Side
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
+from casewise.cases import Side
 
 LENIENCY = 0.4
 """Standard deviation of people's leniency, in logits."""
@@ -123,7 +124,7 @@ def marginal_rate(p: float) -> float:
     return float(np.dot(weights, values) / sqrt(2 * np.pi))
 
 
-def true_rates(cases: Sequence[Case], arms: Sequence[str], seed: int) -> tuple[float, ...]:
+def true_rates(study: Study, seed: int) -> tuple[float, ...]:
     """For each cell, the share of people of mean leniency who say safe.
 
     Of cases with votes their share, a vote added to either side; of others a draw: most queries
@@ -132,8 +133,8 @@ def true_rates(cases: Sequence[Case], arms: Sequence[str], seed: int) -> tuple[f
     draw = np.random.default_rng((seed, 0xCA5E))
     shape = {"safe": (6.0, 2.0), "unsafe": (2.0, 6.0)}
     rates = []
-    for case, arm in zip(cases, arms, strict=True):
-        drawn = float(draw.beta(*shape.get(arm, (2.0, 2.0))))
+    for case, cell in zip(study_cases(study), study.design.cells, strict=True):
+        drawn = float(draw.beta(*shape.get(cell.arm, (2.0, 2.0))))
         safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
         rates.append((safe + 1) / (safe + unsafe + 2) if safe + unsafe else drawn)
     return tuple(rates)

@@ -31,6 +31,7 @@ from casewise.annotation.store.tables import (
 )
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Study, StudyCell
+from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
@@ -38,7 +39,6 @@ from casewise.annotation.votes.collected import (
     PersonStatus,
     VoteRecord,
 )
-from casewise.cases import Case
 
 _PERSON = select(
     participant.c.id,
@@ -188,7 +188,6 @@ def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, 
 def write_answer(
     connection: Connection,
     of: Study,
-    cases: Sequence[Case],
     person: Person,
     page: Page,
     given: Mapping[str, Any],
@@ -198,13 +197,12 @@ def write_answer(
     Args:
         connection: To the database.
         of: The study.
-        cases: Of its cells, in their order.
         person: Whose answer it is.
         page: What was answered.
         given: By the names of the columns: verdict, confidence, reason, seconds, time.
     """
     if page.place is not None:
-        query = cases[page.place].query_id
+        query = study_cases(of)[page.place].query_id
         row = insert(vote).values(place=page.place, query=query, **given)
     else:
         check = next(check for check in of.attention.checks if check.id == page.check)

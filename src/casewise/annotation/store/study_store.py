@@ -1,7 +1,6 @@
 """Every transaction of a study, one function each."""
 
 import secrets
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
@@ -23,7 +22,7 @@ from casewise.annotation.store.tables import (
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.votes.collected import Collected, PersonStatus
-from casewise.cases import Case, Side, digest
+from casewise.cases import Side, digest
 from casewise.errors import UsageError
 
 
@@ -36,7 +35,6 @@ class Store:
     def __init__(
         self,
         of: Study,
-        cases: Sequence[Case],
         address: str,
         keys: Secrets,
         *,
@@ -47,7 +45,6 @@ class Store:
 
         Args:
             of: The study.
-            cases: Of its cells, in their order.
             address: Of the database, such as ``sqlite:///study.db``.
             keys: From ``load_secrets``.
             clock: Tells the time, in UTC; None is this computer's, running evenly.
@@ -58,8 +55,7 @@ class Store:
         """
         self.study = of
         self.keys = keys
-        self._cases = cases
-        self._reading = reading(of, cases)
+        self._reading = reading(of)
         self._clock = clock or steady_clock()
         self._until = timedelta(minutes=of.timing.lease_minutes)
         self.pages = lru_cache(maxsize=4096)(self._pages)
@@ -283,7 +279,7 @@ class Store:
                 return AnswerStep(person, Taken.TOO_SOON, least - seconds)
             given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
             given |= {"seconds": seconds, "time": now}
-            people.write_answer(connection, self.study, self._cases, person, pages[position], given)
+            people.write_answer(connection, self.study, person, pages[position], given)
             status = PersonStatus.ACTIVE
             if position + 1 == len(pages):
                 status = PersonStatus.COMPLETED

@@ -29,7 +29,7 @@ from casewise.annotation.study.schema import (
 )
 from casewise.annotation.study.study_file import by_arm
 from casewise.annotation.study.study_texts import TODO, Investigator, default_texts, pay_each
-from casewise.cases import CASEBENCH, STARTER, Case, CaseSet
+from casewise.cases import CASEBENCH, STARTER, CaseSet
 from casewise.errors import UsageError
 
 PAPER_VOTES = 21
@@ -126,18 +126,13 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         attention=Attention(checks=texts.checks, per_person=plan.attention),
         design=design,
     )
-    minutes = forecast(study, cases=cases).minutes
+    study._cases = (design, cases)
+    minutes = forecast(study).minutes
     told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
     return study.model_copy(update={"consent": told.consent})
 
 
-def forecast(
-    study: Study,
-    dropout: float = 0,
-    *,
-    tasks: int | None = None,
-    cases: Sequence[Case] | None = None,
-) -> Forecast:
+def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> Forecast:
     """People, time and money that a study will take.
 
     Time follows from the words that people read, at the usual pace; seconds and minutes of the
@@ -147,12 +142,11 @@ def forecast(
         study: With its pay.
         dropout: The share of those invited who won't finish, in 0..1, 1 excluded.
         tasks: What if a person judged at most so many cases; None is as designed.
-        cases: Of the study's cells, in their order; None reads them.
 
     Raises:
         InputError: The file of cases is gone, or has changed.
     """
-    read = reading(study, cases)
+    read = reading(study)
     votes = len(study.design.cells) * study.votes
     if tasks == max(map(len, study.design.blocks)):
         tasks = None
@@ -226,17 +220,13 @@ def check_ready(study: Study) -> list[str]:
     return problems
 
 
-def time_warnings(study: Study, cases: Sequence[Case] | None = None) -> list[str]:
+def time_warnings(study: Study) -> list[str]:
     """Times and pay that don't go with the words that people read, a sentence each.
-
-    Args:
-        study: With its times and its consent.
-        cases: Of its cells, in their order; None reads them.
 
     Raises:
         InputError: The file of cases is gone, or has changed.
     """
-    read = reading(study, cases)
+    read = reading(study)
     warnings = [*_odd_times(read), *_odd_floors(read)]
     if not read.has_words and study.pay.seconds_per_task is None:
         warnings.append(
@@ -244,7 +234,7 @@ def time_warnings(study: Study, cases: Sequence[Case] | None = None) -> list[str
             "too short: give --seconds (pay.seconds_per_task), timing.least_seconds and "
             "screening.fast_seconds"
         )
-    return [*warnings, *_low_pay(study, read, forecast(study, cases=cases).minutes)]
+    return [*warnings, *_low_pay(study, read, forecast(study).minutes)]
 
 
 def _too_short(read: ReadingTimes) -> bool:

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
-from casewise.cases import Case, Context, Turn, digest
+from casewise.cases import Context, Turn, digest
 from casewise.contexts import render_text
 
 
@@ -227,17 +227,13 @@ class ReadingTimes:
         return fmean(self.checks.values()) if self.checks else 0.0
 
 
-def reading(study: Study, cases: Sequence[Case] | None = None) -> ReadingTimes:
+def reading(study: Study) -> ReadingTimes:
     """Count the words that the people of a study read.
-
-    Args:
-        study: With its texts.
-        cases: Of its cells, in their order; None reads them.
 
     Raises:
         InputError: The file of cases is gone, or has changed.
     """
-    known = study_cases(study) if cases is None else cases
+    known = study_cases(study)
     words = tuple(case_words(case.query, case.context, case.history) for case in known)
     letters = sum(len(re.sub(r"\s", "", case.query)) for case in known)
     return ReadingTimes(

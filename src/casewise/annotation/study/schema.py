@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases import Context, Side, fault
+from casewise.cases import Case, Context, Side, fault
 
 
 class Arm(StrEnum):
@@ -306,6 +306,8 @@ class Study(_Part):
     design: Design
 
     _path: Path | None = PrivateAttr(default=None)
+    _cases: tuple[Design, tuple[Case, ...]] | None = PrivateAttr(default=None)
+    """Of the cells of a design, once they were read."""
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

@@ -184,12 +184,19 @@ def open_study_cases(study: Study) -> CaseSet:
 
 
 def study_cases(study: Study) -> tuple[Case, ...]:
-    """The cases of the study's cells, in their order.
+    """The cases of the study's cells, in their order; read once, and kept with the study.
 
     Raises:
         InputError: The file is gone, its cases are not those that were planned, or a block holds
             a query twice.
     """
+    kept = study._cases
+    if kept is None or kept[0] is not study.design:
+        kept = study._cases = (study.design, _read_cases(study))
+    return kept[1]
+
+
+def _read_cases(study: Study) -> tuple[Case, ...]:
     made = open_study_cases(study)
     if made.hash != study.cases_hash:
         raise InputError(

@@ -3,7 +3,6 @@
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
@@ -20,9 +19,9 @@ from casewise.annotation.study.reading_times import (
     reading,
 )
 from casewise.annotation.study.schema import Arm, Platform, Screening, Study
+from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.results import Results
-from casewise.cases import Case
 from casewise.sheets import (
     UNDEFINED,
     Cell,
@@ -56,8 +55,6 @@ _PLATFORMS = {
 class CardFacts:
     """What the card says beside the results."""
 
-    cases: Sequence[Case]
-    """Of the study's cells, in their order, as they were before it."""
     balance: Balance
     """How even the blocks are."""
     cases_votes: str
@@ -85,9 +82,9 @@ def data_card(results: Results, facts: CardFacts) -> str:
 
 def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
     study = results.study
-    path = study.path
-    asked = list(dict.fromkeys(case.source or "" for case in facts.cases))
-    licences = list(dict.fromkeys(case.licence or "" for case in facts.cases))
+    path, cases = study.path, study_cases(study)
+    asked = list(dict.fromkeys(case.source or "" for case in cases))
+    licences = list(dict.fromkeys(case.licence or "" for case in cases))
     return {
         "version": casewise.__version__,
         "study": study,
@@ -95,7 +92,7 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "funnel": results.funnel,
         "balance": facts.balance,
         "twice": _seen_twice(results.collected),
-        "times": _times_in_words(results.study, facts.cases),
+        "times": _times_in_words(study),
         "arms": results.arms,
         "contrasts": results.contrasts,
         "tables": _tables(results, facts),
@@ -105,12 +102,12 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),
-        "planned": _planned_in_words(results.study, facts.cases),
+        "planned": _planned_in_words(study),
         "cases_votes": facts.cases_votes,
         "with_reasons": facts.with_reasons,
         "with_demographics": facts.with_demographics,
         "replaced": sum(
-            case.votes is not None or case.published_safe_rate is not None for case in facts.cases
+            case.votes is not None or case.published_safe_rate is not None for case in cases
         ),
         "sources": [escape(source) for source in asked if source],
         "licences": [escape(licence) for licence in licences if licence],
@@ -123,12 +120,12 @@ def _seen_twice(collected: Collected) -> int:
     return len({rater for (rater, _), count in asked.items() if count > 1})
 
 
-def _times_in_words(study: Study, cases: Sequence[Case]) -> str:
+def _times_in_words(study: Study) -> str:
     """Before which answers were not taken."""
     least = study.timing.least_seconds
     if least is not None:
         return f"within {least:g} s of showing"
-    words = reading(study, cases).cells
+    words = reading(study).cells
     low, high = (f"{round(least_seconds(count), 1):g}" for count in (min(words), max(words)))
     return (
         f"within the time that the page's words take at {IMPOSSIBLE:g} a minute ({low} to "
@@ -136,9 +133,9 @@ def _times_in_words(study: Study, cases: Sequence[Case]) -> str:
     )
 
 
-def _planned_in_words(study: Study, cases: Sequence[Case]) -> str:
+def _planned_in_words(study: Study) -> str:
     """The times that the pay is planned by."""
-    read, pay = reading(study, cases), study.pay
+    read, pay = reading(study), study.pay
     seconds, besides = pay.seconds_per_task, pay.minutes_besides
     pace = f"by their words at {USUAL.words:g} a minute and {USUAL.answer:g} s to answer"
     return (

@@ -128,10 +128,8 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         UsageError: As ``check_export``.
     """
     check_export(out, choices)
-    cases_before = study_cases(results.study)
     facts = CardFacts(
-        cases=cases_before,
-        balance=balance(results.study, cases_before),
+        balance=balance(results.study, study_cases(results.study)),
         cases_votes=choices.votes_words,
         with_reasons=choices.with_reasons,
         with_demographics=choices.with_demographics,

@@ -12,7 +12,6 @@ import numpy as np
 
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.cells import (
     ArmVotes,
     CellVotes,
@@ -40,7 +39,6 @@ from casewise.annotation.votes.quality import (
 )
 from casewise.annotation.votes.screening import Rule, Screened, screen
 from casewise.annotation.votes.typed_csv import to_utc
-from casewise.cases import Case
 from casewise.statistics import DawidSkene, Estimate, Resampling, TwoWay, agreement, dawid_skene
 
 DRAWS = 1000
@@ -118,24 +116,16 @@ class Results:
     sensitivity: tuple[SensitivityRow, ...]
 
 
-def summarise(
-    study: Study,
-    collected: Collected,
-    *,
-    draws: int = DRAWS,
-    cases: Sequence[Case] | None = None,
-) -> Results:
+def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Results:
     """Screen and summarise what a study has collected, counted votes alone.
 
     Args:
         study: Whose rules they are.
         collected: From the app, or from a file.
         draws: Of the intervals of agreement; the seed is the study's. 0 leaves them undefined.
-        cases: Of the study's cells, in their order; None reads them.
     """
-    known = study_cases(study) if cases is None else cases
     table = vote_table(study, collected)
-    screened = screen(study, collected, known)
+    screened = screen(study, collected)
     classes = dawid_skene(
         table.safe, table.cell, table.rater, items=len(table.cells), raters=len(table.raters)
     )
@@ -144,7 +134,7 @@ def summarise(
     return Results(
         study=study,
         collected=collected,
-        funnel=_funnel(study, collected, screened, known),
+        funnel=_funnel(study, collected, screened),
         screened=screened,
         classes=classes,
         cells=cells,
@@ -157,13 +147,11 @@ def summarise(
     )
 
 
-def _funnel(
-    study: Study, collected: Collected, screened: Screened, cases: Sequence[Case]
-) -> Funnel:
+def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     statuses = Counter(person.status for person in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
     minutes = _median_minutes(collected.people)
-    paid = forecast(study, cases=cases).pay_each
+    paid = forecast(study).pay_each
     return Funnel(
         came=len(collected.people),
         by_status={status: statuses[status] for status in PersonStatus},

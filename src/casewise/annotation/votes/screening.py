@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from casewise.annotation.study.reading_times import reading
 from casewise.annotation.study.schema import Screening, Study
 from casewise.annotation.votes.collected import Collected, VoteTable, vote_table
-from casewise.cases import Case
 from casewise.statistics import (
     agreement_p,
     at_least_p,
@@ -104,7 +103,7 @@ class Screened:
         )
 
 
-def screen(study: Study, collected: Collected, cases: Sequence[Case] | None = None) -> Screened:
+def screen(study: Study, collected: Collected) -> Screened:
     """Hold everybody against the rules of the study.
 
     The first three rules look at a person alone. Agreement is then measured against the others
@@ -115,15 +114,13 @@ def screen(study: Study, collected: Collected, cases: Sequence[Case] | None = No
     Args:
         study: Whose rules they are.
         collected: From the app, or from a file.
-        cases: Of the study's cells, in their order, for the times that their words take; None
-            reads them where the rules need them.
     """
     table = vote_table(study, collected)
     rules = study.screening
     checks = Counter(check.rater for check in collected.checks)
     failed = Counter(check.rater for check in collected.checks if not check.passed)
     mine = table.of_raters()
-    floors = _fast_seconds(study, cases)
+    floors = _fast_seconds(study)
     alone = [
         _alone(table, name, places, rules, (checks[name], failed[name]), floors)
         for name, places in zip(table.raters, mine, strict=True)
@@ -176,12 +173,12 @@ def _expected(table: VoteTable, kept: VoteTable, others: Others) -> FloatArray:
     return np.asarray(np.clip((others.safe + a) / (others.votes + a + b), 1e-9, 1 - 1e-9))
 
 
-def _fast_seconds(study: Study, cases: Sequence[Case] | None) -> FloatArray:
+def _fast_seconds(study: Study) -> FloatArray:
     """For each cell, the time before which a vote counts as fast. Shape ``(cells,)``."""
     given = study.screening.fast_seconds
     if given is not None:
         return np.full(len(study.design.cells), given)
-    return np.array(reading(study, cases).fast_seconds(), np.float64)
+    return np.array(reading(study).fast_seconds(), np.float64)
 
 
 def _alone(
