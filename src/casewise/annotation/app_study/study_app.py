@@ -13,8 +13,7 @@ from starlette.exceptions import HTTPException
 from casewise.annotation import app_base
 from casewise.annotation.app_base import Write, new_app, write_nothing
 from casewise.annotation.app_study.admin_routes import add_admin
-from casewise.annotation.app_study.entry_routes import add_entry
-from casewise.annotation.app_study.page_routes import add_pages
+from casewise.annotation.app_study.person_routes import add_person_routes
 from casewise.annotation.app_study.site import ElsewhereError, Site
 from casewise.annotation.app_study.study_guard import Settings, StudyGuard
 from casewise.annotation.store.database import StoreUnavailableError
@@ -58,8 +57,7 @@ def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> St
     def elsewhere(_: Request, error: ElsewhereError) -> Response:
         return error.response
 
-    add_entry(app, site)
-    add_pages(app, site)
+    add_person_routes(app, site)
     add_admin(app, site)
     return StudyGuard(app, settings, site.rates, broken, log)
 

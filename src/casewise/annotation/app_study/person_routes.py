@@ -1,4 +1,4 @@
-"""From the study's address to the first case: consent, tutorial, comprehension check."""
+"""A person's addresses: consent, tutorial and check, the cases one a page, and the end."""
 
 import re
 import secrets
@@ -14,13 +14,15 @@ from casewise.annotation.app_study.site import (
     WRONG_CODE,
     Known,
     PageForm,
+    SentAnswer,
     SentCode,
     SentConsent,
+    SentWithdrawal,
     Site,
     go,
     place_of,
 )
-from casewise.annotation.store.standing import Vacancy, Visitor
+from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor
 from casewise.annotation.study.accounts import (
     ACCOUNT_FORM,
     ACCOUNT_PARAMETER,
@@ -40,12 +42,15 @@ _SHOWN = 60
 _PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def add_entry(app: FastAPI, site: Site) -> None:
-    """Add the addresses up to the first case."""
+def add_person_routes(app: FastAPI, site: Site) -> None:
+    """Add the addresses that people go through, from the link to the code."""
     _add_start(app, site)
     _add_return(app, site)
     _add_consent(app, site)
     _add_check(app, site)
+    _add_cases(app, site)
+    _add_withdrawal(app, site)
+    _add_end(app, site)
 
 
 def _add_start(app: FastAPI, site: Site) -> None:
@@ -256,3 +261,120 @@ def _check_page(
     return site.show(
         "check.html", known, status, given=given, missed=missed, left=left, problem=problem
     )
+
+
+_UNSAID = SentAnswer(form="")
+
+
+def _add_cases(app: FastAPI, site: Site) -> None:
+    @app.get("/page/{number}")
+    def page(request: Request, number: int) -> Response:
+        """A case to judge; a page that is answered says where to go on."""
+        known = site.known(request)
+        if known is None or known.person is None:
+            return go("/consent" if known else "/")
+        person = known.person
+        if person.status is not PersonStatus.ACTIVE:
+            return go(place_of(person))
+        assert person.position is not None
+        if 0 < number <= person.position:
+            return site.show("answered.html", known, number=number, where=place_of(person))
+        if number != person.position + 1:
+            return go(place_of(person))
+        return _case_page(site, known, person)
+
+    @app.post("/page/{number}")
+    def answer(request: Request, number: int, sent: Annotated[SentAnswer, Form()]) -> Response:
+        """Take an answer. Whatever becomes of it, the current page is next."""
+        known, person = site.person_sending(request, sent.form, f"/page/{number}")
+        if person.status is not PersonStatus.ACTIVE or person.position != number - 1:
+            return go(place_of(person))
+        if sent.verdict is None:
+            problem = "Please choose safe or unsafe."
+            return _case_page(site, known, person, sent, problem)
+        ask = site.study.ask
+        step = site.store.answer(
+            known.visitor.key,
+            number - 1,
+            sent.verdict,
+            confidence=sent.confidence if ask.confidence else None,
+            reason=sent.reason if ask.reason else None,
+        )
+        if step is None:
+            return site.show("lost.html", status=403)
+        if step.taken is Taken.TOO_SOON:
+            problem = "Please read the case first: the answer was not taken yet."
+            return _case_page(site, known, person, sent, problem)
+        return go(place_of(step.person))
+
+
+def _case_page(
+    site: Site,
+    known: Known,
+    person: Person,
+    sent: SentAnswer = _UNSAID,
+    problem: str | None = None,
+) -> Response:
+    assert person.block is not None
+    assert person.position is not None
+    pages = site.store.pages(person.block)
+    return site.show(
+        "page.html",
+        known,
+        422 if problem else 200,
+        number=person.position + 1,
+        pages=len(pages),
+        shown=site.content(pages[person.position]),
+        wait=round(site.store.wait(person), 1),
+        sent=sent,
+        problem=problem,
+    )
+
+
+def _add_withdrawal(app: FastAPI, site: Site) -> None:
+    def ask(
+        known: Known, person: Person, status: int = 200, problem: str | None = None
+    ) -> Response:
+        return site.show("withdraw.html", known, status, where=place_of(person), problem=problem)
+
+    @app.get("/withdraw")
+    def ask_withdraw(request: Request) -> Response:
+        """Ask whether the person means it."""
+        known = site.known(request)
+        if known is None or known.person is None:
+            return go("/")
+        if known.person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
+            return go("/done")
+        return ask(known, known.person)
+
+    @app.post("/withdraw")
+    def withdraw(request: Request, sent: Annotated[SentWithdrawal, Form()]) -> Response:
+        """Delete what the person has answered."""
+        known, person = site.person_sending(request, sent.form, "/withdraw")
+        if known.visitor.by_account:
+            if not site.rates.admits("code", request):
+                return ask(known, person, 429, MANY_TRIES)
+            coded = site.store.person_of_code(sent.code)
+            if coded is None or coded.id != person.id:
+                return ask(known, person, 403, WRONG_CODE)
+        return go(place_of(site.store.withdraw(known.visitor.key)))
+
+
+def _add_end(app: FastAPI, site: Site) -> None:
+    @app.get("/done")
+    def done(request: Request) -> Response:
+        """The code, and the way back."""
+        known = site.known_at(request, "/done")
+        assert known.person is not None
+        code = code_of(site, known.person)
+        return site.show("done.html", known, code=code, back=site.back(code))
+
+
+def code_of(site: Site, person: Person) -> str:
+    """What a person brings back to the platform."""
+    codes = site.study.recruitment
+    if person.outcome is PersonStatus.COMPLETED:
+        return codes.completed
+    if person.outcome is PersonStatus.SCREENED_OUT:
+        return codes.screened_out
+    return codes.withdrawn
