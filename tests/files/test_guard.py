@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tables import random_table
 
-from casewise.annotation.exchange.platform_csv import read_csv, to_csv
+from casewise.annotation.exchange.platform_files import read_csv, to_csv
 from casewise.annotation.votes.typed_csv import VoteColumn
 from casewise.annotation.votes.typed_csv import read_table as read_votes_table
 from casewise.annotation.votes.typed_csv import to_csv as votes_csv

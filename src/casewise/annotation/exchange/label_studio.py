@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from casewise.annotation.exchange.plain_csv import check_mark, find_page, sitting_of
-from casewise.annotation.exchange.platform_csv import (
-    read_confidence,
-    read_reason,
-    read_seconds,
+from casewise.annotation.exchange.platform_files import (
+    check_mark,
+    find_page,
+    read_answer,
     read_time,
-    read_verdict,
+    sitting_of,
 )
 from casewise.annotation.exchange.shown_pages import ShownPage, Tasks, as_html, visible
 from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle, tell
@@ -245,15 +244,14 @@ def _answer(annotation: dict[str, Any], position: int, place: ValuePlace) -> Tas
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, list) or not all(isinstance(line, str) for line in texts):
         raise place.refuse("not a text", "reason")
-    rating = values.get("confidence", {}).get("rating")
-    return TaskAnswer(
-        position=position,
-        verdict=read_verdict(choices[0], place, "verdict"),
-        time=read_time(annotation.get("created_at"), place, "created_at"),
-        seconds=read_seconds(annotation.get("lead_time")),
-        confidence=read_confidence(rating or None, place, "confidence"),
-        reason=read_reason("\n".join(texts), place, "reason"),
-    )
+    given = {
+        "verdict": choices[0],
+        "seconds": annotation.get("lead_time"),
+        "confidence": values.get("confidence", {}).get("rating") or None,
+        "reason": "\n".join(texts),
+    }
+    time = read_time(annotation.get("created_at"), place, "created_at")
+    return read_answer(position, given, place, time)
 
 
 def _account(completed_by: object, place: ValuePlace) -> str:

@@ -7,20 +7,18 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from casewise.annotation.exchange.plain_csv import check_mark, find_block
-from casewise.annotation.exchange.platform_csv import (
+from casewise.annotation.exchange.platform_files import (
     TaskRow,
-    read_confidence,
+    check_mark,
+    find_block,
+    read_answer,
     read_count,
     read_csv,
-    read_reason,
-    read_seconds,
     read_time,
-    read_verdict,
     to_csv,
 )
 from casewise.annotation.exchange.shown_pages import ShownPage, Tasks, as_html
-from casewise.annotation.exchange.sittings import Sitting, TakenIn, TaskAnswer, settle
+from casewise.annotation.exchange.sittings import Sitting, TakenIn, settle
 from casewise.annotation.study.reading_times import (
     IMPOSSIBLE,
     LEAST_SECONDS,
@@ -148,23 +146,11 @@ def _sitting(row: TaskRow, tasks: Tasks, name: Callable[[str], str]) -> Sitting:
             raise place.refuse("nothing there; the file may be cut short", column)
     submitted = read_time(cells["SubmitTime"], place, "SubmitTime")
     given = _given(cells, place)
-    answers = []
-    for position in range(len(tasks.blocks[block])):
-        verdict = given.get(f"verdict_{position}")
-        if verdict is None:
-            continue
-        answers.append(
-            TaskAnswer(
-                position=position,
-                verdict=read_verdict(verdict, place, f"verdict_{position}"),
-                time=submitted,
-                seconds=read_seconds(given.get(f"seconds_{position}")),
-                confidence=read_confidence(
-                    given.get(f"confidence_{position}"), place, f"confidence_{position}"
-                ),
-                reason=read_reason(given.get(f"reason_{position}"), place, f"reason_{position}"),
-            )
-        )
+    answers = [
+        read_answer(position, given, place, submitted, f"_{position}")
+        for position in range(len(tasks.blocks[block]))
+        if f"verdict_{position}" in given
+    ]
     attempts = given.get("attempts")
     return Sitting(
         rater=name(cells["WorkerId"]),

@@ -1,22 +1,21 @@
 """Plain CSV: the tasks of every block out, answers of any other tool in."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from casewise.annotation.exchange.platform_csv import (
+from casewise.annotation.exchange.platform_files import (
     TaskRow,
-    read_confidence,
-    read_count,
+    check_mark,
+    find_page,
+    read_answer,
     read_csv,
-    read_reason,
-    read_seconds,
     read_time,
-    read_verdict,
+    sitting_of,
     to_csv,
 )
 from casewise.annotation.exchange.shown_pages import Tasks
-from casewise.annotation.exchange.sittings import Sitting, TakenIn, TaskAnswer, settle
+from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle
 from casewise.annotation.votes.typed_csv import ValuePlace
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
@@ -86,18 +85,8 @@ def _answer(
     page = tasks.blocks[block][position]
     if cells.get("case_id", "") not in ("", page.case_id):
         raise place.refuse("another case stands there", "case_id", cells["case_id"], page.case_id)
-    return (
-        _rater(cells["rater"], place, name),
-        block,
-        TaskAnswer(
-            position=position,
-            verdict=read_verdict(cells["verdict"], place, "verdict"),
-            time=read_time(cells.get("time"), place, "time"),
-            seconds=read_seconds(cells.get("seconds")),
-            confidence=read_confidence(cells.get("confidence"), place, "confidence"),
-            reason=read_reason(cells.get("reason"), place, "reason"),
-        ),
-    )
+    answer = read_answer(position, cells, place, read_time(cells.get("time"), place, "time"))
+    return _rater(cells["rater"], place, name), block, answer
 
 
 def _rater(cell: str, place: ValuePlace, name: Callable[[str], str] | None) -> str:
@@ -109,57 +98,3 @@ def _rater(cell: str, place: ValuePlace, name: Callable[[str], str] | None) -> s
     if "@" in rater:
         raise place.refuse("looks like an address", "rater", expected="a pseudonym, or --salt-file")
     return rater
-
-
-def check_mark(mark: object, tasks: Tasks, place: ValuePlace, field: str) -> None:
-    """Refuse a record of another study, or of this one as it was planned before.
-
-    Raises:
-        InputError: It is.
-    """
-    if mark == tasks.mark:
-        return
-    same = isinstance(mark, str) and mark.rpartition("@")[0] == tasks.study.id
-    problem = "of this study as it was planned before" if same else "of another study"
-    raise place.refuse(problem, field, mark, tasks.mark)
-
-
-def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
-    """A block and a position that the plan has.
-
-    Raises:
-        InputError: It has no such page.
-    """
-    number = find_block(block, tasks, place, "block")
-    where = read_count(position, place, "position")
-    if where >= len(tasks.blocks[number]):
-        raise place.refuse(
-            "no such page", "position", position, f"0 to {len(tasks.blocks[number]) - 1}"
-        )
-    return number, where
-
-
-def find_block(block: object, tasks: Tasks, place: ValuePlace, field: str) -> int:
-    """A block that the plan has.
-
-    Raises:
-        InputError: It has no such block.
-    """
-    number = read_count(block, place, field)
-    if number >= len(tasks.blocks):
-        raise place.refuse("no such block", field, block, f"0 to {len(tasks.blocks) - 1}")
-    return number
-
-
-def sitting_of(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
-    """A sitting of which only the answers are known: from the first one's time to the last's."""
-    times = [answer.time for answer in answers if answer.time is not None]
-    complete = len(answers) == len(tasks.blocks[block])
-    return Sitting(
-        rater=rater,
-        block=block,
-        name=f"rater {rater}",
-        answers=tuple(sorted(answers, key=lambda answer: answer.position)),
-        started=min(times, default=None),
-        ended=max(times, default=None) if complete else None,
-    )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from casewise.annotation.exchange.platform_csv import CsvTable, TaskRow, read_csv
+from casewise.annotation.exchange.platform_files import CsvTable, TaskRow, read_csv
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, tell
 from casewise.annotation.study.schema import Study

@@ -1,14 +1,15 @@
-"""Platforms' tables: CSV that no spreadsheet runs; its cells as verdicts, times and numbers."""
+"""What readers of platforms' files share: tables, pages of the plan, times and answers."""
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+from casewise.annotation.exchange.shown_pages import Tasks
+from casewise.annotation.exchange.sittings import Sitting, TaskAnswer
 from casewise.annotation.votes.typed_csv import ValuePlace
-from casewise.cases import Side
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
 
@@ -96,18 +97,9 @@ def _header(
     return names
 
 
+_NAMES = ("verdict", "seconds", "confidence", "reason")
 _ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
 _TURK = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d\d:\d\d:\d\d) ([A-Z]{3}) (\d{4})")
-
-
-def read_verdict(value: object, place: ValuePlace, field: str) -> Side:
-    """``safe`` or ``unsafe``, however written."""
-    match value.strip().lower() if isinstance(value, str) else None:
-        case "safe":
-            return "safe"
-        case "unsafe":
-            return "unsafe"
-    raise place.refuse("not a verdict", field, value, "safe or unsafe")
 
 
 def read_count(value: object, place: ValuePlace, field: str) -> int:
@@ -118,25 +110,6 @@ def read_count(value: object, place: ValuePlace, field: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise place.refuse("not a whole number from 0", field, value)
     return int(text)
-
-
-def read_confidence(value: object, place: ValuePlace, field: str) -> int | None:
-    """1 to 5, or None for nothing."""
-    if value is None or value == "":
-        return None
-    count = read_count(value, place, field)
-    if not 1 <= count <= 5:
-        raise place.refuse("not a confidence", field, value, "1 to 5")
-    return count
-
-
-def read_seconds(value: object) -> float | None:
-    """Seconds from 0, or None: a browser may have measured nonsense, and the vote still counts."""
-    try:
-        seconds = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 def read_time(value: object, place: ValuePlace, field: str) -> datetime | None:
@@ -156,10 +129,105 @@ def read_time(value: object, place: ValuePlace, field: str) -> datetime | None:
         raise place.refuse("not a time", field, value, "2026-01-05T10:02:03Z") from None
 
 
-def read_reason(value: object, place: ValuePlace, field: str) -> str | None:
-    """A text, or None for nothing."""
-    if value is None or value == "":
+def read_answer(
+    position: int,
+    given: Mapping[str, object],
+    place: ValuePlace,
+    time: datetime | None,
+    suffix: str = "",
+) -> TaskAnswer:
+    """A person's answer on one page.
+
+    Args:
+        position: Of the page in its block.
+        given: Values by their names: verdict; if known, seconds, confidence and reason.
+        place: Where they stand.
+        time: When it was given.
+        suffix: What the names end in, before they are looked up.
+
+    Raises:
+        InputError: There is no verdict, or a value is none of its kind.
+    """
+    value = {name: given.get(f"{name}{suffix}") for name in _NAMES}
+    verdict, reason = value["verdict"], value["reason"]
+    side = verdict.strip().lower() if isinstance(verdict, str) else ""
+    if side not in ("safe", "unsafe"):
+        raise place.refuse("not a verdict", f"verdict{suffix}", verdict, "safe or unsafe")
+    confidence: int | None = None
+    if value["confidence"] not in (None, ""):
+        confidence = read_count(value["confidence"], place, f"confidence{suffix}")
+        if not 1 <= confidence <= 5:
+            raise place.refuse("not a confidence", f"confidence{suffix}", confidence, "1 to 5")
+    if reason is not None and not isinstance(reason, str):
+        raise place.refuse("not a text", f"reason{suffix}", reason)
+    return TaskAnswer(
+        position=position,
+        verdict="safe" if side == "safe" else "unsafe",
+        time=time,
+        seconds=_seconds(value["seconds"]),
+        confidence=confidence,
+        reason=reason.encode("utf-8", "replace").decode() if reason else None,
+    )
+
+
+def _seconds(value: object) -> float | None:
+    """Seconds from 0, or None: a browser may have measured nonsense, and the vote still counts."""
+    try:
+        seconds = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
         return None
-    if not isinstance(value, str):
-        raise place.refuse("not a text", field, value)
-    return value.encode("utf-8", "replace").decode()
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+def check_mark(mark: object, tasks: Tasks, place: ValuePlace, field: str) -> None:
+    """Refuse a record of another study, or of this one as it was planned before.
+
+    Raises:
+        InputError: It is.
+    """
+    if mark == tasks.mark:
+        return
+    same = isinstance(mark, str) and mark.rpartition("@")[0] == tasks.study.id
+    problem = "of this study as it was planned before" if same else "of another study"
+    raise place.refuse(problem, field, mark, tasks.mark)
+
+
+def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
+    """A block and a position that the plan has.
+
+    Raises:
+        InputError: It has no such page.
+    """
+    number = find_block(block, tasks, place, "block")
+    where = read_count(position, place, "position")
+    if where >= len(tasks.blocks[number]):
+        raise place.refuse(
+            "no such page", "position", position, f"0 to {len(tasks.blocks[number]) - 1}"
+        )
+    return number, where
+
+
+def find_block(block: object, tasks: Tasks, place: ValuePlace, field: str) -> int:
+    """A block that the plan has.
+
+    Raises:
+        InputError: It has no such block.
+    """
+    number = read_count(block, place, field)
+    if number >= len(tasks.blocks):
+        raise place.refuse("no such block", field, block, f"0 to {len(tasks.blocks) - 1}")
+    return number
+
+
+def sitting_of(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
+    """A sitting of which only the answers are known: from the first one's time to the last's."""
+    times = [answer.time for answer in answers if answer.time is not None]
+    complete = len(answers) == len(tasks.blocks[block])
+    return Sitting(
+        rater=rater,
+        block=block,
+        name=f"rater {rater}",
+        answers=tuple(sorted(answers, key=lambda answer: answer.position)),
+        started=min(times, default=None),
+        ended=max(times, default=None) if complete else None,
+    )
