@@ -1,7 +1,6 @@
 """``casewise annotate export``, and the tables that it prints."""
 
 import math
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.export import ExportChoices, check_export, export_study
 from casewise.annotation.votes.results import Results, summarise
-from casewise.cli._annotate_store import open_store
+from casewise.cli._annotate_store import ResultFormat, open_store
 from casewise.cli._console import note, out, working, write_out
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Column, Kind, Row, Table, estimate, figures, p_value, terminal
@@ -156,13 +155,6 @@ def _name(arm: Arm) -> str:
     return "none" if arm is Arm.NONE else arm.value
 
 
-class SummaryFormat(StrEnum):
-    """How the summary is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 def export(
     file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
     to: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder to write.")],
@@ -194,8 +186,8 @@ def export(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     format: Annotated[
-        SummaryFormat, typer.Option(help="How to print the summary.")
-    ] = SummaryFormat.TABLE,
+        ResultFormat, typer.Option(help="How to print the summary.")
+    ] = ResultFormat.TABLE,
 ) -> None:
     """Screen and summarise a study's votes, and write them down to be published.
 
@@ -236,7 +228,7 @@ def export(
     with working("screening and summarising"):
         results = summarise(study, collected)
         summary = export_study(results, to, choices)
-    if format is SummaryFormat.JSON:
+    if format is ResultFormat.JSON:
         write_out(summary)
     else:
         out().print(results_renderable(results))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
-from casewise.cli._annotate_store import DatabaseOption, need_extra
+from casewise.cli._annotate_store import DatabaseOption, ResultFormat, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
@@ -95,34 +95,18 @@ def _screening_table(rehearsal: "Rehearsal") -> Table:
 
 def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
     """The same for programs."""
-    held = rehearsal.integrity
-    recovered = {
-        name: {
-            "cells": recovery.cells,
-            "coverage": recovery.coverage,
-            "mean_error": recovery.mean_error,
-            "pairs": recovery.pairs,
-            "told_apart": recovery.told_apart,
-        }
-        for name, recovery in (
-            ("all", rehearsal.recovery),
-            ("without_flagged", rehearsal.unflagged),
-        )
-    }
+    both = {"all": rehearsal.recovery, "without_flagged": rehearsal.unflagged}
     return {
         "outcomes": dict(rehearsal.outcomes),
-        "sound": held.sound,
-        "cells": held.cells,
-        "full": held.full,
-        "two_arms": held.two_arms,
-        "lost": held.lost,
-        "doubled": held.doubled,
-        "foreign": held.foreign,
-        "oddities": list(held.oddities),
-        "recovery": recovered,
+        "sound": rehearsal.integrity.sound,
+        **asdict(rehearsal.integrity),
+        "recovery": {
+            name: asdict(recovery) | {"coverage": recovery.coverage}
+            for name, recovery in both.items()
+        },
         "flagged": {
-            manner.manner: {"n": manner.n, "flagged": manner.flagged}
-            for manner in rehearsal.flagged
+            flagged.manner: {"n": flagged.n, "flagged": flagged.flagged}
+            for flagged in rehearsal.flagged
         },
         "hours": rehearsal.hours,
         "cost": rehearsal.cost,
@@ -137,13 +121,6 @@ def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
 
 SPARE = 4
 """At most so many times the people that the plan needs."""
-
-
-class SimulationFormat(StrEnum):
-    """How the result is printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def simulate(
@@ -167,8 +144,8 @@ def simulate(
     seed: Annotated[int, typer.Option(min=0, help="Draws the people and what they do.")] = 0,
     database: DatabaseOption = None,
     format: Annotated[
-        SimulationFormat, typer.Option(help="How to print the result.")
-    ] = SimulationFormat.TABLE,
+        ResultFormat, typer.Option(help="How to print the result.")
+    ] = ResultFormat.TABLE,
 ) -> None:
     """Rehearse a study with simulated people before you pay for it.
 
@@ -198,7 +175,7 @@ def simulate(
     study = load_study(file)
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
     rehearsal = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
-    if format is SimulationFormat.JSON:
+    if format is ResultFormat.JSON:
         write_out(to_json(rehearsal_record(rehearsal, study)))
     else:
         out().print(rehearsal_renderable(rehearsal, study))

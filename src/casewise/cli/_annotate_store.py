@@ -1,5 +1,6 @@
 """The database of a study that is served here: opened, backed up, and a person's data deleted."""
 
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
 
 
 _EXTRA = ("alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy")
+
+
+class ResultFormat(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
 
 DatabaseOption = Annotated[
     str | None,
