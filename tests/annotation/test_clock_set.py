@@ -15,9 +15,11 @@ import httpx
 import pytest
 from conftest import clean_env
 from support.serving import Guest
-from support.studies import KEYS, opened, write_study
+from support.studies import KEYS, write_study
 
-from casewise.annotation.store import Store, steady_clock
+from casewise.annotation.store.database import steady_clock
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.study_file import load_study
 
 HOUR = 3600
 
@@ -115,8 +117,8 @@ def test_who_is_at_work_goes_on(server: ShiftedServer, shift: float, tmp_path: P
         answer(ada)
         answer(ada)
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
-    study, cases = opened(tmp_path / "study.yaml")
-    with Store(study, cases, f"sqlite:///{tmp_path / 'study.db'}", KEYS) as store:
+    study = load_study(tmp_path / "study.yaml")
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS) as store:
         found = store.collected()
     # Times are those that passed, and the votes are in their order.
     assert all(0.3 <= (vote.seconds or 0) < 30 for vote in found.votes)

@@ -11,7 +11,9 @@ from conftest import Cli
 from support.pairs import HOSTILE, a_case, a_pair, every_kind, write
 from support.revising import Revising
 
-from casewise.annotation.revision import journal_path, read_history, read_journal, replay
+from casewise.annotation.revision.journal import journal_path, read_journal
+from casewise.annotation.revision.revised_file import read_history
+from casewise.annotation.revision.revision_state import replay
 from casewise.cases import load_cases
 
 
