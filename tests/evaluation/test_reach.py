@@ -23,6 +23,7 @@ from support.secret import KEY
 from casewise.errors import ModelError
 from casewise.evaluation import (
     GenerateRequest,
+    Observers,
     RunRequest,
     RunResult,
     generate_contexts,
@@ -87,9 +88,8 @@ def start(
             grader=grader,
         )
     )
-    return run_cells(
-        plan.cells, folder / "logs", tell=met, unreachable_s=patience, tell_outage=outages
-    )
+    observers = Observers(fault=met, outage=outages)
+    return run_cells(plan.cells, folder / "logs", observers=observers, unreachable_s=patience)
 
 
 @pytest.fixture(autouse=True)

@@ -196,13 +196,6 @@ class CaseMapping(BaseModel):
         for column in self.where:
             yield "where", column
 
-    def column_of(self, field: str) -> str | None:
-        """The column that a field of the case is made from; None for a constant."""
-        first = field.split(".")[0].split("[")[0]
-        names = {"votes": ("votes_safe", "votes_unsafe", "vote"), "query": ("query", "turns")}
-        wanted = {first, field, *names.get(first, ())}
-        return next((column for key, column in self.columns() if key in wanted), None)
-
 
 KEYS = (
     *(name for name in CaseMapping.model_fields if name != "parameters"),

@@ -3,7 +3,6 @@
 import datetime
 import re
 from dataclasses import replace
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +28,7 @@ from casewise.cases import (
     write_cases,
 )
 from casewise.cli._cases import File
-from casewise.cli._console import err, note, out, write_out
+from casewise.cli._console import Format, FormatOption, err, note, out, print_as
 from casewise.errors import UsageError
 from casewise.exports import CONTENT_WARNING
 from casewise.reporting import (
@@ -169,18 +168,10 @@ def merge(
     note(f"{to}: {len(merged.cases)} cases (hash {dataset_hash(merged.cases)})")
 
 
-class DiffFormat(StrEnum):
-    """How a difference is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A file of cases, as it was.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The file as it is.")],
-    format: Annotated[DiffFormat, typer.Option(help="How to print.")] = DiffFormat.TABLE,
+    format: FormatOption = Format.TABLE,
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Show changed texts, not only their lengths.")
     ] = False,
@@ -203,12 +194,7 @@ def diff(
     found = diff_sets(_open(old), _open(new))
     if reveal:
         err().print(CONTENT_WARNING, style="yellow")
-    if format is DiffFormat.JSON:
-        write_out(diff_json(found, reveal=reveal))
-    elif format is DiffFormat.MARKDOWN:
-        write_out(diff_markdown(found, reveal=reveal))
-    else:
-        out().print(diff_renderable(found, reveal=reveal))
+    print_as(format, diff_renderable, diff_json, diff_markdown, found, reveal=reveal)
     if not found.same:
         raise typer.Exit(DIFFERENT)
 

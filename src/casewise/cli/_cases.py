@@ -18,7 +18,7 @@ from casewise.cases import (
     to_fields,
     write_cases,
 )
-from casewise.cli._console import err, note, out, working, write_out
+from casewise.cli._console import Format, FormatOption, err, note, out, print_as, working, write_out
 from casewise.contexts import render_text
 from casewise.dataset import audit_cases, parse_demands, undefined_demands, unmet_demands
 from casewise.errors import UsageError
@@ -187,14 +187,6 @@ FAILED = 1
 """The exit status where something was found that ``--fail-on`` names."""
 
 
-class AuditFormat(StrEnum):
-    """How an audit is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def audit(
     file: File,
     fail_on: Annotated[
@@ -205,7 +197,7 @@ def audit(
             "with a limit.",
         ),
     ] = "",
-    format: Annotated[AuditFormat, typer.Option(help="How to print.")] = AuditFormat.TABLE,
+    format: FormatOption = Format.TABLE,
     to: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Also write the audit as Markdown."),
@@ -250,12 +242,7 @@ def audit(
     if to is not None:
         write_atomically(to, audit_markdown(found, reveal=reveal).encode())
         note(f"wrote {to}")
-    if format is AuditFormat.JSON:
-        write_out(audit_json(found, reveal=reveal))
-    elif format is AuditFormat.MARKDOWN:
-        write_out(audit_markdown(found, reveal=reveal))
-    else:
-        out().print(audit_renderable(found, reveal=reveal))
+    print_as(format, audit_renderable, audit_json, audit_markdown, found, reveal=reveal)
     for text in undefined_demands(found, demands):
         note(f"note: --fail-on {text}: this set has too few cases for the figure")
     failed = unmet_demands(found, demands)

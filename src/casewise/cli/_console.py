@@ -6,8 +6,12 @@ import json
 import os
 import sys
 import unicodedata
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Annotated, ParamSpec
 
-from rich.console import Console
+import typer
+from rich.console import Console, RenderableType
 from rich.status import Status
 
 PIPE_WIDTH = 10_000
@@ -93,6 +97,34 @@ def write_out(text: str) -> None:
     """
     sys.stdout.write(text if _is_writable(text) else _escaped(text))
     sys.stdout.flush()
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+FormatOption = Annotated[Format, typer.Option(help="How to print.")]
+
+Shown = ParamSpec("Shown")
+
+
+def print_as(
+    format: Format,
+    table: Callable[Shown, RenderableType],
+    to_json: Callable[Shown, str],
+    to_markdown: Callable[Shown, str],
+    *result: Shown.args,
+    **options: Shown.kwargs,
+) -> None:
+    """Print a result for a terminal, or as text that is written as it is."""
+    if format is Format.TABLE:
+        out().print(table(*result, **options))
+    else:
+        write_out((to_json if format is Format.JSON else to_markdown)(*result, **options))
 
 
 def _is_writable(text: str) -> bool:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casewise.cli import _run_options as options
 from casewise.cli._console import err, note
 from casewise.cli._console import out as results
 from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
-from casewise.cli._run_options import parse_model_args
 
 if TYPE_CHECKING:
     from casewise.evaluation import Generated, GeneratePlan
@@ -78,19 +78,11 @@ def generate(
         int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
     ] = None,
     max_tokens: Annotated[int, typer.Option(help="Longest answer, in tokens.")] = 2048,
-    model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
-    model_arg: Annotated[
-        list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
-    ] = [],  # noqa: B006 - typer copies it
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
-    ] = False,
-    price_in: Annotated[
-        float | None, typer.Option(help="Dollars for a million input tokens.")
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option(help="Dollars for a million output tokens.")
-    ] = None,
+    model_base_url: options.ModelBaseUrl = None,
+    model_arg: options.ModelArg = [],  # noqa: B006 - typer copies it
+    dry_run: options.DryRun = False,
+    price_in: options.PriceIn = None,
+    price_out: options.PriceOut = None,
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
 
@@ -140,7 +132,7 @@ def generate(
             max_tokens=max_tokens,
             max_connections=max_connections,
             model_base_url=model_base_url,
-            model_args=parse_model_args(model_arg),
+            model_args=options.parse_model_args(model_arg),
             prices=Prices(price_in, price_out),
             defaults={"language": language, "source": source, "licence": licence},
         )

@@ -38,6 +38,7 @@ def run_with_progress(
         KeyboardInterrupt: The run was stopped; how to go on was said.
     """
     from casewise.evaluation import (
+        Observers,
         make_budget,
         out_before,
         read_done,
@@ -59,11 +60,8 @@ def run_with_progress(
     total = sum(one.judgements for one in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
-            return run_cells(
-                *(cells, folder, progress, budget, cluster, progress.met),
-                tell_outage=progress.say_outage,
-                tell_batches=progress.batches,
-            )
+            observers = Observers(progress, progress.met, progress.say_outage, progress.batches)
+            return run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except KeyboardInterrupt:
         say_how_to_resume("stopped", folder.path)
         raise

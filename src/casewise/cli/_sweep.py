@@ -1,7 +1,6 @@
 """``casewise run FILE``: a sweep, and its matrix of conditions against models."""
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +8,9 @@ import typer
 from rich.console import RenderableType
 
 from casewise.cases import address_of
-from casewise.cli._console import err, note, out, working, write_out
+from casewise.cli._console import Format, err, note, print_as, working, write_out
 from casewise.cli._progress import estimates_table, note_lacking, print_estimates
-from casewise.cli._run_options import ENGINE_OPTIONS, EngineChoice, chosen_cluster
+from casewise.cli._run_options import ENGINE_OPTIONS, EngineChoice
 from casewise.cli._running import end, print_judged, run_with_progress
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Column, Row, Table, markdown, terminal, to_json
@@ -109,14 +108,6 @@ WITH_A_SWEEP = (
 """The options that a sweep's file leaves open."""
 
 
-class MatrixFormat(StrEnum):
-    """How a sweep's matrix is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def check_alone(context: typer.Context) -> None:
     """Refuse options that a sweep's file says itself.
 
@@ -139,7 +130,7 @@ def run_sweep(
     status: bool,
     max_cost: float | None,
     attempt_timeout: int | None,
-    format: MatrixFormat,
+    format: Format,
     engine: EngineChoice,
 ) -> None:
     """Run a sweep, or tell what it asks for (``dry_run``), or how far it is (``status``).
@@ -161,16 +152,17 @@ def run_sweep(
         note(f"note: {line}")
     _say_what(sweep, done, folder)
     if status:
-        _print_matrix(sweep, done, format)
+        print_as(format, matrix_renderable, matrix_json, matrix_markdown, sweep, done)
     elif dry_run:
         note_lacking(check_models(sweep.cells))
         _print_plan(sweep, done, format)
     else:
         cells = [one.patient(attempt_timeout) for one in sweep.cells]
-        result = run_with_progress(cells, logs, max_cost, chosen_cluster(*engine))
-        if format is MatrixFormat.TABLE:
+        result = run_with_progress(cells, logs, max_cost, engine.cluster())
+        if format is Format.TABLE:
             print_judged(result, folder)
-        _print_matrix(sweep, read_done(sweep.cells, logs), format)
+        done = read_done(sweep.cells, logs)
+        print_as(format, matrix_renderable, matrix_json, matrix_markdown, sweep, done)
         end(result, folder)
 
 
@@ -186,21 +178,13 @@ def _say_what(sweep: "Sweep", done: "Done", folder: Path) -> None:
         note(f"in the folder, and not in the file: {other}")
 
 
-def _print_matrix(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
-    if format is MatrixFormat.TABLE:
-        out().print(matrix_renderable(sweep, done))
-        return
-    text = {MatrixFormat.JSON: matrix_json, MatrixFormat.MARKDOWN: matrix_markdown}[format]
-    write_out(text(sweep, done))
-
-
-def _print_plan(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
+def _print_plan(sweep: "Sweep", done: "Done", format: Format) -> None:
     estimates = [
         replace(one.cell.estimate, model=one.model, condition=one.title) for one in sweep.entries
     ]
-    if format is MatrixFormat.JSON:
+    if format is Format.JSON:
         write_out(matrix_json(sweep, done))
-    elif format is MatrixFormat.MARKDOWN:
+    elif format is Format.MARKDOWN:
         write_out(markdown(estimates_table(estimates, with_total=True)))
     else:
         print_estimates(estimates)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from casewise.cases import CaseSet
 from casewise.dataset._copies import Copies, copies
-from casewise.dataset._findings import CHECKS, AuditFinding, Severity, to_material
+from casewise.dataset._findings import CHECKS, Finding, Severity, to_material
 from casewise.dataset._leakage import Leakage, leakage
 from casewise.dataset._pair_checks import Twins, provenance, structure, twins
 from casewise.dataset._parameters import Coverage, coverage
@@ -19,7 +19,7 @@ from casewise.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in a set of cases. Texts are in ``AuditFinding.shown`` alone."""
+    """What was found in a set of cases. Texts are in ``Finding.shown`` alone."""
 
     name: str
     hash: str
@@ -36,7 +36,7 @@ class Audit:
     personal: tuple[PersonalData, ...]
     measures: dict[str, float]
     """The figure of each measured check, whether it was worth a finding or not; NaN: undefined."""
-    findings: tuple[AuditFinding, ...]
+    findings: tuple[Finding, ...]
     """The worst first, in the order of ``CHECKS``."""
 
     def figure(self, code: str) -> float:

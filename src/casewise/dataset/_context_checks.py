@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Case, digest
+from casewise.dataset._findings import Finding, counted, plural
 from casewise.dataset._vote_checks import arm_of
 
 IntArray = NDArray[np.int64]
@@ -139,6 +140,8 @@ class BrokenPairs:
     """Intended otherwise than another case of the same query, in the very same context."""
     repeated_side: tuple[str, ...]
     """With another case of the same query that is intended alike."""
+    sided: int
+    """Cases intended safe or unsafe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,8 @@ def broken_pairs(cases: Sequence[Case]) -> BrokenPairs:
         missing += [case.id for case in group if len(set(sides)) < 2]
         same += [case.id for case in group if len(texts[_text(case)]) > 1]
         repeated += [case.id for case in group if sides.count(case.intended) > 1]
-    return BrokenPairs(tuple(missing), tuple(same), tuple(repeated))
+    sided = sum(map(len, by_query.values()))
+    return BrokenPairs(tuple(missing), tuple(same), tuple(repeated), sided)
 
 
 def similar_queries(cases: Sequence[Case]) -> SimilarQueries:
@@ -210,6 +214,82 @@ def similar_queries(cases: Sequence[Case]) -> SimilarQueries:
         ),
         tuple(case.id for case in cases if case.query_id in members),
     )
+
+
+def context_findings(contexts: RepeatedContexts, texts: int | None = None) -> Iterator[Finding]:
+    """Say which context texts stand in several cases; ``texts`` is the number of different ones."""
+    both, shared = _flat(contexts.both_sides), _flat(contexts.shared)
+    yield from counted(
+        "context-both-sides",
+        f"{plural(len(contexts.both_sides), 'context text')}, in {plural(len(both), 'case')}, "
+        "meant safe for one query and unsafe for another. That is sound only if the queries "
+        "make the difference: read them.",
+        both,
+        texts,
+        n=len(contexts.both_sides),
+    )
+    across = len(contexts.across_categories)
+    beyond = f", {across} of them across categories" if across else ""
+    yield from counted(
+        "shared-context",
+        f"{plural(len(contexts.shared), 'context text')} shared by {len(shared)} cases{beyond}. "
+        "Such cases are no independent draws of contexts: write a context for each query, or "
+        "cluster errors by context too.",
+        shared,
+        texts,
+        n=len(contexts.shared),
+    )
+
+
+def pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
+    """Say which queries make no pair."""
+    yield from counted(
+        "identical-twins",
+        f"{plural(len(pairs.same_context), 'case')} in the very same context as another case of "
+        "the same query that is intended otherwise. Nothing can tell such twins apart: correct "
+        "the side of one, or write its context.",
+        pairs.same_context,
+        pairs.sided,
+    )
+    yield from counted(
+        "repeated-side",
+        f"{plural(len(pairs.repeated_side), 'case')} that share query and intended side with "
+        "another. Unless several contexts a side are meant, an intended side is wrong.",
+        pairs.repeated_side,
+        pairs.sided,
+    )
+    yield from counted(
+        "missing-twin",
+        "No twin, the same query intended otherwise, for "
+        f"{plural(len(pairs.missing_twin), 'case')}. Everything measured on pairs leaves such "
+        "cases out: write the twins.",
+        pairs.missing_twin,
+        pairs.sided,
+    )
+
+
+def query_findings(queries: SimilarQueries, texts: Mapping[str, str]) -> Iterator[Finding]:
+    """Say which queries are nearly the same; ``texts`` holds the query of each query id."""
+    named = [f"{' and '.join(pair.queries)} ({pair.similarity:.2f})" for pair in queries.pairs]
+    yield from counted(
+        "near-copy-query",
+        f"{plural(queries.n, 'pair')} of near-duplicate queries: {some(named, 3, queries.n)}. "
+        "Keep one of each, or count them as one query in errors and splits.",
+        queries.cases,
+        None,
+        n=queries.n,
+        shown=[texts[query] for pair in queries.pairs for query in pair.queries],
+    )
+
+
+def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
+    """The first names, and how many of ``n`` (default: of those given) are not named."""
+    hidden = (len(names) if n is None else n) - most
+    return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
+
+
+def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(case for group in groups for case in group)
 
 
 def _text(case: Case) -> str:

@@ -7,10 +7,12 @@ from casewise.contexts import Misfit, NearCopy, misfits, near_copies
 from casewise.dataset._context_checks import (
     RepeatedContexts,
     SimilarQueries,
+    context_findings,
+    query_findings,
     repeated_contexts,
     similar_queries,
 )
-from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.dataset._findings import Finding, Material, counted, plural
 
 NEAR = 0.8
 """Jaccard index of runs of three words from which on two contexts are near copies."""
@@ -51,7 +53,7 @@ class Copies:
     misplaced: tuple[Misplaced, ...]
 
 
-def copies(material: Material, seed: int) -> tuple[Copies, list[AuditFinding]]:
+def copies(material: Material, seed: int) -> tuple[Copies, list[Finding]]:
     """Find identical and nearly identical texts, and misplaced contexts."""
     texts: dict[str, list[int]] = {}
     for place, text in enumerate(material.contexts):
@@ -93,16 +95,8 @@ def _near(one: NearCopy, holders: Sequence[Sequence[int]], material: Material) -
     return NearContexts((first, second), one.likeness)
 
 
-def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterator[AuditFinding]:
-    shared = found.contexts
-    yield from counted(
-        "context-both-sides",
-        f"{plural(len(shared.both_sides), 'context text')} meant safe for one query and unsafe "
-        "for another. That is sound only if the queries make the difference: read them.",
-        _flat(shared.both_sides),
-        found.texts,
-        n=len(shared.both_sides),
-    )
+def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterator[Finding]:
+    yield from context_findings(found.contexts, found.texts)
     places = [one.record for one in found.misplaced]
     yield from counted(
         "misplaced-context",
@@ -112,17 +106,6 @@ def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterato
         material.with_context,
         shown=[material.contexts[place] for place in places],
     )
-    across = len(shared.across_categories)
-    beyond = f", {across} of them across categories" if across else ""
-    yield from counted(
-        "shared-context",
-        f"{plural(len(shared.shared), 'context text')} shared by {len(_flat(shared.shared))} "
-        f"cases{beyond}. They are no independent draws of contexts: write a context for each "
-        "query, or cluster errors by context too.",
-        _flat(shared.shared),
-        found.texts,
-        n=len(shared.shared),
-    )
     yield from counted(
         "near-copy-context",
         f"{plural(len(found.near), 'pair')} of different context texts with {NEAR:.0%} or more of "
@@ -131,17 +114,4 @@ def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterato
         None,
         n=len(found.near),
     )
-    queries = found.queries
-    yield from counted(
-        "near-copy-query",
-        f"{plural(queries.n, 'pair')} of near-duplicate queries. Keep one of each, or count them "
-        "as one query in errors and splits.",
-        queries.cases,
-        None,
-        n=queries.n,
-        shown=[material.queries[query] for pair in queries.pairs for query in pair.queries],
-    )
-
-
-def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(case for group in groups for case in group)
+    yield from query_findings(found.queries, material.queries)

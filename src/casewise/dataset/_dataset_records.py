@@ -6,7 +6,7 @@ from typing import Any
 from casewise.dataset._audit_cases import Audit
 from casewise.dataset._copies import Copies
 from casewise.dataset._description import Ceiling, ContextEffect, Description
-from casewise.dataset._findings import CHECKS, AuditFinding, Finding
+from casewise.dataset._findings import CHECKS
 from casewise.dataset._leakage import Guess, Leakage, TellingWord
 from casewise.dataset._pair_checks import TwinDifference
 from casewise.dataset._parameters import Parameter, Value
@@ -59,7 +59,7 @@ def as_description_record(description: Description) -> dict[str, Any]:
             },
         },
         "provenance": _provenance(one.provenance),
-        "findings": [_finding(finding) for finding in one.provenance.findings],
+        "findings": [found.description_record() for found in one.provenance.findings],
         "remarks": list(one.remarks),
     }
 
@@ -194,15 +194,6 @@ def _provenance(found: Provenance) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "level": str(finding.level),
-        "check": finding.check,
-        "text": finding.text,
-        "cases": list(finding.cases),
-    }
-
-
 def as_audit_record(audit: Audit, *, reveal: bool = False) -> dict[str, Any]:
     """Everything that was computed, by the names that stay.
 
@@ -219,7 +210,7 @@ def as_audit_record(audit: Audit, *, reveal: bool = False) -> dict[str, Any]:
             "pairs": audit.pairs,
             "categories": audit.categories,
         },
-        "findings": [_audit_finding(found, reveal=reveal) for found in audit.findings],
+        "findings": [found.audit_record(reveal=reveal) for found in audit.findings],
         "figures": {code: json_number(audit.figure(code)) for code in CHECKS},
         "leakage": _leakage(audit.leakage),
         "twins": {"words": _twins(audit.twins.words), "lix": _twins(audit.twins.lix)},
@@ -232,21 +223,6 @@ def as_audit_record(audit: Audit, *, reveal: bool = False) -> dict[str, Any]:
         "complete_contexts": audit.coverage.complete,
         "personal_data": [asdict(one) for one in audit.personal],
     }
-
-
-def _audit_finding(found: AuditFinding, *, reveal: bool) -> dict[str, Any]:
-    record = {
-        "code": found.code,
-        "severity": str(found.severity),
-        "unit": CHECKS[found.code].unit,
-        "n": found.n,
-        "of": found.of,
-        "value": json_number(found.value),
-        "value_ci": json_interval(found.interval),
-        "text": found.text,
-        "cases": list(found.cases),
-    }
-    return record | ({"shown": list(found.shown)} if reveal else {})
 
 
 def _leakage(found: Leakage) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from casewise.cases import whole_queries
 from casewise.contexts import words_of
-from casewise.dataset._findings import AuditFinding, Material
+from casewise.dataset._findings import Finding, Material, measured
 from casewise.sheets import number
 from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, grouped_folds
 
@@ -200,7 +200,7 @@ class Leakage:
     """Groups of queries that share no context text: what folds and intervals are made of."""
 
 
-def leakage(material: Material, seed: int) -> tuple[Leakage, list[AuditFinding]]:
+def leakage(material: Material, seed: int) -> tuple[Leakage, list[Finding]]:
     """Guess the intended side from the surface of the cases that have one."""
     kept = [place for place, case in enumerate(material.cases) if case.intended is not None]
     safe = np.array([material.cases[place].intended == "safe" for place in kept], bool)
@@ -275,7 +275,7 @@ def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
     return np.log1p(np.array(rows, np.float64).reshape(len(kept), 1 + len(names)))
 
 
-def _findings(found: Leakage) -> Iterator[AuditFinding]:
+def _findings(found: Leakage) -> Iterator[Finding]:
     one = found.context
     if one.beyond_chance > BEYOND:
         yield _finding(
@@ -313,11 +313,9 @@ def _findings(found: Leakage) -> Iterator[AuditFinding]:
         )
 
 
-def _finding(code: str, one: Guess, text: str) -> AuditFinding:
+def _finding(code: str, one: Guess, text: str) -> Finding:
     accuracy = one.accuracy
-    return AuditFinding(
-        code, text.strip(), one.n, one.n, value=accuracy.value, interval=accuracy.interval
-    )
+    return measured(code, text.strip(), accuracy.value, one.n, one.n, interval=accuracy.interval)
 
 
 def _share(one: Guess) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from casewise.contexts import words_of
-from casewise.dataset._findings import USUAL_PARAMETERS, AuditFinding, Material, counted, plural
+from casewise.dataset._findings import USUAL_PARAMETERS, Finding, Material, counted, plural
 
 MOST_VALUES = 12
 """Values of a parameter that are listed."""
@@ -61,7 +61,7 @@ class Coverage:
     """Contexts that have all the parameters that most contexts have."""
 
 
-def coverage(material: Material) -> tuple[Coverage, list[AuditFinding]]:
+def coverage(material: Material) -> tuple[Coverage, list[Finding]]:
     """Count parameters and their values."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, parameters in enumerate(material.parameters):
@@ -117,7 +117,7 @@ def _value(material: Material, text: str, places: list[int]) -> Value:
 
 def _findings(
     material: Material, found: Coverage, lacking: list[int], common: list[str]
-) -> Iterator[AuditFinding]:
+) -> Iterator[Finding]:
     sides = Counter(case.intended for case in material.cases if case.context is not None)
     rare = [
         f"{one.name}: {sides['safe'] - one.safe} intended safe, "
@@ -160,7 +160,7 @@ def _findings(
     )
 
 
-def _variation(found: Coverage) -> Iterator[AuditFinding]:
+def _variation(found: Coverage) -> Iterator[Finding]:
     single = [one.name for one in found.parameters if one.distinct == 1 and one.present > 1]
     yield from counted(
         "single-value-parameter",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.dataset._findings import Finding, Material, counted, plural
 
 _STREET = (
     "Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Square|Sq|Terrace|"
@@ -106,7 +106,7 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
 """By kind: what it looks like, and a second look. The first kind that fits counts."""
 
 
-def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[AuditFinding]]:
+def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Finding]]:
     """Look for personal data in queries, contexts and earlier turns."""
     found = []
     for case, context in zip(material.cases, material.contexts, strict=True):

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
-from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.dataset._findings import Finding, Material, counted, plural
 
 _PLACEHOLDER = re.compile(
     r"\[(?:[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*|(?:insert|your|fill in|add)\b[^\]\n]{0,40})\]"
@@ -32,7 +32,7 @@ _NOTHING = re.compile(
 )
 
 
-def texts(material: Material) -> list[AuditFinding]:
+def texts(material: Material) -> list[Finding]:
     """Findings about single texts."""
     return [
         *_fault(
@@ -53,9 +53,7 @@ def texts(material: Material) -> list[AuditFinding]:
     ]
 
 
-def _fault(
-    material: Material, code: str, fault: Callable[[str], str], what: str
-) -> list[AuditFinding]:
+def _fault(material: Material, code: str, fault: Callable[[str], str], what: str) -> list[Finding]:
     found: dict[str, str] = {}
     for case, parameters in zip(material.cases, material.parameters, strict=True):
         turns = (turn.content for turn in case.history)
@@ -90,7 +88,7 @@ def _cut_off(text: str) -> str:
     return f"...{text[-30:]}" if open_end or (open_bracket and text[-1].isalnum()) else ""
 
 
-def _empty(material: Material) -> Iterator[AuditFinding]:
+def _empty(material: Material) -> Iterator[Finding]:
     bare, blank = [], []
     for case, text, parameters in zip(
         material.cases, material.contexts, material.parameters, strict=True
@@ -115,7 +113,7 @@ def _empty(material: Material) -> Iterator[AuditFinding]:
     )
 
 
-def _words(material: Material) -> Iterator[AuditFinding]:
+def _words(material: Material) -> Iterator[Finding]:
     for code, pattern, what in (
         (
             "verdict-words",
@@ -162,7 +160,7 @@ class Languages:
     contexts: dict[str, int]
 
 
-def languages(material: Material) -> tuple[Languages, list[AuditFinding]]:
+def languages(material: Material) -> tuple[Languages, list[Finding]]:
     """Tell the languages of queries and contexts."""
     queries = {query: language_of(text) for query, text in material.queries.items()}
     contexts = [language_of(text) if text.strip() else "" for text in material.contexts]
@@ -196,7 +194,7 @@ def _count(found: Any) -> dict[str, int]:
 
 def _findings(
     material: Material, queries: dict[str, str], contexts: list[str]
-) -> Iterator[AuditFinding]:
+) -> Iterator[Finding]:
     by_query: dict[str, set[str]] = {query: {found} for query, found in queries.items()}
     for case, found in zip(material.cases, contexts, strict=True):
         by_query[case.query_id].add(found)

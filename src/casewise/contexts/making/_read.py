@@ -186,31 +186,46 @@ def read_review(text: str, nonce: str) -> Review:
         text: What the critic wrote; any string.
         nonce: The context's, from ``review_nonce``.
     """
-    lines = [
-        line for line in _REVIEW_REASONING.sub("", text).splitlines() if not _BLANK.fullmatch(line)
-    ]
-    if not lines:
+    ending = read_ending(_REVIEW_REASONING.sub("", text), SHOWN)
+    if ending is None:
         return Review(None, "the critic's answer is empty")
-    verdict = _verdict(lines[-1].strip(_MARKUP), nonce)
-    if verdict is None:
-        return Review(None, "the critic's answer ends in no verdict")
-    return Review(verdict, _reason(lines[:-1]))
+    match ending.entries:
+        case [("id", str(given)), ("verdict", "pass" | "fail" as verdict)] if given == nonce:
+            return Review(verdict, ending.reason)  # type: ignore[arg-type]
+    return Review(None, "the critic's answer ends in no verdict")
 
 
-def _verdict(line: str, nonce: str) -> Literal["pass", "fail"] | None:
-    if len(line) > LONGEST_LINE:
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the answer of a model that was asked for a verdict ends."""
+
+    entries: list[tuple[str, Any]] | None
+    """Of the JSON object that is the last line, by key, a key that stands twice twice; None where
+    it is none."""
+    reason: str
+    """What precedes it, shortened, and without what can't be stored."""
+
+
+def read_ending(text: str, shown: int) -> Ending | None:
+    """The last line of an answer that is not blank, and the reason before it; None of a blank one.
+
+    The marks of a code block count as blank.
+
+    Args:
+        text: Any string.
+        shown: Characters of the reason that are kept.
+    """
+    lines = [line for line in text.splitlines() if not _BLANK.fullmatch(line)]
+    if not lines:
         return None
+    words = " ".join(lines[:-1])[: 5 * shown].encode("utf-8", "replace").decode()
+    reason = textwrap.shorten(words, shown, placeholder=" ...") if words.strip() else ""
+    last = lines[-1].strip(_MARKUP)
+    if len(last) > LONGEST_LINE:
+        return Ending(None, reason)
     try:
-        pairs = json.loads(line, object_pairs_hook=tuple)
+        pairs = json.loads(last, object_pairs_hook=tuple)
     except ValueError:
-        return None
+        return Ending(None, reason)
     # An object is a tuple of pairs, so that a key that stands twice is seen.
-    match sorted(pairs, key=str) if isinstance(pairs, tuple) else None:
-        case [("id", str(found)), ("verdict", "pass" | "fail" as verdict)] if found == nonce:
-            return verdict  # type: ignore[no-any-return]
-    return None
-
-
-def _reason(lines: Sequence[str]) -> str:
-    words = " ".join(lines)[: 5 * SHOWN].encode("utf-8", "replace").decode()
-    return textwrap.shorten(words, SHOWN, placeholder=" ...") if words.strip() else ""
+    return Ending(sorted(pairs, key=str) if isinstance(pairs, tuple) else None, reason)

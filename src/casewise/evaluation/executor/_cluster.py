@@ -15,7 +15,7 @@ from casewise.errors import UsageError
 from casewise.evaluation.executor._progress import Tokens
 from casewise.evaluation.executor._shard_run import Observer
 from casewise.evaluation.executor._shards import SMALLEST, Piece, Shard, piece_of
-from casewise.evaluation.models._faults import Faults, count_faults
+from casewise.evaluation.models._faults import FaultCounts, FaultKind, Faults, count_faults
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
 from casewise.protocols import Status
@@ -130,6 +130,8 @@ class ShardResult:
     """The reasons for which its model can't be used at all."""
     faults: Faults = field(default_factory=dict)
     """What went wrong with requests, where another process than the run's own met it."""
+    errors: Faults = field(default_factory=dict)
+    """Cases that ended in an error in this attempt."""
 
 
 LOST = 3
@@ -211,6 +213,8 @@ class ShardQueue(Generic[Work]):
         self.given_up: dict[str, None] = {}
         """Why models can't be used at all."""
         self.judged = 0
+        self.errors: FaultCounts = Counter()
+        """Cases that ended in an error."""
         self._cells = cells
         self._pool = pool
         self._observer = observer
@@ -359,6 +363,8 @@ class ShardQueue(Generic[Work]):
         self._show(running.number, {Status.OK: shown[Status.OK] + max(0, found.judged - known)})
         self.judged += found.judged
         count_faults(found.faults)
+        for model, kinds in found.errors.items():
+            self.errors.update({(model, FaultKind(kind)): n for kind, n in kinds.items()})
         if self._budget is not None:
             self._budget.settle(found.tokens, found.judged)
         if found.given_up:

@@ -1,5 +1,6 @@
 """What of a plan a folder of logs holds: read from headers and summaries, without a model."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +10,7 @@ from inspect_ai.model import ModelUsage
 
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
+from casewise.evaluation.models._faults import FaultCounts, FaultKind, logged_kind
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget, cost_of, input_tokens
 from casewise.logs import (
@@ -50,6 +52,8 @@ class CellState:
     """In and out, by the model that used them; a grader's stand apart."""
     log: Path | None
     """Of those that hold the judgements, the latest."""
+    kinds: Mapping[FaultKind, int] = field(default_factory=dict)
+    """Of the errors that stay."""
     finished: Set[Asked] = field(default_factory=set)
     """Samples, each with its epoch, that need not be asked again; empty where all is done."""
     run: str | None = None
@@ -66,6 +70,13 @@ class Done:
     """In the order of the cells."""
     others: tuple[str, ...]
     """Models and conditions of the folder that the plan has not."""
+
+    def errors(self, cells: Sequence[Cell]) -> FaultCounts:
+        """Cases whose errors stay, by the cells' models."""
+        counts: FaultCounts = Counter()
+        for cell, state in zip(cells, self.states, strict=True):
+            counts.update({(cell.model, kind): number for kind, number in state.kinds.items()})
+        return counts
 
     @property
     def judged(self) -> int:
@@ -169,6 +180,12 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
         errors,
         _tokens_of(run, held),
         latest.path,
+        Counter(
+            kind
+            for one, counts in zip(held, counted, strict=True)
+            for asked, kind in one.errors.items()
+            if asked in counts.stayed
+        ),
         # Over millions it would take gigabytes, for nothing.
         set() if done else judged | stayed,
         run.first.run,
@@ -182,6 +199,8 @@ class Held:
 
     attempts: Attempts
     tokens: Tokens
+    errors: Mapping[Asked, FaultKind] = field(default_factory=dict)
+    """Of the cases that ended in one."""
 
 
 def hold(header: LogHeader, cell: Cell) -> Held:
@@ -194,7 +213,10 @@ def hold(header: LogHeader, cell: Cell) -> Held:
         records = [one for one in read_records(header) if one.epoch in epochs]
     except InputError:  # cut short: a start sets it aside
         records = []
-    return Held(Attempts.of_records(header, records), _tokens(one.usage for one in records))
+    errors = {
+        (one.case, one.epoch): logged_kind(one.error) for one in records if one.error is not None
+    }
+    return Held(Attempts.of_records(header, records), _tokens(one.usage for one in records), errors)
 
 
 def _tokens(usages: Iterable[Mapping[str, ModelUsage]]) -> Tokens:

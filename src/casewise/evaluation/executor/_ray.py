@@ -27,10 +27,10 @@ from casewise.evaluation.executor._cluster import (
 )
 from casewise.evaluation.executor._log_folder import hold_log_folder
 from casewise.evaluation.executor._progress import CellState, State, logs_of, read_done
-from casewise.evaluation.executor._shard_run import Observer
+from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import Piece, Shard, cut, new_run, shard_size
 from casewise.evaluation.models import loads_weights
-from casewise.evaluation.models._faults import FaultObserver, by_model, counted
+from casewise.evaluation.models._faults import by_model, counted
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
 from casewise.logs import LogFolder
@@ -49,9 +49,8 @@ def run_on_ray(
     cells: Sequence[Cell],
     log_dir: Path | LogFolder,
     cluster: Cluster,
-    observer: Observer | None = None,
+    observers: Observers,
     budget: Budget | None = None,
-    tell: FaultObserver | None = None,
 ) -> RunResult:
     """Run models under conditions on a cluster; see ``run_cells``.
 
@@ -64,13 +63,14 @@ def run_on_ray(
     ray = _import(alone=cluster.address is None)
     logs = LogFolder.at(log_dir)
     folder = logs.path if is_elsewhere(logs.path) else logs.path.resolve()
-    states = read_done(cells, logs).states
+    before = read_done(cells, logs)
+    states = before.states
     if all(one.state is State.DONE for one in states):
         return RunResult(logs_of(cells, logs), True, ())
-    with connected(ray, cluster), hold_log_folder(logs.path, tell) as held:
+    with connected(ray, cluster), hold_log_folder(logs.path, observers) as held:
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
-        queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
+        queue = ShardQueue(cells, shards, pool, observers.judgement, budget)
         try:
             queue.run()
         finally:
@@ -82,7 +82,7 @@ def run_on_ray(
         reasons = [budget.reason] if capped and budget is not None else []
         failures = (*reasons, *queue.given_up, *queue.failures)
         found = logs_of(cells, logs)
-        summary = held.end(found, not failures)
+        summary = held.end(queue.errors + before.errors(cells), not failures)
     return RunResult(found, not failures, failures, capped, summary)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,19 +28,38 @@ from inspect_ai.util import Store
 
 from casewise.evaluation.executor._shards import FAIL_ON_ERROR, RETRY_ON_ERROR, Work, cell_name
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
-from casewise.evaluation.models._faults import redacted
+from casewise.evaluation.models._batches import BatchObserver
+from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logged_kind, redacted
 from casewise.evaluation.plan._costs import Budget, SpentError, input_tokens
-from casewise.evaluation.tasks import Hopes
 from casewise.evaluation.tasks._respond import GRADER
+from casewise.evaluation.tasks._samples import Hopes
 from casewise.logs import LogStatus, LogWriter
 from casewise.protocols import Status
 
 Observer = Callable[[Status], None]
 """Called with the status of each judgement, and with ``error`` for each failed attempt at one."""
 
+StopObserver = Callable[[Callable[[], object]], object]
+"""Called at the start with what stops the run; any thread may call that."""
+
 
 def _ignore(_: Status) -> None:
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """What is called while a run lasts."""
+
+    judgement: Observer = _ignore
+    fault: FaultObserver | None = None
+    """When a model meets a kind of fault for the first time."""
+    outage: FaultObserver | None = None
+    """When a server that had answered goes away, and when it answers again; not on a cluster."""
+    batches: BatchObserver | None = None
+    """With how far batches are."""
+    stop: StopObserver | None = None
+    """The run, once stopped, raises CancelledError where it was called; not on a cluster."""
 
 
 @dataclass(slots=True)
@@ -64,6 +84,8 @@ class ShardOutcome:
     log: EvalLog
     """Without samples."""
     judged: int
+    errors: FaultCounts
+    """Cases that ended in an error."""
     given_up: str | None = None
     """Why its model can't be used at all."""
 
@@ -90,6 +112,7 @@ class _Sums:
 
     judged: int = 0
     failed: int = 0
+    errors: FaultCounts = field(default_factory=Counter)
     values: dict[str, list[float]] = field(default_factory=dict)
     usage: dict[str, ModelUsage] = field(default_factory=dict)
     graders: dict[str, ModelUsage] = field(default_factory=dict)
@@ -150,7 +173,7 @@ class ShardRun:
             ),
             self._error if status == "error" else None,
         )
-        self.outcome = ShardOutcome(log, sums.judged, self._given_up)
+        self.outcome = ShardOutcome(log, sums.judged, sums.errors, self._given_up)
 
     def end_if_begun(self) -> None:
         """End a log that was left before its last case was asked."""
@@ -276,7 +299,9 @@ class ShardRun:
             for name, value in _numbers(found).items():
                 sums.values.setdefault(name, []).append(value)
             return
+        assert error is not None
         sums.failed += 1
+        sums.errors[self.work.cell.model, logged_kind(error.message)] += 1
         if sums.failed >= FAIL_ON_ERROR * self.work.size and self._error is None:
             self._error = error
 

@@ -7,14 +7,14 @@ prompts of one case share most of their beginnings.
 import asyncio
 import contextvars
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from inspect_ai.dataset import Sample
 from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
-from casewise.evaluation.executor._shard_run import ShardRun
+from casewise.evaluation.executor._shard_run import ShardRun, StopObserver
 from casewise.evaluation.models._batches import AT_ONCE
 from casewise.evaluation.models._in_process import InProcess, is_in_process
 from casewise.evaluation.models._seam import init_concurrency
@@ -65,10 +65,6 @@ FIRST_S = 0.1
 may be under way at once: most servers have refused a wrong key by then."""
 
 Job = tuple[ShardRun, Sample, int]
-
-
-StopObserver = Callable[[Callable[[], object]], object]
-"""Told, at the start, what to call in order to stop a run; any thread may call that."""
 
 
 def ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None = None) -> None:

@@ -38,7 +38,7 @@ from casewise.evaluation.models._faults import (
     failure_reason,
 )
 from casewise.evaluation.models._reachability import UnreachableError
-from casewise.evaluation.tasks import provider_refused
+from casewise.evaluation.tasks._samples import provider_refused
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""

@@ -277,6 +277,14 @@ def count_in(context: Context) -> None:
     context.run(_counting.set, _counting.get())
 
 
+def logged_kind(error: str) -> FaultKind:
+    """The kind of fault that a case's error, as its log keeps it, tells of."""
+    return _KINDS.get(error.split(":")[0], FaultKind.OTHER)
+
+
+_KINDS = {kind.words: kind for kind in FaultKind}
+
+
 def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
     """Counts by model, then by kind, both in a fixed order."""
     found: dict[str, dict[str, int]] = {}

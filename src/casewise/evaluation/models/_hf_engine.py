@@ -12,9 +12,9 @@ import transformers
 from transformers import DynamicCache
 
 from casewise.evaluation.models._hf_load import Loaded, Tokens, load
+from casewise.evaluation.models._hf_provider import Options
 from casewise.evaluation.models._in_process import (
     Batch,
-    Options,
     Replied,
     TextOrder,
     Ticket,

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from transformers import modeling_gguf_pytorch_utils
 
 from casewise.errors import ModelError
-from casewise.evaluation.models._in_process import Options
+from casewise.evaluation.models._hf_provider import Options
 from casewise.protocols import TRANSLATED, find_lexicon, surface_forms
 
 TOKENS = 256

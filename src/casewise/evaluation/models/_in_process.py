@@ -18,7 +18,17 @@ from itertools import count
 from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
-from inspect_ai.model import GenerateConfig, ModelAPI
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    GenerateConfig,
+    Logprob,
+    Logprobs,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    TopLogprob,
+)
 
 Key = str | tuple[int, ...]
 """What a request says, as text or tokens; in one line all are of one kind."""
@@ -286,21 +296,6 @@ class InProcess(ModelAPI):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How a model is loaded and run."""
-
-    dtype: str = "auto"
-    """``float32``, ``bfloat16``, ``float16``, or ``auto``: fp32 on a CPU, bf16 elsewhere."""
-    device: str = "auto"
-    """As torch names it; ``auto`` is CUDA where there is one, else the CPU."""
-    batch_size: int | None = None
-    """Prompts of one forward pass; with 1, each starts from its neighbour's cache. None is 1 on a
-    CPU and ``BATCH`` elsewhere."""
-    revision: str | None = None
-    """Of a model on the hub."""
-
-
-@dataclass(frozen=True, slots=True)
 class TokenRequest:
     """A request, in tokens."""
 
@@ -346,3 +341,44 @@ class Replied:
     """Tokens of the prompt that the cache of the last one held."""
     stop: Literal["stop", "max_tokens"]
     seconds: float
+
+
+def to_output(
+    model: str, replied: Replied, made_with: Mapping[str, str] | None = None
+) -> ModelOutput:
+    """An engine's answer as Inspect knows answers."""
+    logprobs = [
+        Logprob(
+            token=place.text,
+            logprob=place.logprob,
+            top_logprobs=[
+                TopLogprob(token=text, logprob=logprob) for text, logprob in place.candidates
+            ],
+        )
+        for place in replied.places
+    ]
+    choice = ChatCompletionChoice(
+        message=ChatMessageAssistant(content=replied.text, model=model, source="generate"),
+        stop_reason=replied.stop,
+        logprobs=Logprobs(content=logprobs) if logprobs else None,
+    )
+    usage = ModelUsage(
+        input_tokens=replied.computed,
+        input_tokens_cache_read=replied.reused,
+        output_tokens=replied.written,
+        total_tokens=replied.computed + replied.reused + replied.written,
+    )
+    metadata = None if made_with is None else dict(made_with)
+    return ModelOutput(
+        model=model, choices=[choice], usage=usage, time=replied.seconds, metadata=metadata
+    )
+
+
+def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
+    """What Inspect gets for a prompt that a model's window has no room for."""
+    message = ChatMessageAssistant(content="")
+    return ModelOutput(
+        model=model,
+        choices=[ChatCompletionChoice(message=message, stop_reason="model_length")],
+        error=f"the prompt has {tokens} tokens; {model} takes {window}",
+    )

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
 from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Solver, TaskState, solver
@@ -21,10 +20,9 @@ from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._faults import FaultKind, asked, failed
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
-from casewise.evaluation.models._seam import PrerequisiteError
-from casewise.evaluation.plan._condition import choose, make_condition, respond_version
-from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling, make_draw, resolve_sampling
-from casewise.evaluation.tasks import (
+from casewise.evaluation.plan._condition import respond_version
+from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling
+from casewise.evaluation.tasks._samples import (
     CONTEXT,
     EXPECTATIONS,
     GRADE_ALL,
@@ -33,13 +31,11 @@ from casewise.evaluation.tasks import (
     TURNS,
     CaseState,
     Read,
+    TaskParts,
     answered_by,
     mean_of,
     provider_refused,
-    script_sample,
     solve_by,
-    task_metadata,
-    to_sample,
 )
 from casewise.protocols import (
     GRADE_VERSION,
@@ -92,42 +88,36 @@ def respond(
             model's replies are shorter, if it is named.
         draw_seed: Tells repetitions apart where replies are drawn at random.
     """
-    try:
-        condition = make_condition(
-            cases,
-            protocol=Protocol.RESPOND,
-            delivery=delivery,
-            ablate=ablate,
-            swap=swap,
-            limit=limit,
-            deployment=deployment,
-            variation=variation,
-            seed=seed,
-            draw_seed=draw_seed,
-        )
-    except CasewiseError as error:
-        # Inspect shows this one without a traceback.
-        raise PrerequisiteError(str(error)) from error
-    chosen = choose(Sampling, sampling, "sampling")
-    model = "" if chosen is Sampling.GREEDY and not model_name else model_name or str(get_model())
-    resolved = resolve_sampling(chosen, model)
-    draw = make_draw(Protocol.RESPOND, resolved, model=model, max_tokens=max_tokens)
-    samples = [to_sample(case, condition, draw) for case in condition.cases]
-    if condition.script is not None:
-        samples.append(script_sample(condition.script, condition.system))
-    return Task(
-        dataset=MemoryDataset(samples, name=condition.data.name),
-        solver=converse(),
-        scorer=grade_reply(grader=grader),
-        config=draw.config,
-        model_roles={GRADER: grader} if grader else None,
-        version=respond_version(condition, grader),
-        metadata=task_metadata(condition, resolved, draw)
-        | {
-            "grader": grader or "rules",
-            "grader_version": GRADE_VERSION if grader else READER_VERSION,
-        },
+    parts = TaskParts.of_options(
+        cases,
+        Protocol.RESPOND,
+        sampling=sampling,
+        model_name=model_name,
+        max_tokens=max_tokens,
+        delivery=delivery,
+        ablate=ablate,
+        swap=swap,
+        limit=limit,
+        deployment=deployment,
+        variation=variation,
+        seed=seed,
+        draw_seed=draw_seed,
     )
+    return parts.task(
+        converse(),
+        grade_reply(grader=grader),
+        respond_version(parts.condition, grader),
+        grader_metadata(grader),
+        {GRADER: grader} if grader else None,
+    )
+
+
+def grader_metadata(grader: str | None) -> dict[str, str]:
+    """What a log says of who grades its replies."""
+    return {
+        "grader": grader or "rules",
+        "grader_version": GRADE_VERSION if grader else READER_VERSION,
+    }
 
 
 @solver
