@@ -191,7 +191,7 @@ def read_review(text: str, nonce: str) -> Review:
         return Review(None, "the critic's answer is empty")
     match ending.entries:
         case [("id", str(given)), ("verdict", "pass" | "fail" as verdict)] if given == nonce:
-            return Review(verdict, ending.reason)  # type: ignore[arg-type]
+            return Review(verdict, ending.reason)
     return Review(None, "the critic's answer ends in no verdict")
 
 
