@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -11,7 +12,7 @@ from typing import Any, overload
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases._case import Case
+from casewise.cases._case import Case, Context, digest
 from casewise.cases._casebench import casebench_data
 from casewise.cases._records import (
     Form,
@@ -208,14 +209,14 @@ def _validated(
 ) -> tuple[list[Case], list[InputError]]:
     cases: list[Case] = []
     problems: list[InputError] = []
-    given: dict[frozenset[str], set[str]] = {}
+    shared = _Shared()
     places: dict[str, str] = {}
     for place, record in records:
         if isinstance(record, InputError):
             problems.append(record)
             continue
         try:
-            case = checked_case(record, path, place)
+            case = shared.hold(checked_case(shared.take(record), path, place))
         except InputError as problem:
             problems.append(problem)
             continue
@@ -233,12 +234,39 @@ def _validated(
             continue
         places[case.id] = place
         cases.append(case)
-        # Cases that give the same fields share the set of their names, a fifth of a case's memory.
-        fields = case.__pydantic_fields_set__
-        object.__setattr__(
-            case, "__pydantic_fields_set__", given.setdefault(frozenset(fields), fields)
-        )
     return cases, problems
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What cases of one file have in common, held once: many sets cross queries with contexts."""
+
+    contexts: dict[str, Context] = field(default_factory=dict)
+    """By the hash of their JSON."""
+    texts: dict[str | None, str | None] = field(default_factory=dict)
+    fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
+    """The names of the fields that a case gives: a fifth of its memory."""
+
+    def take(self, record: Any) -> Any:
+        """A raw record with the context of an earlier case, if it is the same."""
+        context = record.get("context") if isinstance(record, dict) else None
+        known = None
+        # YAML knows dates, which are refused later.
+        with suppress(TypeError, ValueError, RecursionError):
+            known = self.contexts.get(digest(context)) if isinstance(context, dict) else None
+        return record | {"context": known} if known is not None else record
+
+    def hold(self, case: Case) -> Case:
+        """A case that holds what earlier ones hold as well."""
+        if case.context is not None:
+            self.contexts.setdefault(digest(case.context.root), case.context)
+        for name in ("query", "query_id", "category", "source", "licence", "language"):
+            text = getattr(case, name)
+            case.__dict__[name] = self.texts.setdefault(text, text)
+        names = case.__pydantic_fields_set__
+        shared = self.fields.setdefault(frozenset(names), names)
+        object.__setattr__(case, "__pydantic_fields_set__", shared)
+        return case
 
 
 def checked_case(record: Any, path: Path, place: str) -> Case:
