@@ -1,4 +1,4 @@
-"""The page on which cases are revised: its addresses, its JSON, and its server."""
+"""The revision page: its addresses, the JSON they take and give, and its server."""
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -49,7 +49,7 @@ class SentTurn(_Sent):
 
 
 class SentCase(_Sent):
-    """What changes in one case; a field that is not sent stays as it is."""
+    """The changed fields of one case; fields that are not sent stay as they are."""
 
     id: str
     query: str = ""
@@ -78,7 +78,7 @@ class SentEdit(_Sent):
 
 
 class SentVersion(_Sent):
-    """Cases of which a new version is to be opened."""
+    """The cases to open a new version of."""
 
     author: str = Field(max_length=200)
     reason: str = Field(max_length=10_000)
@@ -86,7 +86,7 @@ class SentVersion(_Sent):
 
 
 class SentDecision(_Sent):
-    """What is decided about a pair."""
+    """A decision about a pair."""
 
     author: str = Field(max_length=200)
     reason: str = Field(max_length=10_000)
@@ -94,7 +94,7 @@ class SentDecision(_Sent):
 
 
 def key_of(query_id: str) -> str:
-    """A pair's name in addresses: a given query id may say too much there."""
+    """Hash a query id for addresses, since a given id may reveal the query."""
     return digest(query_id)
 
 
@@ -122,7 +122,7 @@ def _row(pair: Pair) -> dict[str, Any]:
 
 
 def pair_record(desk: Desk, pair: Pair) -> dict[str, Any]:
-    """All that the page shows of a pair."""
+    """Everything that the page shows of a pair."""
     pairs = desk.pairs()
     decided, total = progress(pairs)
     place = pair.number - 1
@@ -209,7 +209,7 @@ Version = Annotated[str, Header(alias="If-Match")]
 
 
 def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> RevisionGuard:
-    """The whole app, guarded.
+    """Make the application with its guard.
 
     Args:
         desk: Where the cases are revised.
@@ -260,7 +260,7 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
 def _add_changing(app: FastAPI, desk: Desk) -> None:
     @app.put("/api/pairs/{key}")
     def save(key: str, sent: SentEdit, version: Version) -> JSONResponse:
-        """Edit."""
+        """Edit cases of a pair."""
         edits = {case.id: case.fields() for case in sent.cases}
         query_id = _find(desk, key).query_id
         return _told(
@@ -310,7 +310,7 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def _refusal(desk: Desk) -> Handler:
-    """What a revision that was not made is answered with; one from an old copy with the new one."""
+    """Answer a refused revision; one made from an old copy gets the current pair."""
 
     async def answer(request: Request, error: Exception) -> Response:
         status = _STATUS.get(type(error), _OUTSIDE)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Label Studio: a project's configuration and the tasks of each block out, its exports in.
+"""Label Studio: write its configuration and tasks, read its exports.
 
 The format is that of Label Studio's guide, "Label Studio JSON format of annotated tasks"
 (labelstud.io/guide/task_format), and of its JSON-MIN export.
@@ -109,7 +109,7 @@ def _task(page: ShownPage, mark: str) -> dict[str, Any]:
 def read_label_studio(
     files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str], panel: str
 ) -> TakenIn:
-    """Take in exports: of one project, or of several on one server.
+    """Read exports of one project, or of several on one server.
 
     Skipped annotations, drafts and predictions are no votes. Of two annotations by one person on
     a task the first counts.
@@ -255,7 +255,7 @@ def _answer(annotation: dict[str, Any], position: int, place: ValuePlace) -> Tas
 
 
 def _account(completed_by: object, place: ValuePlace) -> str:
-    """An account by its number, or by its address where a number is unknown."""
+    """The account's number, or its e-mail address where there is no number."""
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("id", completed_by.get("email"))
     if isinstance(completed_by, bool) or not isinstance(completed_by, int | str):

@@ -1,4 +1,4 @@
-"""Mechanical Turk: a layout and a batch out, one HIT a block; its results in."""
+"""Mechanical Turk: write a layout and a batch of one HIT a block, read the results."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -104,7 +104,7 @@ _TOGETHER = "Answer.taskAnswers"
 def read_mturk(
     files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str], panel: str
 ) -> TakenIn:
-    """Take in the results of batches.
+    """Read the results of batches.
 
     An assignment that stands in two files (a batch fetched twice) counts once, as its last record
     says. Every vote has the time of submission: the platform keeps no other.

@@ -1,4 +1,4 @@
-"""Plain CSV: the tasks of every block out, answers of any other tool in."""
+"""Plain CSV: write the tasks of every block, read the answers of any tool."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,7 +24,7 @@ _NEEDED = ("study", "rater", "block", "position", "verdict")
 
 
 def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
-    """The file of every page: a row each, blocks in their order and pages in theirs."""
+    """Write every page as a row, in the order of blocks and pages."""
     rows = [
         (
             tasks.mark,
@@ -46,7 +46,7 @@ def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
 def read_csv_answers(
     files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str] | None, panel: str
 ) -> TakenIn:
-    """Take in answers: one row a rater and page. Rows that nobody has filled in are passed over.
+    """Read answers: one row for each rater and page. Empty rows are skipped.
 
     Args:
         files: With the columns study, rater, block, position, verdict, and, if known, time,

@@ -1,4 +1,4 @@
-"""Prolific: what to paste into a study there, and its export joined to people.
+"""Prolific: write a study's settings, and join its demographic export to people.
 
 Names and statuses are those of Prolific's API reference ("The study object", "Submission object")
 and of its demographic export.
@@ -130,7 +130,7 @@ def join_prolific(
     columns: Sequence[str],
     name: Callable[[str], str],
 ) -> TakenIn:
-    """Give people what they told Prolific of themselves, in the columns named, and no more.
+    """Add demographics from Prolific's export to people, in the named columns only.
 
     Nobody's status or votes change. Who returned the submission is given nothing: that withdraws
     the consent; votes of such people are told of. Cells of people whose data Prolific no longer

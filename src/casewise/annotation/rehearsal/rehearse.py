@@ -1,4 +1,4 @@
-"""Rehearse a study: a server of one's own, a faster clock, and many people at once."""
+"""Rehearse a study: start a server with a faster clock, and send simulated people."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def fast_clock(speed: float) -> Callable[[], datetime]:
-    """The time of a study in which everything happens ``speed`` times as fast.
+    """Make a clock that runs ``speed`` times as fast.
 
     People who think for 10 seconds do so in ``10 / speed``; leases, least times and recorded times
     are in the study's own time.
@@ -101,7 +101,7 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
 
 
 def read_back(store: Store, logs: Iterable[VisitLog]) -> tuple[Collected, dict[str, str]]:
-    """All that was collected, and the pseudonym of each visitor's account that is known."""
+    """Read what was collected, and the pseudonym of each known visitor's account."""
     platform = store.study.recruitment.platform
     raters = {}
     for log in logs:

@@ -138,7 +138,7 @@ def collected_files(collected: Collected) -> dict[str, str]:
 
 
 def read_collected(path: Path, study: Study) -> Collected:
-    """Read a folder of plain CSV, or a file of votes alone, and hold it against the study.
+    """Read a folder of plain CSV, or a file of votes alone, and check that it fits the study.
 
     A file of votes needs ``rater``, ``case_id`` and ``verdict``; the order of a person's rows is
     the order of answering where no ``position`` is given, and arm and query follow from the case.
@@ -255,7 +255,7 @@ def _check_people(
 def _check_votes(
     votes: Sequence[tuple[VoteRecord, ValuePlace]], study: Study, known: Mapping[str, PersonRecord]
 ) -> None:
-    """Hold votes against the people and their blocks, the cases, and the quota."""
+    """Check votes against the people, their blocks, the cases and the quota."""
     judged: dict[tuple[str, str], ValuePlace] = {}
     query_of: dict[str, str] = {}
     counted: Counter[str] = Counter()
@@ -289,7 +289,7 @@ def _check_answered(
     study: Study,
     known: Mapping[str, PersonRecord],
 ) -> None:
-    """Hold the attention checks against the people and the study; each is answered once."""
+    """Check answers to attention checks against the people and the study."""
     ids = {check.id for check in study.attention.checks}
     answered: set[tuple[str, str]] = set()
     for check, place in zip(checks, places, strict=True):
@@ -308,7 +308,7 @@ def _check_completed(
     checks: Sequence[CheckRecord],
     study: Study,
 ) -> None:
-    """Whoever has completed a block has all its votes and, where any are known, its checks."""
+    """Check that completed blocks have all their votes and, where any are known, their checks."""
     voted = Counter(vote.rater for vote in votes)
     answered = Counter(check.rater for check in checks)
     for person, place in people:

@@ -53,7 +53,7 @@ _PLATFORMS = {
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """What the card says beside the results."""
+    """Facts for the card that are not in the results."""
 
     balance: Balance
     """How even the blocks are."""
@@ -121,7 +121,7 @@ def _seen_twice(collected: Collected) -> int:
 
 
 def _times_in_words(study: Study) -> str:
-    """Before which answers were not taken."""
+    """Describe the time before which answers were refused."""
     least = study.timing.least_seconds
     if least is not None:
         return f"within {least:g} s of showing"
@@ -134,7 +134,7 @@ def _times_in_words(study: Study) -> str:
 
 
 def _planned_in_words(study: Study) -> str:
-    """The times that the pay is planned by."""
+    """Describe the times that the pay is planned by."""
     read, pay = reading(study), study.pay
     seconds, besides = pay.seconds_per_task, pay.minutes_besides
     pace = f"by their words at {USUAL.words:g} a minute and {USUAL.answer:g} s to answer"

@@ -1,4 +1,4 @@
-"""The folder that a study ends in, and the cases that get the votes back."""
+"""Export a study: the published folder, and the cases with their votes."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -106,7 +106,7 @@ class ExportChoices:
 
 
 def check_export(out: Path, choices: ExportChoices) -> None:
-    """Refuse before any work is done.
+    """Check that the export may be written, before any work is done.
 
     Raises:
         UsageError: Something stands at ``out`` that may not be replaced.

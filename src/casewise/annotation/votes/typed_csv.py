@@ -31,7 +31,7 @@ class ValuePlace:
         found: object = ...,
         expected: str | None = None,
     ) -> InputError:
-        """The error that names the place."""
+        """Make an error that names the place."""
         return InputError(
             problem, file=self.file, record=self.record, field=field, found=found, expected=expected
         )
@@ -200,7 +200,7 @@ def read_pairs(cell: str) -> tuple[tuple[str, str], ...]:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """A reader of one of some names."""
+    """Make a reader that accepts only these names."""
 
     def read(cell: str) -> str:
         if cell not in names:
