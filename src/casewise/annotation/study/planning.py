@@ -126,7 +126,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         attention=Attention(checks=texts.checks, per_person=plan.attention),
         design=design,
     )
-    study._cases = (design, cases)
+    study._cases = (study.cases, study.design, cases)
     minutes = forecast(study).minutes
     told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
     return study.model_copy(update={"consent": told.consent})

@@ -306,8 +306,8 @@ class Study(_Part):
     design: Design
 
     _path: Path | None = PrivateAttr(default=None)
-    _cases: tuple[Design, tuple[Case, ...]] | None = PrivateAttr(default=None)
-    """Of the cells of a design, once they were read."""
+    _cases: tuple[str, Design, tuple[Case, ...]] | None = PrivateAttr(default=None)
+    """The file of cases, the design, and the cases of its cells, once they were read."""
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
