@@ -69,27 +69,26 @@ class SentCase(_Sent):
         return sent
 
 
-class SentEdit(_Sent):
-    """An edit of a pair."""
-
+class _SentChange(_Sent):
     author: str = Field(max_length=200)
     reason: str = Field(max_length=10_000)
+
+
+class SentEdit(_SentChange):
+    """An edit of a pair."""
+
     cases: tuple[SentCase, ...]
 
 
-class SentVersion(_Sent):
+class SentVersion(_SentChange):
     """The cases to open a new version of."""
 
-    author: str = Field(max_length=200)
-    reason: str = Field(max_length=10_000)
     cases: tuple[str, ...]
 
 
-class SentDecision(_Sent):
+class SentDecision(_SentChange):
     """A decision about a pair."""
 
-    author: str = Field(max_length=200)
-    reason: str = Field(max_length=10_000)
     action: Literal[Action.ACCEPT, Action.REJECT, Action.REOPEN]
 
 
@@ -258,36 +257,28 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_changing(app: FastAPI, desk: Desk) -> None:
+    def changed(
+        change: Callable[..., Pair], key: str, version: str, what: object, sent: _SentChange
+    ) -> JSONResponse:
+        """Make a change to the version of the pair that the page knows."""
+        query_id, known = _find(desk, key).query_id, version.strip().strip('"')
+        return _told(desk, change(query_id, known, what, author=sent.author, reason=sent.reason))
+
     @app.put("/api/pairs/{key}")
     def save(key: str, sent: SentEdit, version: Version) -> JSONResponse:
         """Edit cases of a pair."""
         edits = {case.id: case.fields() for case in sent.cases}
-        query_id = _find(desk, key).query_id
-        return _told(
-            desk, desk.save(query_id, _bare(version), edits, author=sent.author, reason=sent.reason)
-        )
+        return changed(desk.save, key, version, edits, sent)
 
     @app.post("/api/pairs/{key}/version")
     def open_version(key: str, sent: SentVersion, version: Version) -> JSONResponse:
         """Open a new version of cases with votes."""
-        query_id = _find(desk, key).query_id
-        return _told(
-            desk,
-            desk.open_version(
-                query_id, _bare(version), sent.cases, author=sent.author, reason=sent.reason
-            ),
-        )
+        return changed(desk.open_version, key, version, sent.cases, sent)
 
     @app.post("/api/pairs/{key}/decision")
     def decide(key: str, sent: SentDecision, version: Version) -> JSONResponse:
         """Accept, reject, or open the question again."""
-        query_id = _find(desk, key).query_id
-        return _told(
-            desk,
-            desk.decide(
-                query_id, _bare(version), sent.action, author=sent.author, reason=sent.reason
-            ),
-        )
+        return changed(desk.decide, key, version, sent.action, sent)
 
 
 def _find(desk: Desk, key: str) -> Pair:
@@ -300,10 +291,6 @@ def _find(desk: Desk, key: str) -> Pair:
 def _told(desk: Desk, pair: Pair, status: int = 200, **more: Any) -> JSONResponse:
     record = pair_record(desk, pair) | more
     return JSONResponse(record, status, headers={"ETag": f'"{pair.version}"'})
-
-
-def _bare(version: str) -> str:
-    return version.strip().strip('"')
 
 
 Handler = Callable[[Request, Exception], Awaitable[Response]]

@@ -8,7 +8,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from casewise.annotation.exchange.platform_files import (
-    TaskRow,
     check_mark,
     find_block,
     read_answer,
@@ -26,7 +25,7 @@ from casewise.annotation.study.reading_times import (
     QUESTION,
 )
 from casewise.annotation.study.study_texts import paragraphs
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 from casewise.contexts import render_text
 
 MOST_BYTES = 65_535
@@ -134,7 +133,7 @@ def read_mturk(
     return settle(tasks, sittings.values(), panel=panel)
 
 
-def _sitting(row: TaskRow, tasks: Tasks, name: Callable[[str], str]) -> Sitting:
+def _sitting(row: PlacedRow, tasks: Tasks, name: Callable[[str], str]) -> Sitting:
     cells, place = row.cells, row.place
     check_mark(cells["Input.study"], tasks, place, "Input.study")
     block = find_block(cells["Input.block"], tasks, place, "Input.block")

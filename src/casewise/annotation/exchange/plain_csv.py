@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from casewise.annotation.exchange.platform_files import (
-    TaskRow,
     check_mark,
     find_page,
     read_answer,
@@ -16,7 +15,7 @@ from casewise.annotation.exchange.platform_files import (
 )
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
 _TASKS = ("study", "block", "position", "case_id", "query_id", "arm", "check", "query", "context")
@@ -77,7 +76,7 @@ def read_csv_answers(
 
 
 def _answer(
-    row: TaskRow, tasks: Tasks, name: Callable[[str], str] | None
+    row: PlacedRow, tasks: Tasks, name: Callable[[str], str] | None
 ) -> tuple[str, int, TaskAnswer]:
     cells, place = row.cells, row.place
     check_mark(cells["study"], tasks, place, "study")

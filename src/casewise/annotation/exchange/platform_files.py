@@ -9,7 +9,7 @@ from pathlib import Path
 
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import Sitting, TaskAnswer
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
 
@@ -22,19 +22,11 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRow:
-    """A row with its place in the file."""
-
-    place: ValuePlace
-    cells: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class CsvTable:
     """A CSV file: the names of its columns, and its rows."""
 
     names: tuple[str, ...]
-    rows: tuple[TaskRow, ...]
+    rows: tuple[PlacedRow, ...]
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool = True) -> bytes:
@@ -74,7 +66,7 @@ def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = Fa
     for row in filled:
         record = f"row ending at line {row.line}"
         if names:
-            rows.append(TaskRow(ValuePlace(path, record), row.by_name(names, path, record)))
+            rows.append(PlacedRow(ValuePlace(path, record), row.by_name(names, path, record)))
         else:
             names = _header(tuple(cell.strip() for cell in row.cells), tuple(needed), path, kind)
     if not rows:

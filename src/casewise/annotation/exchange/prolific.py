@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from casewise.annotation.exchange.platform_files import CsvTable, TaskRow, read_csv
+from casewise.annotation.exchange.platform_files import CsvTable, read_csv
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, tell
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
+from casewise.annotation.votes.typed_csv import PlacedRow
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Code, Column, Table, markdown, money
 from casewise.sheets import Row as Line
@@ -146,7 +147,7 @@ def join_prolific(
         InputError: A file that isn't such an export.
         UsageError: A column that isn't there, or that names people.
     """
-    rows: dict[str, tuple[str, TaskRow, CsvTable]] = {}
+    rows: dict[str, tuple[str, PlacedRow, CsvTable]] = {}
     several: list[str] = []
     nameless: list[str] = []
     known = {person.rater for person in collected.people}
@@ -182,7 +183,7 @@ def _check_columns(columns: Sequence[str], table: CsvTable, path: Path) -> None:
 
 
 def _with_demographics(
-    person: PersonRecord, rows: dict[str, tuple[str, TaskRow, CsvTable]], columns: Sequence[str]
+    person: PersonRecord, rows: dict[str, tuple[str, PlacedRow, CsvTable]], columns: Sequence[str]
 ) -> PersonRecord:
     if person.rater not in rows:
         return person
@@ -196,7 +197,7 @@ def _with_demographics(
 
 def _join_notes(
     collected: Collected,
-    rows: dict[str, tuple[str, TaskRow, CsvTable]],
+    rows: dict[str, tuple[str, PlacedRow, CsvTable]],
     known: set[str],
     several: Sequence[str],
     nameless: Sequence[str],

@@ -20,9 +20,9 @@ from casewise.annotation.votes.collected import (
     VoteRecord,
 )
 from casewise.annotation.votes.typed_csv import (
+    PlacedRow,
     ValuePlace,
     VoteColumn,
-    VoteRow,
     one_of,
     read_count,
     read_flag,
@@ -156,7 +156,7 @@ def read_collected(path: Path, study: Study) -> Collected:
     vote_places = [row.place for row in rows]
     if folder and (folder / PEOPLE).exists():
         rows = read_table(folder / PEOPLE, PERSON_COLUMNS, PERSON_FIGURES)
-        people = [PersonRecord(**row.values) for row in rows]
+        people = [PersonRecord(**row.cells) for row in rows]
         people_places = [row.place for row in rows]
     else:
         people = _people_of_votes(votes, study)
@@ -176,12 +176,12 @@ def names_of(columns: Sequence[VoteColumn]) -> list[str]:
     return [column.name for column in columns]
 
 
-def _votes(rows: Sequence[VoteRow], study: Study) -> list[VoteRecord]:
+def _votes(rows: Sequence[PlacedRow], study: Study) -> list[VoteRecord]:
     queries: Mapping[str, str] | None = None
     order: defaultdict[str, int] = defaultdict(int)
     votes = []
     for row in rows:
-        values: dict[str, Any] = dict(row.values)
+        values: dict[str, Any] = dict(row.cells)
         place = study.places.get(values["case_id"])
         if place is None:
             expected = f"the id of one of its {len(study.design.cells)} cases"
@@ -200,11 +200,11 @@ def _votes(rows: Sequence[VoteRow], study: Study) -> list[VoteRecord]:
     return votes
 
 
-def _checks(rows: Sequence[VoteRow]) -> list[CheckRecord]:
+def _checks(rows: Sequence[PlacedRow]) -> list[CheckRecord]:
     order: defaultdict[str, int] = defaultdict(int)
     checks = []
     for row in rows:
-        values = {"position": order[row.values["rater"]], **row.values}
+        values = {"position": order[row.cells["rater"]], **row.cells}
         order[values["rater"]] += 1
         checks.append(CheckRecord(**values))
     return checks
