@@ -24,7 +24,7 @@ from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.typed_csv import ValuePlace
 from casewise.errors import InputError
-from casewise.files import read_text
+from casewise.files import parse_json, read_text
 
 _KIND = "an export of Label Studio (JSON or JSON-MIN)"
 _STYLE = ".htx-text { white-space: pre-wrap; unicode-bidi: plaintext; }"
@@ -191,10 +191,7 @@ def _load(path: Path) -> list[Any]:
     text = read_text(path)
     if text.lstrip()[:1] not in ("[", "{"):
         raise InputError("not JSON", file=path, expected=_KIND)
-    try:
-        loaded = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON, or cut short: {error}", file=path, expected=_KIND) from None
+    loaded = parse_json(text, file=path)
     if not isinstance(loaded, list) or not loaded:
         raise InputError("not a list of tasks", file=path, expected=_KIND)
     return loaded
