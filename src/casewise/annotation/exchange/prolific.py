@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from casewise.annotation.exchange.platform_files import CsvTable, read_csv
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, tell
+from casewise.annotation.study.planning import PROLIFIC_RETURN
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
@@ -25,7 +26,6 @@ from casewise.sheets import Cell, Code, Column, Table, markdown, money
 from casewise.sheets import Row as Line
 
 _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-_RETURN = "https://app.prolific.com/submissions/complete?cc={code}"
 _KIND = "Prolific's demographic export (CSV)"
 _PERSON, _SUBMISSION, _STATUS = "Participant id", "Submission id", "Status"
 _NAMING = {_PERSON, _SUBMISSION, "Completion code"}
@@ -117,7 +117,8 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
         "# To paste into Prolific",
         f"Study `{body['internal_name']}`. The same for Prolific's API is in `study.json`.",
         Table([Column("field"), Column("value")], list(map(Line, fields))),
-        f"People come back by `{_RETURN}`; in the study file `recruitment.return_url` is `{back}`.",
+        f"People come back by `{PROLIFIC_RETURN}`; in the study file `recruitment.return_url` is "
+        f"`{back}`.",
         Table([Column("code"), Column("kind"), Column("then")], codes),
         "A code such as `COMPLETED` can be guessed. Set random ones in the study file's "
         "`recruitment`.",

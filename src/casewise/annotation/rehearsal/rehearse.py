@@ -22,6 +22,7 @@ from casewise.annotation.rehearsal.simulated_people import (
 )
 from casewise.annotation.rehearsal.visit import Scene, Visit
 from casewise.annotation.store.database import steady_clock
+from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.votes.collected import Collected
 from casewise.errors import UsageError
@@ -44,7 +45,6 @@ def fast_clock(speed: float) -> Callable[[], datetime]:
     return now
 
 
-_SECRET, _ADMIN = "CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"
 _STOP_SECONDS = 20
 
 
@@ -73,7 +73,7 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
         UsageError: The server doesn't start; with what it said.
     """
     secret, admin = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
-    keys = {_SECRET: secret, _ADMIN: admin}
+    keys = {SECRET_VARIABLE: secret, ADMIN_VARIABLE: admin}
     with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
         address = database or f"sqlite:///{Path(folder) / 'rehearsal.db'}"
         command = [sys.executable, "-m", "casewise", "annotate", "serve", str(study)]
