@@ -339,9 +339,9 @@ def test_what_is_too_much_or_nowhere_is_refused(server: Serving, ada: Guest) -> 
     kind = {"content-type": "application/x-www-form-urlencoded"}
     assert ada.client.post("/page/2", content=parts(), headers=kind).status_code == 413
     for path in (
-        "/static/../_guard.py",
-        "/static/..%2f_guard.py",
-        "/static/%2e%2e/%2e%2e/store/_store.py",
+        "/static/../study_guard.py",
+        "/static/..%2fstudy_guard.py",
+        "/static/%2e%2e/%2e%2e/store/study_store.py",
         "/static//etc/passwd",
         "/..%2f..%2fetc/passwd",
         "/docs",

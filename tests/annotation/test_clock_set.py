@@ -35,8 +35,8 @@ class Shifted(datetime.datetime):
     def now(cls, tz=None):
         return cls.fromtimestamp(wall(), tz)
 time.time = wall
-import casewise.annotation.store._store as store
-store.datetime = Shifted
+import casewise.annotation.store.database as database
+database.datetime = Shifted
 sys.argv = ["casewise", *sys.argv[1:]]
 runpy.run_module("casewise", run_name="__main__")
 """

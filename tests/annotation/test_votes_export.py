@@ -21,8 +21,8 @@ from casewise.annotation.study.schema import (
 )
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.collected_csv import read_collected
-from casewise.annotation.votes.data_card import data_card
-from casewise.annotation.votes.export import ExportChoices, export_study, voted_cases
+from casewise.annotation.votes.data_card import ExportChoices, data_card
+from casewise.annotation.votes.export import export_study, voted_cases
 from casewise.annotation.votes.results import Results, summarise
 from casewise.cases import (
     Case,

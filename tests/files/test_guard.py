@@ -138,7 +138,7 @@ def test_tables_of_votes_and_tasks_come_back(texts: list[str]) -> None:
         path = Path(folder) / "t.csv"
         path.write_bytes(votes_csv(["reason"], [{"reason": text} for text in texts]).encode())
         assert not run_by(path)
-        assert [row.values["reason"] for row in read_votes_table(path, columns)] == texts
+        assert [row.cells["reason"] for row in read_votes_table(path, columns)] == texts
         path.write_bytes(to_csv(["reason", "n"], [(text, "1") for text in texts]))
         assert not run_by(path)
         rows = read_csv(path, ["reason"], kind="reasons", guarded=True).rows

@@ -1,4 +1,4 @@
-"""What both web applications stand on: the guard around them, their pages, files and server."""
+"""The base of both web applications: request guard, templates, static files, server."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ _TYPES = {
 
 
 def write_nothing(_: str) -> None:
-    """No log."""
+    """Discard a line of the log."""
 
 
 def constant_time_equal(given: str, kept: str) -> bool:
@@ -83,7 +83,7 @@ class Guard:
         self._log = log
 
     def check(self, request: Request) -> Response | None:
-        """What to answer in place of the application, if anything."""
+        """Return the answer that replaces the application's, or None to let the request pass."""
         raise NotImplementedError
 
     def is_own(self, request: Request, origin: str | None) -> bool:
@@ -91,7 +91,7 @@ class Guard:
         raise NotImplementedError
 
     def refuse(self, status: int, reason: str) -> Response:
-        """The answer that refuses a request."""
+        """Return the answer to a refused request."""
         raise NotImplementedError
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -136,7 +136,7 @@ class Guard:
             self._log(f"{now} {method} {pattern} {status} {spent:.1f}ms\n")
 
     def _check_change(self, request: Request) -> Response | None:
-        """Refuse what another site sends, or what is too long."""
+        """Refuse changes from other sites, and bodies that are too long."""
         if request.method in READING:
             return None
         headers = request.headers
@@ -149,7 +149,7 @@ class Guard:
         return None
 
     async def _body(self, receive: Receive) -> bytes | Response:
-        """Read the whole body before the application begins; what is no body is refused."""
+        """Read the whole body before the application starts, within limits of size and time."""
         parts, size = [], 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -167,14 +167,14 @@ class Guard:
             return self._give_up(408, "Too slow.")
 
     def _give_up(self, status: int, reason: str) -> Response:
-        """Refuse, and close the connection: the rest of the body is not waited for."""
+        """Refuse and close the connection, without waiting for the rest of the body."""
         answer = self.refuse(status, reason)
         answer.headers["connection"] = "close"
         return answer
 
 
 def _once(body: bytes, receive: Receive) -> Receive:
-    """Give the application the body that was read."""
+    """Return a ``receive`` that gives the application the body that was read."""
     given = False
 
     async def call() -> Message:
@@ -188,7 +188,7 @@ def _once(body: bytes, receive: Receive) -> Receive:
 
 
 def security_headers(*, forms: str, referrer: str) -> dict[str, str]:
-    """Headers of every answer: nothing from elsewhere, nothing inline, in no other page's frame.
+    """Security headers: no scripts or styles from elsewhere or inline, no framing.
 
     Args:
         forms: Where forms may go: ``'none'`` or ``'self'``.
@@ -209,7 +209,7 @@ def security_headers(*, forms: str, referrer: str) -> dict[str, str]:
 
 @cache
 def templates(package: str) -> Environment:
-    """The templates of a package, whose values are always escaped."""
+    """Load the templates of a package; values are always escaped."""
     return Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -221,7 +221,7 @@ def templates(package: str) -> Environment:
 
 
 def new_app(package: str, broken: Response, **static_headers: str) -> FastAPI:
-    """An application without pages, but with the static files of a package.
+    """Make an application that serves the static files of a package and has no pages yet.
 
     Args:
         package: Of the files, in its folder ``static``.
@@ -245,7 +245,7 @@ def new_app(package: str, broken: Response, **static_headers: str) -> FastAPI:
 
     @app.get("/static/{asset}")
     async def static(asset: str) -> Response:
-        """The style, the scripts, the icon."""
+        """Serve the style sheet, scripts and icon."""
         if asset not in known:
             return Response(status_code=404)
         return Response(known[asset], media_type=_TYPES[PurePath(asset).suffix], headers=headers)
@@ -255,7 +255,7 @@ def new_app(package: str, broken: Response, **static_headers: str) -> FastAPI:
 
 @contextlib.asynccontextmanager
 async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
-    """Requests that wait in a queue are sooner done than threads that take turns."""
+    """Limit the worker threads: queued requests finish sooner than many threads at once."""
     current_default_thread_limiter().total_tokens = _THREADS
     yield
 
@@ -286,7 +286,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def make_server(app: App) -> uvicorn.Server:
-    """The server of an application, to be run by whoever asks."""
+    """Make the server of an application, without running it."""
     config = uvicorn.Config(
         app,
         access_log=False,
@@ -302,6 +302,6 @@ def make_server(app: App) -> uvicorn.Server:
 
 
 def serve(app: App, listening: socket.socket) -> None:
-    """Serve an application until Ctrl-C; requests that have begun are finished."""
+    """Serve an application until Ctrl-C, and finish the requests that have begun."""
     with contextlib.suppress(KeyboardInterrupt):
         make_server(app).run(sockets=[listening])

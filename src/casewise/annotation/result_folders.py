@@ -1,4 +1,4 @@
-"""Folders of files that appear whole or not at all, and replace nothing of others."""
+"""Write folders atomically, and never replace what casewise has not written."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from casewise.files import replace_folder
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """What a folder of ours holds, so that nothing else is ever replaced."""
+    """The files that a kind of folder holds; a folder with others is never replaced."""
 
     names: frozenset[str]
     """The files that are written into it; empty for folders that are never replaced."""

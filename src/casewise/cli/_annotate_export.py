@@ -11,7 +11,8 @@ from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.collected_csv import read_collected
-from casewise.annotation.votes.export import ExportChoices, check_export, export_study
+from casewise.annotation.votes.data_card import ExportChoices
+from casewise.annotation.votes.export import check_export, export_study
 from casewise.annotation.votes.results import Results, summarise
 from casewise.cli._annotate_store import ResultFormat, open_store
 from casewise.cli._console import note, out, working, write_out

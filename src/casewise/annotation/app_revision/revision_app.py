@@ -1,4 +1,4 @@
-"""The page on which cases are revised: its addresses, its JSON, and its server."""
+"""The revision page: its addresses, the JSON they take and give, and its server."""
 
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -49,7 +49,7 @@ class SentTurn(_Sent):
 
 
 class SentCase(_Sent):
-    """What changes in one case; a field that is not sent stays as it is."""
+    """The changed fields of one case; fields that are not sent stay as they are."""
 
     id: str
     query: str = ""
@@ -69,32 +69,31 @@ class SentCase(_Sent):
         return sent
 
 
-class SentEdit(_Sent):
-    """An edit of a pair."""
-
+class _SentChange(_Sent):
     author: str = Field(max_length=200)
     reason: str = Field(max_length=10_000)
+
+
+class SentEdit(_SentChange):
+    """An edit of a pair."""
+
     cases: tuple[SentCase, ...]
 
 
-class SentVersion(_Sent):
-    """Cases of which a new version is to be opened."""
+class SentVersion(_SentChange):
+    """The cases to open a new version of."""
 
-    author: str = Field(max_length=200)
-    reason: str = Field(max_length=10_000)
     cases: tuple[str, ...]
 
 
-class SentDecision(_Sent):
-    """What is decided about a pair."""
+class SentDecision(_SentChange):
+    """A decision about a pair."""
 
-    author: str = Field(max_length=200)
-    reason: str = Field(max_length=10_000)
     action: Literal[Action.ACCEPT, Action.REJECT, Action.REOPEN]
 
 
 def key_of(query_id: str) -> str:
-    """A pair's name in addresses: a given query id may say too much there."""
+    """Hash a query id for addresses, since a given id may reveal the query."""
     return digest(query_id)
 
 
@@ -122,7 +121,7 @@ def _row(pair: Pair) -> dict[str, Any]:
 
 
 def pair_record(desk: Desk, pair: Pair) -> dict[str, Any]:
-    """All that the page shows of a pair."""
+    """Everything that the page shows of a pair."""
     pairs = desk.pairs()
     decided, total = progress(pairs)
     place = pair.number - 1
@@ -209,7 +208,7 @@ Version = Annotated[str, Header(alias="If-Match")]
 
 
 def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> RevisionGuard:
-    """The whole app, guarded.
+    """Make the application with its guard.
 
     Args:
         desk: Where the cases are revised.
@@ -258,36 +257,28 @@ def _add_reading(app: FastAPI, desk: Desk) -> None:
 
 
 def _add_changing(app: FastAPI, desk: Desk) -> None:
+    def changed(
+        change: Callable[..., Pair], key: str, version: str, what: object, sent: _SentChange
+    ) -> JSONResponse:
+        """Make a change to the version of the pair that the page knows."""
+        query_id, known = _find(desk, key).query_id, version.strip().strip('"')
+        return _told(desk, change(query_id, known, what, author=sent.author, reason=sent.reason))
+
     @app.put("/api/pairs/{key}")
     def save(key: str, sent: SentEdit, version: Version) -> JSONResponse:
-        """Edit."""
+        """Edit cases of a pair."""
         edits = {case.id: case.fields() for case in sent.cases}
-        query_id = _find(desk, key).query_id
-        return _told(
-            desk, desk.save(query_id, _bare(version), edits, author=sent.author, reason=sent.reason)
-        )
+        return changed(desk.save, key, version, edits, sent)
 
     @app.post("/api/pairs/{key}/version")
     def open_version(key: str, sent: SentVersion, version: Version) -> JSONResponse:
         """Open a new version of cases with votes."""
-        query_id = _find(desk, key).query_id
-        return _told(
-            desk,
-            desk.open_version(
-                query_id, _bare(version), sent.cases, author=sent.author, reason=sent.reason
-            ),
-        )
+        return changed(desk.open_version, key, version, sent.cases, sent)
 
     @app.post("/api/pairs/{key}/decision")
     def decide(key: str, sent: SentDecision, version: Version) -> JSONResponse:
         """Accept, reject, or open the question again."""
-        query_id = _find(desk, key).query_id
-        return _told(
-            desk,
-            desk.decide(
-                query_id, _bare(version), sent.action, author=sent.author, reason=sent.reason
-            ),
-        )
+        return changed(desk.decide, key, version, sent.action, sent)
 
 
 def _find(desk: Desk, key: str) -> Pair:
@@ -302,15 +293,11 @@ def _told(desk: Desk, pair: Pair, status: int = 200, **more: Any) -> JSONRespons
     return JSONResponse(record, status, headers={"ETag": f'"{pair.version}"'})
 
 
-def _bare(version: str) -> str:
-    return version.strip().strip('"')
-
-
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def _refusal(desk: Desk) -> Handler:
-    """What a revision that was not made is answered with; one from an old copy with the new one."""
+    """Answer a refused revision; one made from an old copy gets the current pair."""
 
     async def answer(request: Request, error: Exception) -> Response:
         status = _STATUS.get(type(error), _OUTSIDE)  # type: ignore[arg-type]

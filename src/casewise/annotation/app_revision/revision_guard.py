@@ -1,4 +1,4 @@
-"""Who may ask the page for anything: this computer's person, from the page itself."""
+"""Access to the revision page: only this computer's user, only from the page itself."""
 
 import secrets
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ def _random() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What lets a person in. Each start makes new ones."""
+    """The access tokens; each start makes new ones."""
 
     port: int
     entry: str = field(default_factory=_random)
@@ -29,22 +29,22 @@ class Keys:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names that this page is reached by; another is a trick with a name server."""
+        """The valid Host headers; any other is DNS rebinding."""
         return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     @property
     def cookie(self) -> str:
-        """Cookies are shared by the ports of one host, so the name tells them apart."""
+        """The cookie's name; it holds the port, since all ports of a host share cookies."""
         return f"casewise_{self.port}"
 
     @property
     def address(self) -> str:
-        """What a person opens."""
+        """The address to open."""
         return f"http://127.0.0.1:{self.port}/?token={self.entry}"
 
 
 class RevisionGuard(Guard):
-    """Lets in who has the address from the terminal, and takes changes from the page alone."""
+    """Admits who has the address from the terminal; takes changes only from the page."""
 
     most_bytes = 8_000_000
 
@@ -62,7 +62,7 @@ class RevisionGuard(Guard):
         self._closed = closed
 
     def check(self, request: Request) -> Response | None:
-        """Refuse other hosts, who has no cookie, and changes that are no JSON of known length."""
+        """Refuse other hosts, missing cookies, and changes that are not JSON of known length."""
         keys, headers = self._keys, request.headers
         if headers.get("host") not in keys.hosts:
             return self.refuse(421, "unknown host")
@@ -83,7 +83,7 @@ class RevisionGuard(Guard):
         return None
 
     def is_own(self, request: Request, origin: str | None) -> bool:
-        """Whether the page itself sends a request: no other knows its token."""
+        """Whether the request comes from the page, which alone knows its token."""
         token = request.headers.get(TOKEN_HEADER, "")
         own = origin in [f"http://{host}" for host in self._keys.hosts]
         return own and constant_time_equal(token, self._keys.page)

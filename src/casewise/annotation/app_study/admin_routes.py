@@ -1,4 +1,4 @@
-"""The administrator's page: its addresses, and its figures ready to be read."""
+"""The administrator's page: its addresses and its figures."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from casewise.statistics import agreement
 
 @dataclass(frozen=True, slots=True)
 class ArmFigures:
-    """One arm."""
+    """The figures of one arm."""
 
     arm: Arm
     votes: int
@@ -43,7 +43,7 @@ class ArmFigures:
 
 @dataclass(frozen=True, slots=True)
 class AdminFigures:
-    """All of the page."""
+    """Everything that the administrator's page shows."""
 
     progress: Progress
     arms: tuple[ArmFigures, ...]
@@ -57,7 +57,7 @@ class AdminFigures:
 
 
 def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
-    """What the administrator is told."""
+    """Compute the figures of the administrator's page."""
     votes: dict[str, int] = {}
     for vote in collected.votes:
         votes[vote.rater] = votes.get(vote.rater, 0) + 1
@@ -151,19 +151,19 @@ def _add_entry(app: FastAPI, site: Site) -> None:
 
     @app.post("/admin/enter")
     def by_form(request: Request, sent: Annotated[SentToken, Form()]) -> Response:
-        """The token, typed."""
+        """Enter by typing the token."""
         return enter(request, sent.token.strip())
 
     @app.get("/admin/enter/{token}")
     def by_address(request: Request, token: str) -> Response:
-        """The address that the terminal shows."""
+        """Enter by the address that the terminal shows."""
         return enter(request, token)
 
 
 def _add_pages(app: FastAPI, site: Site) -> None:
     @app.get("/admin")
     def admin(request: Request) -> Response:
-        """How far the study is."""
+        """Show the progress of the study."""
         if not _is_admin(request, site):
             return site.show("admin_entry.html", status=403, problem=None)
         return _admin_page(site)
@@ -197,21 +197,21 @@ def _add_actions(app: FastAPI, site: Site) -> None:
 
     @app.post("/admin/pause")
     def pause(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
-        """Nobody new gets a block."""
+        """Pause: nobody gets a new block."""
         check(request, sent)
         site.store.pause(True)
         return go("/admin")
 
     @app.post("/admin/resume")
     def resume(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
-        """People get blocks again."""
+        """End the pause."""
         check(request, sent)
         site.store.pause(False)
         return go("/admin")
 
     @app.post("/admin/purge")
     def purge(request: Request, sent: Annotated[SentPurge, Form()]) -> Response:
-        """Delete all of a person."""
+        """Delete all data of a person."""
         check(request, sent)
         given = sent.rater.strip()
         done = site.store.purge(rater=given) or site.store.purge(code=given)

@@ -1,4 +1,4 @@
-"""A person's addresses: consent, tutorial and check, the cases one a page, and the end."""
+"""A participant's pages: consent, tutorial, comprehension check, cases, end."""
 
 import re
 import secrets
@@ -43,7 +43,7 @@ _PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def add_person_routes(app: FastAPI, site: Site) -> None:
-    """Add the addresses that people go through, from the link to the code."""
+    """Add the participants' addresses, from the invitation link to the completion code."""
     _add_start(app, site)
     _add_return(app, site)
     _add_consent(app, site)
@@ -56,7 +56,7 @@ def add_person_routes(app: FastAPI, site: Site) -> None:
 def _add_start(app: FastAPI, site: Site) -> None:
     @app.get("/")
     def start(request: Request) -> Response:
-        """Where platforms and invitations lead."""
+        """Start here: platforms and invitations link to this address."""
         platform = site.study.recruitment.platform
         given = dict(request.query_params)
         if given.get("assignmentId") == _PREVIEW:
@@ -92,7 +92,7 @@ def _visitor(given: Mapping[str, str], platform_key: str | None = None) -> Visit
 
 
 def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
-    """The link is wrong: say whose mistake it is, and what to do."""
+    """Explain a link without a valid id: whose mistake it is, and what to do."""
     platform = site.study.recruitment.platform
     return site.show(
         "bad_account.html",
@@ -106,19 +106,19 @@ def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
 
 
 def _in_use(site: Site) -> Response:
-    """Without a platform an id can be guessed, so it lets nobody in."""
+    """Refuse an id in use: without a platform it could be guessed."""
     return site.show("in_use.html", status=409)
 
 
 def _add_return(app: FastAPI, site: Site) -> None:
     @app.get("/resume")
     def ask_code() -> Response:
-        """For who comes back with a personal code."""
+        """Ask for the personal code of a returning person."""
         return site.show("resume.html", problem=None)
 
     @app.post("/resume")
     def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
-        """Let in who has a personal code."""
+        """Admit a person by personal code."""
         if not site.rates.admits("code", request):
             return site.show("resume.html", status=429, problem=MANY_TRIES)
         person = site.store.person_of_code(sent.code)
@@ -128,7 +128,7 @@ def _add_return(app: FastAPI, site: Site) -> None:
 
     @app.get("/resume/{token}")
     def resume(token: str) -> Response:
-        """A person's own address."""
+        """Admit a person by the signed address that is theirs alone."""
         key = site.sessions.read_token(token)
         person = site.store.person(key) if key else None
         if person is None:
@@ -137,7 +137,7 @@ def _add_return(app: FastAPI, site: Site) -> None:
 
 
 def _panel(given: Mapping[str, str]) -> str:
-    """Where and when a person was recruited: ``panel``, or the wave's number at Prolific."""
+    """The person's panel: the parameter ``panel``, or Prolific's study id."""
     names = (given.get(name, "") for name in ("panel", "STUDY_ID"))
     return next((panel for panel in names if _PANEL.fullmatch(panel)), "")
 
@@ -145,7 +145,7 @@ def _panel(given: Mapping[str, str]) -> str:
 def _add_consent(app: FastAPI, site: Site) -> None:
     @app.get("/consent")
     def consent(request: Request) -> Response:
-        """What people are told before they agree."""
+        """Show the consent page."""
         known = site.known_at(request, "/consent")
         places = site.store.places()
         if places is not Vacancy.OPEN:
@@ -154,7 +154,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
 
     @app.post("/consent")
     def agree(request: Request, sent: Annotated[SentConsent, Form()]) -> Response:
-        """Agree, or not."""
+        """Take the decision about consent."""
         known = site.sender(request, sent.form, "/consent")
         if known.person is not None:
             return go(place_of(known.person))
@@ -173,7 +173,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
 
     @app.get("/declined")
     def declined() -> Response:
-        """For those who do not agree."""
+        """Show the page for those who do not consent."""
         code = site.study.recruitment.withdrawn
         return site.show("declined.html", code=code, back=site.back(code))
 
@@ -219,7 +219,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
 
     @app.get("/wait")
     def wait(request: Request) -> Response:
-        """For those who passed when no block was to be had."""
+        """Show the waiting page: the check is passed, but no block is free."""
         known = site.known_at(request, "/wait")
         code = site.study.recruitment.screened_out
         return site.show(
@@ -233,13 +233,13 @@ def _add_check(app: FastAPI, site: Site) -> None:
 
     @app.post("/wait")
     def try_again(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
-        """Look for a block again."""
+        """Try again to lease a block."""
         known, _ = site.person_sending(request, sent.form, "/wait")
         return go(place_of(site.store.lease(known.visitor.key)))
 
 
 def _answers(questions: tuple[Question, ...], fields: dict[str, str]) -> dict[int, int]:
-    """The option that was chosen of each question that was answered."""
+    """The chosen option of each answered question, by the question's number."""
     chosen = {}
     for number, question in enumerate(questions):
         value = fields.get(f"question-{number}", "")
@@ -269,7 +269,7 @@ _UNSAID = SentAnswer(form="")
 def _add_cases(app: FastAPI, site: Site) -> None:
     @app.get("/page/{number}")
     def page(request: Request, number: int) -> Response:
-        """A case to judge; a page that is answered says where to go on."""
+        """Show a case to judge, or where to go on from an answered page."""
         known = site.known(request)
         if known is None or known.person is None:
             return go("/consent" if known else "/")
@@ -339,7 +339,7 @@ def _add_withdrawal(app: FastAPI, site: Site) -> None:
 
     @app.get("/withdraw")
     def ask_withdraw(request: Request) -> Response:
-        """Ask whether the person means it."""
+        """Ask to confirm the withdrawal."""
         known = site.known(request)
         if known is None or known.person is None:
             return go("/")
@@ -363,7 +363,7 @@ def _add_withdrawal(app: FastAPI, site: Site) -> None:
 def _add_end(app: FastAPI, site: Site) -> None:
     @app.get("/done")
     def done(request: Request) -> Response:
-        """The code, and the way back."""
+        """Show the completion code and the way back to the platform."""
         known = site.known_at(request, "/done")
         assert known.person is not None
         code = code_of(site, known.person)
@@ -371,7 +371,7 @@ def _add_end(app: FastAPI, site: Site) -> None:
 
 
 def code_of(site: Site, person: Person) -> str:
-    """What a person brings back to the platform."""
+    """The completion code that a person takes back to the platform."""
     codes = site.study.recruitment
     if person.outcome is PersonStatus.COMPLETED:
         return codes.completed

@@ -1,4 +1,4 @@
-"""What every route has at hand: the study, its store, its pages, who asks, and what forms send."""
+"""What all routes share: study, store, templates, sessions, and the forms' fields."""
 
 import time
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def _blank_to_none(value: object) -> object:
 
 
 def _clean(value: object) -> object:
-    """Without what is no text: PostgreSQL keeps no zero bytes, and nobody reads the others."""
+    """Remove control characters: PostgreSQL stores no zero bytes, and the others are invisible."""
     if not isinstance(value, str):
         return value
     lines = value.replace("\r\n", "\n").replace("\r", "\n")
@@ -45,7 +45,7 @@ def _clean(value: object) -> object:
 
 
 class PageForm(BaseModel):
-    """Every form."""
+    """The field that every form has."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -54,7 +54,7 @@ class PageForm(BaseModel):
 
 
 class SentConsent(PageForm):
-    """The consent page."""
+    """The consent form."""
 
     agree: Literal["yes", "no"]
     age: bool = False
@@ -72,20 +72,20 @@ class SentAnswer(PageForm):
 
 
 class SentWithdrawal(PageForm):
-    """That a person withdraws."""
+    """The withdrawal form."""
 
     code: str = Field(default="", max_length=64)
     """The personal code, where the platform's id alone let the person in."""
 
 
 class SentCode(BaseModel):
-    """A personal code, to come back with."""
+    """The form for coming back with a personal code."""
 
     code: str = Field(max_length=64)
 
 
 class SentPurge(PageForm):
-    """Whose data the administrator deletes."""
+    """The administrator's form to delete a person's data."""
 
     rater: str = Field(max_length=64)
     """The pseudonym, or the personal code."""
@@ -120,12 +120,12 @@ class Shown:
 
 
 def shown_case(case: Case) -> Shown:
-    """A case of the study."""
+    """Prepare a case of the study for its page."""
     return shown(case.query, case.context, case.history)
 
 
 def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> Shown:
-    """A query in its context."""
+    """Prepare a query in its context for a page."""
     if context is None or not context.root:
         return Shown(query, None, history=history)
     text = render_text(context)
@@ -158,7 +158,7 @@ _ADMIN_SECONDS = 12 * 3600
 
 
 class Sessions:
-    """Everything that is signed with the study's secret."""
+    """Sign and check cookies, personal addresses and forms with the study's secret."""
 
     def __init__(self, keys: Secrets, study_id: str, *, secure: bool) -> None:
         self._admin = keys.admin
@@ -179,7 +179,7 @@ class Sessions:
         )
 
     def read_visit(self, cookie: str) -> Visitor | None:
-        """Whose cookie it is; None where it was not made here."""
+        """Read a visitor's cookie; None if it was not signed here or is too old."""
         try:
             said, made = self._visits.loads(cookie, return_timestamp=True)
         except BadSignature:
@@ -191,7 +191,7 @@ class Sessions:
         return Visitor(key, platform_key or None, panel, by_account=bool(more and more[0]))
 
     def token(self, key: str) -> str:
-        """What stands in a person's own address."""
+        """The signed token in a person's own address."""
         return self._addresses.dumps(key)
 
     def read_token(self, token: str) -> str | None:
@@ -202,19 +202,19 @@ class Sessions:
             return None
 
     def form(self, key: str) -> str:
-        """What stands in every form: no other site knows it, and it fits one person's forms."""
+        """The CSRF token of a person's forms."""
         return self._forms.get_signature(key).decode()
 
     def fits(self, key: str, given: str) -> bool:
-        """Whether a form is this person's."""
+        """Whether a CSRF token is this person's."""
         return constant_time_equal(given, self.form(key))
 
     def is_admin_token(self, given: str) -> bool:
-        """Whether somebody is the administrator."""
+        """Whether a token is the administrator's."""
         return constant_time_equal(given, self._admin)
 
     def admin(self) -> str:
-        """The administrator's cookie, which a new token makes worthless."""
+        """The administrator's cookie; a new token invalidates it."""
         return self._admins.dumps(digest(self._admin))
 
     def read_admin(self, cookie: str) -> bool:
@@ -237,7 +237,7 @@ MANY_TRIES = "Too many tries. Wait a minute."
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Who asks."""
+    """The person or visitor who sends a request."""
 
     visitor: Visitor
     person: Person | None
@@ -245,7 +245,7 @@ class Known:
 
 
 class Site:
-    """A study that is served."""
+    """A served study with its store, settings and templates."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self.store = store
@@ -270,7 +270,7 @@ class Site:
         return shown(check.query, check.context)
 
     def html(self, template: str, **values: Any) -> str:
-        """A page."""
+        """Render a page."""
         shared = {"study": self.study, "version": __version__}
         nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
         return self._templates.get_template(template).render(shared | nobody | values)
@@ -288,22 +288,22 @@ class Site:
         return HTMLResponse(self.html(template, **values), status)
 
     def back(self, code: str) -> str | None:
-        """The platform's address for who brings a code."""
+        """The platform's return address with a completion code; None without one."""
         address = self.study.recruitment.return_url
         return address.replace("{code}", code) if address else None
 
     def own_address(self, key: str) -> str:
-        """By which a person comes back on any computer."""
+        """The signed address by which a person comes back in any browser."""
         return f"{self.settings.origin}/resume/{self.sessions.token(key)}"
 
     def known(self, request: Request) -> Known | None:
-        """Who asks; None without a cookie of this study."""
+        """The sender of a request; None without a cookie of this study."""
         cookie = request.cookies.get(self.sessions.cookie)
         visitor = self.sessions.read_visit(cookie) if cookie else None
         return Known(visitor, self.store.person(visitor.key)) if visitor else None
 
     def known_at(self, request: Request, place: str) -> Known:
-        """Who asks for a page at which somebody goes on.
+        """The sender of a request, who must be at this page.
 
         Raises:
             ElsewhereError: The person's place is another, which is the answer; or nobody's cookie.
@@ -315,7 +315,7 @@ class Site:
         return known
 
     def sender(self, request: Request, form: str, back: str) -> Known:
-        """Who sends a form.
+        """The sender of a form with a valid CSRF token.
 
         Args:
             request: With the cookie.
@@ -333,7 +333,7 @@ class Site:
         return known
 
     def person_sending(self, request: Request, form: str, back: str) -> tuple[Known, Person]:
-        """The same of somebody who has agreed.
+        """The sender of a form who has consented.
 
         Raises:
             ElsewhereError: As ``sender``, or nobody has agreed in this browser.
@@ -357,7 +357,7 @@ class Site:
 
 
 class ElsewhereError(Exception):
-    """Somebody is answered with another page than the one that was asked for."""
+    """The request is answered with another page than the one that was asked for."""
 
     def __init__(self, response: Response) -> None:
         super().__init__()
@@ -365,12 +365,12 @@ class ElsewhereError(Exception):
 
 
 def go(where: str) -> Response:
-    """Send to another page; with GET, whatever was asked."""
+    """Redirect to another page (303: the browser follows with GET)."""
     return RedirectResponse(where, 303)
 
 
 def place_of(person: Person | None) -> str:
-    """The address of the page at which somebody goes on."""
+    """The address of the page where a person continues."""
     if person is None:
         return "/consent"
     if person.status is PersonStatus.ACTIVE:

@@ -1,4 +1,4 @@
-"""The whole application of a study, and running it until it is stopped."""
+"""The application of a study, and its server."""
 
 import contextlib
 import socket
@@ -23,7 +23,7 @@ _RETRY_SECONDS = "10"
 
 
 def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> StudyGuard:
-    """The application of a study, guarded.
+    """Make the application of a study with its guard.
 
     Args:
         store: The study's database.
@@ -36,7 +36,7 @@ def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> St
 
     @app.get("/health")
     async def health() -> Response:
-        """For load balancers."""
+        """Answer a load balancer's health check."""
         return Response("ok", media_type="text/plain")
 
     @app.exception_handler(StoreUnavailableError)
@@ -64,7 +64,7 @@ def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> St
 
 @contextlib.contextmanager
 def opened_log(path: Path | None) -> Iterator[Write]:
-    """Where lines of the log go; ``-`` is standard error."""
+    """Open the request log; ``-`` is standard error."""
     if path is None:
         yield write_nothing
     elif str(path) == "-":

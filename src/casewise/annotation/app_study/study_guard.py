@@ -1,4 +1,4 @@
-"""The study's settings, how often each address may ask, and who is let in."""
+"""The study server's settings, rate limits and guard."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,7 @@ _TRIES = "10/minute"
 
 
 class Rates:
-    """How often each address asks. Addresses stay in memory, and only as long as they count."""
+    """Rate limits by address. Addresses are kept in memory only, while they count."""
 
     def __init__(self, rate: str | None) -> None:
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
@@ -60,7 +60,7 @@ def _parsed(rate: str) -> list[RateLimitItem]:
 
 
 class StudyGuard(Guard):
-    """Lets in everybody who asks no more often than the rate allows, from the study's own pages."""
+    """Limits requests by address, and takes changes only from the study's own pages."""
 
     most_bytes = 64 * 1024
 
@@ -76,7 +76,7 @@ class StudyGuard(Guard):
         self._rates = rates
 
     def check(self, request: Request) -> Response | None:
-        """Note the person's address, and refuse it where it asks too often."""
+        """Determine the client's address, and refuse it above the rate limit."""
         request.scope["casewise_address"] = self._address(request)
         if self._rates.admits("page", request):
             return None

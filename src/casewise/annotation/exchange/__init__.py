@@ -1,1 +1,1 @@
-"""Studies that run on a platform: their tasks as its files, and its files as what was collected."""
+"""Exchange with platforms: write a study's tasks as their files, read their results."""

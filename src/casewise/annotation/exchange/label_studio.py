@@ -1,4 +1,4 @@
-"""Label Studio: a project's configuration and the tasks of each block out, its exports in.
+"""Label Studio: write its configuration and tasks, read its exports.
 
 The format is that of Label Studio's guide, "Label Studio JSON format of annotated tasks"
 (labelstud.io/guide/task_format), and of its JSON-MIN export.
@@ -24,7 +24,7 @@ from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.typed_csv import ValuePlace
 from casewise.errors import InputError
-from casewise.files import read_text
+from casewise.files import parse_json, read_text
 
 _KIND = "an export of Label Studio (JSON or JSON-MIN)"
 _STYLE = ".htx-text { white-space: pre-wrap; unicode-bidi: plaintext; }"
@@ -109,7 +109,7 @@ def _task(page: ShownPage, mark: str) -> dict[str, Any]:
 def read_label_studio(
     files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str], panel: str
 ) -> TakenIn:
-    """Take in exports: of one project, or of several on one server.
+    """Read exports of one project, or of several on one server.
 
     Skipped annotations, drafts and predictions are no votes. Of two annotations by one person on
     a task the first counts.
@@ -191,10 +191,7 @@ def _load(path: Path) -> list[Any]:
     text = read_text(path)
     if text.lstrip()[:1] not in ("[", "{"):
         raise InputError("not JSON", file=path, expected=_KIND)
-    try:
-        loaded = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not JSON, or cut short: {error}", file=path, expected=_KIND) from None
+    loaded = parse_json(text, file=path)
     if not isinstance(loaded, list) or not loaded:
         raise InputError("not a list of tasks", file=path, expected=_KIND)
     return loaded
@@ -255,7 +252,7 @@ def _answer(annotation: dict[str, Any], position: int, place: ValuePlace) -> Tas
 
 
 def _account(completed_by: object, place: ValuePlace) -> str:
-    """An account by its number, or by its address where a number is unknown."""
+    """The account's number, or its e-mail address where there is no number."""
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("id", completed_by.get("email"))
     if isinstance(completed_by, bool) or not isinstance(completed_by, int | str):

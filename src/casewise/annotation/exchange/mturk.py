@@ -1,4 +1,4 @@
-"""Mechanical Turk: a layout and a batch out, one HIT a block; its results in."""
+"""Mechanical Turk: write a layout and a batch of one HIT a block, read the results."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from casewise.annotation.exchange.platform_files import (
-    TaskRow,
     check_mark,
     find_block,
     read_answer,
@@ -26,7 +25,7 @@ from casewise.annotation.study.reading_times import (
     QUESTION,
 )
 from casewise.annotation.study.study_texts import paragraphs
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 from casewise.contexts import render_text
 
 MOST_BYTES = 65_535
@@ -104,7 +103,7 @@ _TOGETHER = "Answer.taskAnswers"
 def read_mturk(
     files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str], panel: str
 ) -> TakenIn:
-    """Take in the results of batches.
+    """Read the results of batches.
 
     An assignment that stands in two files (a batch fetched twice) counts once, as its last record
     says. Every vote has the time of submission: the platform keeps no other.
@@ -134,7 +133,7 @@ def read_mturk(
     return settle(tasks, sittings.values(), panel=panel)
 
 
-def _sitting(row: TaskRow, tasks: Tasks, name: Callable[[str], str]) -> Sitting:
+def _sitting(row: PlacedRow, tasks: Tasks, name: Callable[[str], str]) -> Sitting:
     cells, place = row.cells, row.place
     check_mark(cells["Input.study"], tasks, place, "Input.study")
     block = find_block(cells["Input.block"], tasks, place, "Input.block")

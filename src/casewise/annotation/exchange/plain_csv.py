@@ -1,11 +1,10 @@
-"""Plain CSV: the tasks of every block out, answers of any other tool in."""
+"""Plain CSV: write the tasks of every block, read the answers of any tool."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from casewise.annotation.exchange.platform_files import (
-    TaskRow,
     check_mark,
     find_page,
     read_answer,
@@ -16,7 +15,7 @@ from casewise.annotation.exchange.platform_files import (
 )
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
 _TASKS = ("study", "block", "position", "case_id", "query_id", "arm", "check", "query", "context")
@@ -24,7 +23,7 @@ _NEEDED = ("study", "rater", "block", "position", "verdict")
 
 
 def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
-    """The file of every page: a row each, blocks in their order and pages in theirs."""
+    """Write every page as a row, in the order of blocks and pages."""
     rows = [
         (
             tasks.mark,
@@ -46,7 +45,7 @@ def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
 def read_csv_answers(
     files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str] | None, panel: str
 ) -> TakenIn:
-    """Take in answers: one row a rater and page. Rows that nobody has filled in are passed over.
+    """Read answers: one row for each rater and page. Empty rows are skipped.
 
     Args:
         files: With the columns study, rater, block, position, verdict, and, if known, time,
@@ -77,7 +76,7 @@ def read_csv_answers(
 
 
 def _answer(
-    row: TaskRow, tasks: Tasks, name: Callable[[str], str] | None
+    row: PlacedRow, tasks: Tasks, name: Callable[[str], str] | None
 ) -> tuple[str, int, TaskAnswer]:
     cells, place = row.cells, row.place
     check_mark(cells["study"], tasks, place, "study")

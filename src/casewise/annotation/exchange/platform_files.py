@@ -9,7 +9,7 @@ from pathlib import Path
 
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import Sitting, TaskAnswer
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
 
@@ -22,23 +22,15 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class TaskRow:
-    """A row, and where it stands."""
-
-    place: ValuePlace
-    cells: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class CsvTable:
     """A CSV file: the names of its columns, and its rows."""
 
     names: tuple[str, ...]
-    rows: tuple[TaskRow, ...]
+    rows: tuple[PlacedRow, ...]
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool = True) -> bytes:
-    """A CSV file in UTF-8, as RFC 4180 says, every cell guarded.
+    """Write CSV in UTF-8 as RFC 4180 says, with cells guarded against formulas.
 
     Args:
         names: The header.
@@ -50,7 +42,7 @@ def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool
 
 
 def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = False) -> CsvTable:
-    """Read a CSV file. Rows of empty cells are passed over.
+    """Read a CSV file. Rows of empty cells are skipped.
 
     Args:
         path: The file.
@@ -74,7 +66,7 @@ def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = Fa
     for row in filled:
         record = f"row ending at line {row.line}"
         if names:
-            rows.append(TaskRow(ValuePlace(path, record), row.by_name(names, path, record)))
+            rows.append(PlacedRow(ValuePlace(path, record), row.by_name(names, path, record)))
         else:
             names = _header(tuple(cell.strip() for cell in row.cells), tuple(needed), path, kind)
     if not rows:
@@ -136,7 +128,7 @@ def read_answer(
     time: datetime | None,
     suffix: str = "",
 ) -> TaskAnswer:
-    """A person's answer on one page.
+    """Read a person's answer to one page.
 
     Args:
         position: Of the page in its block.
@@ -193,7 +185,7 @@ def check_mark(mark: object, tasks: Tasks, place: ValuePlace, field: str) -> Non
 
 
 def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
-    """A block and a position that the plan has.
+    """Read a block and a position, and check that the plan has them.
 
     Raises:
         InputError: It has no such page.
@@ -208,7 +200,7 @@ def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) 
 
 
 def find_block(block: object, tasks: Tasks, place: ValuePlace, field: str) -> int:
-    """A block that the plan has.
+    """Read a block's number, and check that the plan has it.
 
     Raises:
         InputError: It has no such block.
@@ -220,7 +212,7 @@ def find_block(block: object, tasks: Tasks, place: ValuePlace, field: str) -> in
 
 
 def sitting_of(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
-    """A sitting of which only the answers are known: from the first one's time to the last's."""
+    """Make a sitting of answers alone; it lasts from the first one's time to the last's."""
     times = [answer.time for answer in answers if answer.time is not None]
     complete = len(answers) == len(tasks.blocks[block])
     return Sitting(

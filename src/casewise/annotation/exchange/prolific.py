@@ -1,4 +1,4 @@
-"""Prolific: what to paste into a study there, and its export joined to people.
+"""Prolific: write a study's settings, and join its demographic export to people.
 
 Names and statuses are those of Prolific's API reference ("The study object", "Submission object")
 and of its demographic export.
@@ -13,18 +13,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from casewise.annotation.exchange.platform_files import CsvTable, TaskRow, read_csv
+from casewise.annotation.exchange.platform_files import CsvTable, read_csv
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, tell
+from casewise.annotation.study.planning import PROLIFIC_RETURN
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
+from casewise.annotation.votes.typed_csv import PlacedRow
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Code, Column, Table, markdown, money
 from casewise.sheets import Row as Line
 
 _PARAMETERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
-_RETURN = "https://app.prolific.com/submissions/complete?cc={code}"
 _KIND = "Prolific's demographic export (CSV)"
 _PERSON, _SUBMISSION, _STATUS = "Participant id", "Submission id", "Status"
 _NAMING = {_PERSON, _SUBMISSION, "Completion code"}
@@ -116,7 +117,8 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
         "# To paste into Prolific",
         f"Study `{body['internal_name']}`. The same for Prolific's API is in `study.json`.",
         Table([Column("field"), Column("value")], list(map(Line, fields))),
-        f"People come back by `{_RETURN}`; in the study file `recruitment.return_url` is `{back}`.",
+        f"People come back by `{PROLIFIC_RETURN}`; in the study file `recruitment.return_url` is "
+        f"`{back}`.",
         Table([Column("code"), Column("kind"), Column("then")], codes),
         "A code such as `COMPLETED` can be guessed. Set random ones in the study file's "
         "`recruitment`.",
@@ -130,7 +132,7 @@ def join_prolific(
     columns: Sequence[str],
     name: Callable[[str], str],
 ) -> TakenIn:
-    """Give people what they told Prolific of themselves, in the columns named, and no more.
+    """Add demographics from Prolific's export to people, in the named columns only.
 
     Nobody's status or votes change. Who returned the submission is given nothing: that withdraws
     the consent; votes of such people are told of. Cells of people whose data Prolific no longer
@@ -146,7 +148,7 @@ def join_prolific(
         InputError: A file that isn't such an export.
         UsageError: A column that isn't there, or that names people.
     """
-    rows: dict[str, tuple[str, TaskRow, CsvTable]] = {}
+    rows: dict[str, tuple[str, PlacedRow, CsvTable]] = {}
     several: list[str] = []
     nameless: list[str] = []
     known = {person.rater for person in collected.people}
@@ -182,7 +184,7 @@ def _check_columns(columns: Sequence[str], table: CsvTable, path: Path) -> None:
 
 
 def _with_demographics(
-    person: PersonRecord, rows: dict[str, tuple[str, TaskRow, CsvTable]], columns: Sequence[str]
+    person: PersonRecord, rows: dict[str, tuple[str, PlacedRow, CsvTable]], columns: Sequence[str]
 ) -> PersonRecord:
     if person.rater not in rows:
         return person
@@ -196,7 +198,7 @@ def _with_demographics(
 
 def _join_notes(
     collected: Collected,
-    rows: dict[str, tuple[str, TaskRow, CsvTable]],
+    rows: dict[str, tuple[str, PlacedRow, CsvTable]],
     known: set[str],
     several: Sequence[str],
     nameless: Sequence[str],

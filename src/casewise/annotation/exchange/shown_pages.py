@@ -1,4 +1,4 @@
-"""What a person is shown on each page, as plain text, and as HTML that can't run."""
+"""The text that a person is shown on each page, plain or as inert HTML."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class ShownPage:
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """A study as people are to be shown it."""
+    """A study as pages to be shown to people."""
 
     study: Study
     mark: str

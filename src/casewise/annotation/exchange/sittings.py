@@ -1,4 +1,4 @@
-"""What people did on a platform, made into what the study collected, under pseudonyms."""
+"""Turn people's work on a platform into collected records under pseudonyms."""
 
 import secrets
 import stat
@@ -37,7 +37,7 @@ class Salt:
 
 
 def read_salt(path: Path, *, create: bool) -> Salt:
-    """The salt of a file. Without a file and with ``create`` a new one, not yet written.
+    """Read the salt of a file; with ``create`` and no file, make one without writing it.
 
     Raises:
         InputError: There is none and none may be made, or it is too short.
@@ -129,7 +129,7 @@ def settle(tasks: Tasks, sittings: Iterable[Sitting], *, panel: str) -> TakenIn:
 
 
 def tell(names: Sequence[str], singular: str, many: str, what: str) -> str:
-    """A line of what befell some of many: how many, what, and the first of them by name."""
+    """Summarise in one line how many things something applies to, naming the first."""
     shown = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"{len(names)} {singular if len(names) == 1 else many} {what} ({shown}{more})"

@@ -164,7 +164,7 @@ def check_integrity(
     collected: Collected,
     raters: Mapping[str, str],
 ) -> Integrity:
-    """Hold what was collected against what people saw and gave.
+    """Compare what was collected with what people saw and answered.
 
     Args:
         study: The study.

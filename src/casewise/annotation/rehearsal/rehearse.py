@@ -1,4 +1,4 @@
-"""Rehearse a study: a server of one's own, a faster clock, and many people at once."""
+"""Rehearse a study: start a server with a faster clock, and send simulated people."""
 
 import asyncio
 import contextlib
@@ -22,6 +22,7 @@ from casewise.annotation.rehearsal.simulated_people import (
 )
 from casewise.annotation.rehearsal.visit import Scene, Visit
 from casewise.annotation.store.database import steady_clock
+from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.votes.collected import Collected
 from casewise.errors import UsageError
@@ -31,7 +32,7 @@ _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def fast_clock(speed: float) -> Callable[[], datetime]:
-    """The time of a study in which everything happens ``speed`` times as fast.
+    """Make a clock that runs ``speed`` times as fast.
 
     People who think for 10 seconds do so in ``10 / speed``; leases, least times and recorded times
     are in the study's own time.
@@ -44,7 +45,6 @@ def fast_clock(speed: float) -> Callable[[], datetime]:
     return now
 
 
-_SECRET, _ADMIN = "CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"
 _STOP_SECONDS = 20
 
 
@@ -73,7 +73,7 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
         UsageError: The server doesn't start; with what it said.
     """
     secret, admin = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
-    keys = {_SECRET: secret, _ADMIN: admin}
+    keys = {SECRET_VARIABLE: secret, ADMIN_VARIABLE: admin}
     with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
         address = database or f"sqlite:///{Path(folder) / 'rehearsal.db'}"
         command = [sys.executable, "-m", "casewise", "annotate", "serve", str(study)]
@@ -101,7 +101,7 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
 
 
 def read_back(store: Store, logs: Iterable[VisitLog]) -> tuple[Collected, dict[str, str]]:
-    """All that was collected, and the pseudonym of each visitor's account that is known."""
+    """Read what was collected, and the pseudonym of each known visitor's account."""
     platform = store.study.recruitment.platform
     raters = {}
     for log in logs:

@@ -89,7 +89,7 @@ class SeenPage:
 
 
 def known_pages(study: Study) -> dict[Words, int | str]:
-    """By what is shown: the place of the cell, or the id of the attention check.
+    """Map the words of each page to its cell's place, or to its attention check's id.
 
     A person knows nothing of ids and arms, so a page is known by its words alone: what the
     database says was shown is held against what was shown.

@@ -32,7 +32,7 @@ CARELESS_SECONDS = (1.5, 0.4)
 
 
 class Manner(StrEnum):
-    """How a person goes about it.
+    """How a person answers.
 
     ``honest`` weighs each case; ``careless`` answers at random, quickly; ``adversarial`` says the
     opposite of what it thinks, unhurried, and passes the checks; ``biased`` is honest, and

@@ -39,7 +39,7 @@ AWAY_LEASES = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Mishaps:
-    """What goes wrong at people's end: chances of each, a person or a page."""
+    """The chances of mishaps on the participant's side, for each person or page."""
 
     leave: float = 0.04
     """A person closes the browser half-way; half of them come back when the lease is over."""
@@ -55,7 +55,7 @@ class Mishaps:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What all visits share."""
+    """The settings that all visits share."""
 
     url: str
     study: Study

@@ -1,4 +1,4 @@
-"""A context as a tree that a page edits: every value keeps its type, every mapping its order.
+"""A context as a tree for the page's editor; types and order are kept.
 
 A browser's own JSON knows one kind of number and puts keys that look like numbers first, so values
 travel as texts with their kinds.

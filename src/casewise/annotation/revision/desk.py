@@ -1,4 +1,4 @@
-"""The desk: where a file of cases is revised, one revision at a time."""
+"""The desk: revises a file of cases, one revision at a time."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -48,7 +48,7 @@ class Desk:
         record_outside: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Open the file, and mend what a crash left between it and its journal.
+        """Open the file, and repair what a crash left between it and its journal.
 
         Args:
             path: A JSON Lines file of cases.
@@ -131,7 +131,7 @@ class Desk:
         self.close()
 
     def close(self) -> None:
-        """Let the file go."""
+        """Release the file."""
         with self._mutex:
             self._journal.close()
             self._held.close()
@@ -278,7 +278,7 @@ class Desk:
         file_after: str,
         ahead: Sequence[Entry],
     ) -> Entry:
-        """The next line, behind those that are not written yet."""
+        """Make the next entry, after those that are not written yet."""
         return Entry(
             number=len(self._entries) + len(ahead) + 1,
             time=self._now().astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z",

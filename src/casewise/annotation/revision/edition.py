@@ -1,4 +1,4 @@
-"""What a revised case is: which fields may change, which id it gets, when votes forbid it."""
+"""Rules of revised cases: which fields may change, their ids, and when votes forbid a change."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ Fields = Mapping[str, Any]
 
 
 def is_voted(case: Case) -> bool:
-    """Whether people's verdicts stand on the case, so that its text must stay."""
+    """Whether people have voted on the case, so that its text must not change."""
     counted = (case.votes_safe or 0) + (case.votes_unsafe or 0)
     return counted > 0 or case.author_vote is not None or case.published_safe_rate is not None
 

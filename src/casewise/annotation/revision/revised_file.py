@@ -1,4 +1,4 @@
-"""The file of cases and its journal, brought together: read, compared, mended, and told."""
+"""A file of cases with its journal: read and compare them, and list revisions."""
 
 import os
 import stat
@@ -111,7 +111,7 @@ def _kept_votes(old: Case, new: Case) -> bool:
 
 
 def stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written to by anybody; None where there is none."""
+    """Modification time, size and inode of a file; None if there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - one call, as the file may vanish
     except FileNotFoundError:
@@ -157,7 +157,7 @@ def revision_of(entry: Entry) -> Revision:
 
 
 def read_history(path: Path | str) -> tuple[Revision, ...]:
-    """What the journal of a file of cases tells, oldest first.
+    """Read the revisions of a file of cases, oldest first.
 
     Raises:
         UsageError: Not the name of a JSON Lines file.

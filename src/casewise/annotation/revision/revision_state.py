@@ -1,4 +1,4 @@
-"""What the journal's lines add up to: the cases, what was decided, and each pair's lines."""
+"""The state that the journal's entries add up to: cases, decisions, and entries by pair."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -28,13 +28,13 @@ def utc_now() -> datetime:
 
 
 def _elapsed() -> float:
-    """Seconds that have passed, whatever the clock was set to; asleep or awake."""
+    """Monotonic seconds, including time asleep where the system counts it."""
     steady = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if steady is None else time.clock_gettime(steady)
 
 
 def steady_clock(start: Clock = utc_now, elapsed: Callable[[], float] = _elapsed) -> Clock:
-    """The time of this computer as it is now, running evenly from here on.
+    """Make a clock that starts at the computer's time and is then monotonic.
 
     When the computer's clock is set, forwards or back, nobody has waited an hour or answered before
     the page was shown: leases and times of pages are differences of this clock.
@@ -114,7 +114,7 @@ class Database:
         return self._try(work, write=False)
 
     def forget(self) -> None:
-        """Let go of what was deleted: SQLite keeps it in its journal until that is emptied."""
+        """Empty SQLite's write-ahead log, which still holds deleted data."""
         if self._lite:
             with self._turn, self.engine.connect() as connection:
                 raw = connection.connection.driver_connection

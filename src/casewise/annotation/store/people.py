@@ -1,4 +1,4 @@
-"""What the database holds of people: their log of changes, their blocks, their answers."""
+"""Queries about people: their blocks, answers, and log of events."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -56,13 +56,13 @@ _PERSON = select(
 
 
 def find(connection: Connection, where: ColumnElement[bool]) -> Person | None:
-    """A person with its block."""
+    """Find a person and the block that the person holds."""
     row = connection.execute(_PERSON.where(where)).one_or_none()
     return None if row is None else Person(*row)
 
 
 def find_locked(connection: Connection, where: ColumnElement[bool]) -> Person | None:
-    """The same; nobody else changes the person or its block until the transaction ends.
+    """Find a person, and lock the person and the block until the transaction ends.
 
     The person's row stands for the block's too: who takes a block over locks both, and passes by
     those that are locked. In SQLite a transaction that writes is alone anyway.
@@ -85,19 +85,19 @@ def give_codes(connection: Connection, keys: Secrets) -> None:
 
 
 def end(connection: Connection, person: int, status: PersonStatus, now: datetime) -> None:
-    """A person has come to an end, with the code of this status."""
+    """End a person's participation with the code of a status."""
     change(connection, person, status=status, outcome=status, ended=now)
     log(connection, now, status, person)
 
 
 def has_event(connection: Connection, kind: str, person: int) -> bool:
-    """Whether it was written down of a person before."""
+    """Whether an event of this kind was logged for a person."""
     same = select(event.c.id).where(event.c.kind == kind, event.c.participant == person)
     return connection.execute(same.limit(1)).one_or_none() is not None
 
 
 def log(connection: Connection, now: datetime, kind: str, person: int | None = None) -> None:
-    """Write down that something changed."""
+    """Log an event."""
     connection.execute(insert(event).values(time=now, participant=person, kind=kind))
 
 
@@ -110,7 +110,7 @@ _FREE = (
 
 
 def lease(connection: Connection, person: Person, now: datetime, until: timedelta) -> bool:
-    """Give a person a block, if one is to be had.
+    """Lease a block to a person, if one is free.
 
     Two who reach for one block in the same moment: the database lets one have it, and the other's
     transaction is run again.
@@ -156,7 +156,7 @@ def _take_over(connection: Connection, now: datetime) -> int | None:
 
 
 def set_status(connection: Connection, person: int, status: PersonStatus) -> None:
-    """Of the block that a person holds or held."""
+    """Set the status of the block that a person holds or held."""
     held = update(assignment).where(assignment.c.participant == person)
     connection.execute(held.values(status=status))
 
@@ -266,7 +266,7 @@ def _checks(connection: Connection) -> tuple[CheckRecord, ...]:
 
 
 def latest(connection: Connection) -> datetime | None:
-    """The last moment that was written down; None in a new database."""
+    """The latest time in the database; None in a new one."""
     shown = connection.execute(select(func.max(assignment.c.shown))).scalar_one()
     logged = connection.execute(select(func.max(event.c.time))).scalar_one()
     return max((moment for moment in (shown, logged) if moment is not None), default=None)

@@ -1,4 +1,4 @@
-"""What the store tells of a person and of the study."""
+"""What the store returns about a person and about the study."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The keys of a study: they sign, hide platform ids, and let the administrator in."""
+"""A study's secrets: for signing, hashing platform ids, and the administrator's access."""
 
 import json
 import os
@@ -27,22 +27,22 @@ _CODE = 12
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Never in the database: who has that alone can't tell whose votes it holds."""
+    """The secrets; kept outside the database, so that it alone does not identify people."""
 
     secret: str = field(repr=False)
     admin: str = field(repr=False)
     """The administrator's token."""
 
     def derived(self, purpose: str) -> str:
-        """A key of its own for each purpose. 64 hexadecimal characters."""
+        """Derive a key for one purpose: 64 hexadecimal digits."""
         return keyed_hash(self.secret.encode(), purpose)
 
     def platform_key(self, platform: str, account: str) -> str:
-        """What is kept of a platform's id of a person: a hash that needs the secret."""
+        """The keyed hash of a platform's id of a person, which is stored in its place."""
         return self.derived(f"account\0{platform}\0{normal_account(platform, account)}")
 
     def personal_code(self, key: str) -> str:
-        """The code that is one person's alone: made anew each time it is shown, and never kept.
+        """Derive a person's personal code, which is never stored.
 
         55 bits that need the secret, then a letter that checks them, in three groups.
 
@@ -55,7 +55,7 @@ class Secrets:
         return "-".join(code[start : start + 4] for start in range(0, _CODE, 4))
 
     def code_key(self, code: str) -> str | None:
-        """What is kept of a personal code: a hash that needs the secret; None of a mistyped one.
+        """The keyed hash of a personal code, which is stored; None of a mistyped code.
 
         Args:
             code: As a person types it. Capitals, spaces and hyphens don't matter, nor whether 0
@@ -74,7 +74,7 @@ def _check_letter(body: str) -> str:
 
 
 def load_secrets(path: Path) -> Secrets:
-    """The keys of the environment where given; else of the file, which is made once.
+    """Load the secrets from the environment, else from the file, which is made if missing.
 
     Args:
         path: Beside the database. Only its owner can read it.

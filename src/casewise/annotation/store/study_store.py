@@ -1,4 +1,4 @@
-"""Every transaction of a study, one function each."""
+"""The store: each method is one transaction of a study."""
 
 import secrets
 from dataclasses import replace
@@ -83,7 +83,7 @@ class Store:
         return pages_of(self.study, number)
 
     def _claim(self, connection: Connection) -> None:
-        """The database belongs to the first study that opened it."""
+        """Bind a new database to the study, or check that it is this study's."""
         own = digest(self.study.model_dump(mode="json"))
         proof = self.keys.derived("proof")
         row = connection.execute(select(study)).one_or_none()
@@ -114,7 +114,7 @@ class Store:
         people.give_codes(connection, self.keys)
 
     def _go_on_from(self, latest: datetime | None) -> None:
-        """Let no time come again: the clock may have been set back since the last server."""
+        """Move the clock beyond the latest stored time, if it was set back since."""
         clock = self._clock
         ahead = latest - clock() if latest else timedelta(0)
         if ahead > timedelta(0):
@@ -153,7 +153,7 @@ class Store:
         return max(0.0, (person.shown + least - self._clock()).total_seconds())
 
     def enter(self, visitor: Visitor) -> Person:
-        """A visitor consents. An account that is known already stays the person that it was.
+        """Register a visitor who consents, or return the person whose account is known already.
 
         That person then has another key than the visitor.
         """
@@ -188,7 +188,7 @@ class Store:
         return self._database.write(work)
 
     def another_id(self, person: Person) -> None:
-        """From this person's browser the study was opened under another id: counted once."""
+        """Log, once, that the person's browser opened the study under another id."""
 
         def work(connection: Connection) -> None:
             if not people.has_event(connection, "another_id", person.id):
@@ -197,7 +197,7 @@ class Store:
         self._database.write(work)
 
     def decline(self) -> None:
-        """A visitor did not agree: nothing else is known."""
+        """Log that a visitor did not consent."""
         self._database.write(partial(people.log, now=self._clock(), kind="declined"))
 
     def answer_comprehension(self, key: str, attempt: int, *, passed: bool) -> Person | None:
@@ -323,7 +323,7 @@ class Store:
     def purge(
         self, *, rater: str | None = None, account: str | None = None, code: str | None = None
     ) -> str | None:
-        """Delete all of a person but the hash of its account, by which it is known when it returns.
+        """Delete a person's data, except the hash of the account, which is recognised again.
 
         Args:
             rater: The person's pseudonym.
@@ -371,7 +371,7 @@ class Store:
         return purged
 
     def pause(self, paused: bool) -> None:
-        """While the study is paused nobody gets a block; who has one can finish."""
+        """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
 
         def work(connection: Connection) -> None:
             connection.execute(update(study).values(paused=paused))
@@ -385,6 +385,6 @@ class Store:
         return self._database.read(partial(people.progress, cells=cells, now=self._clock()))
 
     def collected(self) -> Collected:
-        """People, votes and checks so far, all as of one moment."""
+        """Read people, votes and checks as of one moment."""
         cells = self.study.design.cells
         return self._database.read(partial(people.collected, cells=cells))

@@ -87,7 +87,7 @@ def given_account(platform: Platform, parameters: Mapping[str, str]) -> str | No
 
 
 def account_fault(platform: Platform, account: str) -> AccountFault | None:
-    """What keeps an id from naming one person; None if nothing does."""
+    """What is wrong with an id; None if it names one person."""
     if any(_is_placeholder(text) for text in _decodings(account)):
         return AccountFault.PLACEHOLDER
     if not _FORM[platform].fullmatch(normal_account(platform, account)):
@@ -96,7 +96,7 @@ def account_fault(platform: Platform, account: str) -> AccountFault | None:
 
 
 def normal_account(platform: str, account: str) -> str:
-    """An id as the platform writes it, whatever was done to its capitals and white space."""
+    """Normalise an id: white space removed, case as the platform writes it."""
     account = account.strip()
     if platform == Platform.PROLIFIC:
         return account.lower()

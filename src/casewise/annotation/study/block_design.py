@@ -1,4 +1,4 @@
-"""Lay out a study: which cells are in which block, with queries and arms evened out."""
+"""The block design: assign cells to blocks, balanced by query, arm and category."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -232,7 +232,7 @@ MOST_VOTES = 1_000_000
 def make_design(
     cases: Sequence[Case], cells: Sequence[StudyCell], *, votes: int, tasks: int, seed: int
 ) -> Design:
-    """Deal cells to blocks, so that each cell is in exactly ``votes`` of them.
+    """Assign cells to blocks, so that each cell is in exactly ``votes`` of them.
 
     Blocks differ in size by one at most, hold no query twice, have the arms within one of each
     other where every query has the same arms, and have the even share of each category, rounded

@@ -1,4 +1,4 @@
-"""Plan a study: its file, its cost, and what keeps it from being started."""
+"""Plan a study, forecast its cost, and check that it is ready."""
 
 import math
 import os
@@ -41,7 +41,7 @@ PROLIFIC_RETURN = "https://app.prolific.com/submissions/complete?cc={code}"
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """What a person decides about a study."""
+    """The choices that define a study."""
 
     title: str
     arms: tuple[Arm, ...] = tuple(Arm)
@@ -58,7 +58,7 @@ class StudyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a study asks of people and purse. Money is in ``Study.pay.currency``."""
+    """People, time and money that a study takes; money in ``Study.pay.currency``."""
 
     people: int
     """One a block: who finish."""
@@ -126,14 +126,14 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         attention=Attention(checks=texts.checks, per_person=plan.attention),
         design=design,
     )
-    study._cases = (design, cases)
+    study._cases = (study.cases, study.design, cases)
     minutes = forecast(study).minutes
     told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
     return study.model_copy(update={"consent": told.consent})
 
 
 def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> Forecast:
-    """People, time and money that a study will take.
+    """Forecast the people, time and money that a study will take.
 
     Time follows from the words that people read, at the usual pace; seconds and minutes of the
     study file go before it.
@@ -167,7 +167,7 @@ def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> F
 
 
 def other_tasks(study: Study, queries: int) -> tuple[int, ...]:
-    """The most cases a person as designed, and half and twice as many, as far as queries allow."""
+    """Alternatives for cases a person: as designed, half and twice as many."""
     now = max(map(len, study.design.blocks))
     return tuple(sorted({max(1, now // 2), now, max(now, min(2 * now, queries))}))
 
@@ -205,7 +205,7 @@ _CENT = 0.01
 
 
 def check_ready(study: Study) -> list[str]:
-    """What must be mended before people may be asked, a sentence each; empty if nothing.
+    """List what must be fixed before the study starts, a sentence each.
 
     A study whose texts still say TODO, or that recruits on a platform without telling people the
     way back, loads all the same: it can be read, simulated and edited.
@@ -221,7 +221,7 @@ def check_ready(study: Study) -> list[str]:
 
 
 def time_warnings(study: Study) -> list[str]:
-    """Times and pay that don't go with the words that people read, a sentence each.
+    """Warn of times and pay that don't fit the words that people read, a sentence each.
 
     Raises:
         InputError: The file of cases is gone, or has changed.

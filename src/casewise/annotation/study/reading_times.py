@@ -67,7 +67,7 @@ def _check_positions(study: Study, number: int, cases: int) -> dict[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast somebody works."""
+    """A speed of reading and answering."""
 
     words: float
     """Read a minute."""
@@ -75,7 +75,7 @@ class Pace:
     """Seconds to answer a page, once it is read."""
 
     def seconds(self, words: float, answers: float = 1) -> float:
-        """To read so many words and answer so often."""
+        """Seconds to read so many words and give so many answers."""
         return 60 * words / self.words + answers * self.answer
 
 
@@ -109,7 +109,7 @@ _LONG_WORD = 15
 
 
 def count_words(text: str) -> int:
-    """What stands between spaces."""
+    """Count the words between spaces."""
     return len(text.split())
 
 
@@ -120,12 +120,12 @@ def case_words(query: str, context: Context | None, history: Sequence[Turn] = ()
 
 
 def least_seconds(words: float) -> float:
-    """Before which nobody can have read so many words."""
+    """The least time in seconds in which so many words can be read."""
     return min(max(LEAST_SECONDS, 60 * words / IMPOSSIBLE), MOST_LEAST_SECONDS)
 
 
 def fast_seconds(words: float) -> float:
-    """Before which nobody can have read so many words and understood them."""
+    """The least time in seconds in which so many words can be understood."""
     return max(FAST_SECONDS, 60 * words / UNDERSTOOD)
 
 
@@ -149,20 +149,20 @@ class ReadingTimes:
 
     @property
     def case_words(self) -> float:
-        """Of a page with a case, on average over the votes; the question is read as well."""
+        """Mean words of a case's page, its question included."""
         return fmean(self.cells) + count_words(QUESTION)
 
     def case_seconds(self, pace: Pace) -> float:
-        """A page with a case takes by its words, on average."""
+        """Mean seconds for a case's page, by its words."""
         return pace.seconds(self.case_words)
 
     def besides_minutes(self, pace: Pace) -> float:
-        """Everything but the pages takes by its words; agreeing is an answer too."""
+        """Minutes for consent, instructions, tutorial and check, by their words."""
         questions = len(self.study.comprehension.questions)
         return pace.seconds(self.besides, questions + 1) / 60
 
     def session_minutes(self, pace: Pace, tasks: int | None = None) -> float:
-        """The longest session by its words.
+        """Minutes of the longest session, by its words.
 
         Args:
             pace: The person's.
@@ -181,7 +181,7 @@ class ReadingTimes:
         return self.besides_minutes(pace) + pace.seconds(words, pages) / 60
 
     def planned_minutes(self, tasks: int | None = None) -> float:
-        """The longest session as it is planned and paid: numbers of the file, else usual times."""
+        """Minutes of the longest session as planned: by the study file, else by the words."""
         pay = self.study.pay
         cases = max(map(len, self.study.design.blocks)) if tasks is None else tasks
         pages = cases + self.study.attention.per_person
@@ -192,7 +192,7 @@ class ReadingTimes:
         return judging + (besides if pay.minutes_besides is None else pay.minutes_besides)
 
     def planned_hours(self, people: int) -> float:
-        """Of so many people who share all votes, as planned."""
+        """Planned hours of so many people who share all votes."""
         study, pay = self.study, self.study.pay
         besides = pay.minutes_besides
         if besides is None:
@@ -207,7 +207,7 @@ class ReadingTimes:
         return people * besides / 60 + seconds / 3600
 
     def least_seconds(self, page: Page) -> float:
-        """Before which an answer to a page is not taken."""
+        """Seconds before which an answer to a page is refused."""
         if self.study.timing.least_seconds is not None:
             return self.study.timing.least_seconds
         words = self.checks[page.check or ""] if page.place is None else self.cells[page.place]

@@ -1,4 +1,4 @@
-"""A study: what is asked, of whom, in which order, and what decides afterwards.
+"""A study: its questions, people, block design and screening rules.
 
 Everything that may sway a result is fixed here before the first person comes: the blocks, the
 checks, and the rules by which people are screened.
@@ -194,7 +194,7 @@ class Timing(_Part):
 
 
 class Pay(_Part):
-    """What people get, as far as it can be planned."""
+    """The pay, and the times that it is planned by."""
 
     currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] = "GBP"
     per_hour: float = Field(default=0, ge=0)
@@ -254,7 +254,7 @@ class Screening(_Part):
 
 
 class Design(_Part):
-    """Who judges what: one block is one person's."""
+    """The block design: each block is judged by one person."""
 
     cells: tuple[WrittenCell, ...] = Field(min_length=1)
     blocks: tuple[WrittenBlock, ...] = Field(min_length=1)
@@ -306,8 +306,8 @@ class Study(_Part):
     design: Design
 
     _path: Path | None = PrivateAttr(default=None)
-    _cases: tuple[Design, tuple[Case, ...]] | None = PrivateAttr(default=None)
-    """Of the cells of a design, once they were read."""
+    _cases: tuple[str, Design, tuple[Case, ...]] | None = PrivateAttr(default=None)
+    """The file of cases, the design, and the cases of its cells, once they were read."""
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

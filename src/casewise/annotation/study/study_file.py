@@ -191,9 +191,10 @@ def study_cases(study: Study) -> tuple[Case, ...]:
             a query twice.
     """
     kept = study._cases
-    if kept is None or kept[0] is not study.design:
-        kept = study._cases = (study.design, _read_cases(study))
-    return kept[1]
+    if kept is None or kept[0] != study.cases or kept[1] is not study.design:
+        # A copy of the study with other cases or another design reads anew.
+        kept = study._cases = (study.cases, study.design, _read_cases(study))
+    return kept[2]
 
 
 def _read_cases(study: Study) -> tuple[Case, ...]:

@@ -1,4 +1,4 @@
-"""What people read: the texts that a new study starts with."""
+"""The default texts of a new study."""
 
 import math
 import re
@@ -99,7 +99,7 @@ def _between(before: str, line: str) -> str:
 
 
 def pay_each(pay: Pay, minutes: float) -> float:
-    """What a person gets for a session, rounded up to hundredths: never less than promised.
+    """Pay for a session, rounded up to hundredths, so that it is never less than promised.
 
     One session, one pay: whoever has a block that is one case shorter gets the same.
     """

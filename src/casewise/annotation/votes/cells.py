@@ -1,4 +1,4 @@
-"""What people said of each case under each arm."""
+"""Votes by cell, by arm, and contrasts between arms."""
 
 import math
 from collections.abc import Sequence

@@ -77,7 +77,7 @@ class CheckRecord:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """All of it, people in the order in which they came, the rest in the order of answering."""
+    """What a study has collected: people by arrival, votes and checks by time of answering."""
 
     people: tuple[PersonRecord, ...]
     votes: tuple[VoteRecord, ...]
@@ -147,7 +147,7 @@ class VoteTable:
 
     @property
     def by_rater(self) -> Clusters:
-        """So do those of one person."""
+        """Clusters of votes by person: votes of one person are correlated."""
         return number_clusters(self.rater)
 
     def arm_places(self, arm: Arm) -> IntArray:

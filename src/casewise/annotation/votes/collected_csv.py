@@ -20,9 +20,9 @@ from casewise.annotation.votes.collected import (
     VoteRecord,
 )
 from casewise.annotation.votes.typed_csv import (
+    PlacedRow,
     ValuePlace,
     VoteColumn,
-    VoteRow,
     one_of,
     read_count,
     read_flag,
@@ -138,7 +138,7 @@ def collected_files(collected: Collected) -> dict[str, str]:
 
 
 def read_collected(path: Path, study: Study) -> Collected:
-    """Read a folder of plain CSV, or a file of votes alone, and hold it against the study.
+    """Read a folder of plain CSV, or a file of votes alone, and check that it fits the study.
 
     A file of votes needs ``rater``, ``case_id`` and ``verdict``; the order of a person's rows is
     the order of answering where no ``position`` is given, and arm and query follow from the case.
@@ -156,7 +156,7 @@ def read_collected(path: Path, study: Study) -> Collected:
     vote_places = [row.place for row in rows]
     if folder and (folder / PEOPLE).exists():
         rows = read_table(folder / PEOPLE, PERSON_COLUMNS, PERSON_FIGURES)
-        people = [PersonRecord(**row.values) for row in rows]
+        people = [PersonRecord(**row.cells) for row in rows]
         people_places = [row.place for row in rows]
     else:
         people = _people_of_votes(votes, study)
@@ -176,12 +176,12 @@ def names_of(columns: Sequence[VoteColumn]) -> list[str]:
     return [column.name for column in columns]
 
 
-def _votes(rows: Sequence[VoteRow], study: Study) -> list[VoteRecord]:
+def _votes(rows: Sequence[PlacedRow], study: Study) -> list[VoteRecord]:
     queries: Mapping[str, str] | None = None
     order: defaultdict[str, int] = defaultdict(int)
     votes = []
     for row in rows:
-        values: dict[str, Any] = dict(row.values)
+        values: dict[str, Any] = dict(row.cells)
         place = study.places.get(values["case_id"])
         if place is None:
             expected = f"the id of one of its {len(study.design.cells)} cases"
@@ -200,11 +200,11 @@ def _votes(rows: Sequence[VoteRow], study: Study) -> list[VoteRecord]:
     return votes
 
 
-def _checks(rows: Sequence[VoteRow]) -> list[CheckRecord]:
+def _checks(rows: Sequence[PlacedRow]) -> list[CheckRecord]:
     order: defaultdict[str, int] = defaultdict(int)
     checks = []
     for row in rows:
-        values = {"position": order[row.values["rater"]], **row.values}
+        values = {"position": order[row.cells["rater"]], **row.cells}
         order[values["rater"]] += 1
         checks.append(CheckRecord(**values))
     return checks
@@ -255,7 +255,7 @@ def _check_people(
 def _check_votes(
     votes: Sequence[tuple[VoteRecord, ValuePlace]], study: Study, known: Mapping[str, PersonRecord]
 ) -> None:
-    """Hold votes against the people and their blocks, the cases, and the quota."""
+    """Check votes against the people, their blocks, the cases and the quota."""
     judged: dict[tuple[str, str], ValuePlace] = {}
     query_of: dict[str, str] = {}
     counted: Counter[str] = Counter()
@@ -289,7 +289,7 @@ def _check_answered(
     study: Study,
     known: Mapping[str, PersonRecord],
 ) -> None:
-    """Hold the attention checks against the people and the study; each is answered once."""
+    """Check answers to attention checks against the people and the study."""
     ids = {check.id for check in study.attention.checks}
     answered: set[tuple[str, str]] = set()
     for check, place in zip(checks, places, strict=True):
@@ -308,7 +308,7 @@ def _check_completed(
     checks: Sequence[CheckRecord],
     study: Study,
 ) -> None:
-    """Whoever has completed a block has all its votes and, where any are known, its checks."""
+    """Check that completed blocks have all their votes and, where any are known, their checks."""
     voted = Counter(vote.rater for vote in votes)
     answered = Counter(check.rater for check in checks)
     for person, place in people:

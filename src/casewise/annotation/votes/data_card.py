@@ -51,19 +51,30 @@ _PLATFORMS = {
 }
 
 
+ALL_COUNTED = "all votes that count"
+WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
+
+
 @dataclass(frozen=True, slots=True)
-class CardFacts:
-    """What the card says beside the results."""
+class ExportChoices:
+    """What goes into the folder beside the figures."""
 
-    balance: Balance
-    """How even the blocks are."""
-    cases_votes: str
-    """Which votes the exported cases carry."""
-    with_reasons: bool
-    with_demographics: bool
+    with_reasons: bool = False
+    """Free text may identify whoever wrote it."""
+    with_demographics: bool = False
+    """So may a combination of answers about oneself."""
+    without_flagged: bool = False
+    """Whether the exported cases go without the votes of flagged people."""
+    force: bool = False
+    """Whether an earlier export may be replaced."""
+
+    @property
+    def votes_words(self) -> str:
+        """Which votes the exported cases carry, in words."""
+        return WITHOUT_FLAGGED if self.without_flagged else ALL_COUNTED
 
 
-def data_card(results: Results, facts: CardFacts) -> str:
+def data_card(results: Results, balance: Balance, choices: ExportChoices) -> str:
     """The card as Markdown. Queries and contexts are not in it."""
     from jinja2 import Environment, StrictUndefined
 
@@ -77,10 +88,10 @@ def data_card(results: Results, facts: CardFacts) -> str:
     environment.filters |= _FILTERS
     environment.tests["finite"] = math.isfinite
     text = (files("casewise.data") / "study" / "data-card.md.j2").read_text("utf-8")
-    return environment.from_string(text).render(**_values(results, facts))
+    return environment.from_string(text).render(**_values(results, balance, choices))
 
 
-def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
+def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[str, Any]:
     study = results.study
     path, cases = study.path, study_cases(study)
     asked = list(dict.fromkeys(case.source or "" for case in cases))
@@ -90,12 +101,12 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "study": study,
         "study_hash": hashlib.sha256(path.read_bytes()).hexdigest() if path else None,
         "funnel": results.funnel,
-        "balance": facts.balance,
+        "balance": balance,
         "twice": _seen_twice(results.collected),
         "times": _times_in_words(study),
         "arms": results.arms,
         "contrasts": results.contrasts,
-        "tables": _tables(results, facts),
+        "tables": _tables(results, balance),
         "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
         "short": sum(not cell.quota_met for cell in results.cells),
@@ -103,9 +114,9 @@ def _values(results: Results, facts: CardFacts) -> dict[str, Any]:
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),
         "planned": _planned_in_words(study),
-        "cases_votes": facts.cases_votes,
-        "with_reasons": facts.with_reasons,
-        "with_demographics": facts.with_demographics,
+        "cases_votes": choices.votes_words,
+        "with_reasons": choices.with_reasons,
+        "with_demographics": choices.with_demographics,
         "replaced": sum(
             case.votes is not None or case.published_safe_rate is not None for case in cases
         ),
@@ -121,7 +132,7 @@ def _seen_twice(collected: Collected) -> int:
 
 
 def _times_in_words(study: Study) -> str:
-    """Before which answers were not taken."""
+    """Describe the time before which answers were refused."""
     least = study.timing.least_seconds
     if least is not None:
         return f"within {least:g} s of showing"
@@ -134,7 +145,7 @@ def _times_in_words(study: Study) -> str:
 
 
 def _planned_in_words(study: Study) -> str:
-    """The times that the pay is planned by."""
+    """Describe the times that the pay is planned by."""
     read, pay = reading(study), study.pay
     seconds, besides = pay.seconds_per_task, pay.minutes_besides
     pace = f"by their words at {USUAL.words:g} a minute and {USUAL.answer:g} s to answer"
@@ -178,10 +189,10 @@ def rules_in_words(rules: Screening) -> list[str]:
     return sentences or ["No rule was on."]
 
 
-def _tables(results: Results, facts: CardFacts) -> dict[str, Table]:
+def _tables(results: Results, balance: Balance) -> dict[str, Table]:
     """The tables of the card, by name."""
     return {
-        "design": _design(facts.balance),
+        "design": _design(balance),
         "people": _people(results),
         "arms": _arms(results),
         "agreement": _agreement(results),

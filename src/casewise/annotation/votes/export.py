@@ -1,8 +1,7 @@
-"""The folder that a study ends in, and the cases that get the votes back."""
+"""Export a study: the published folder, and the cases with their votes."""
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -23,7 +22,7 @@ from casewise.annotation.votes.collected_csv import (
     VOTES,
     names_of,
 )
-from casewise.annotation.votes.data_card import CardFacts, data_card
+from casewise.annotation.votes.data_card import ExportChoices, data_card
 from casewise.annotation.votes.quality import PersonQuality
 from casewise.annotation.votes.results import Results, as_results_record, plain
 from casewise.annotation.votes.screening import PersonScreen
@@ -82,31 +81,8 @@ def voted_cases(
     )
 
 
-ALL_COUNTED = "all votes that count"
-WITHOUT_FLAGGED = "the votes that count, without those of flagged people"
-
-
-@dataclass(frozen=True, slots=True)
-class ExportChoices:
-    """What goes into the folder beside the figures."""
-
-    with_reasons: bool = False
-    """Free text may identify whoever wrote it."""
-    with_demographics: bool = False
-    """So may a combination of answers about oneself."""
-    without_flagged: bool = False
-    """Whether the exported cases go without the votes of flagged people."""
-    force: bool = False
-    """Whether an earlier export may be replaced."""
-
-    @property
-    def votes_words(self) -> str:
-        """Which votes the exported cases carry, in words."""
-        return WITHOUT_FLAGGED if self.without_flagged else ALL_COUNTED
-
-
 def check_export(out: Path, choices: ExportChoices) -> None:
-    """Refuse before any work is done.
+    """Check that the export may be written, before any work is done.
 
     Raises:
         UsageError: Something stands at ``out`` that may not be replaced.
@@ -128,12 +104,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         UsageError: As ``check_export``.
     """
     check_export(out, choices)
-    facts = CardFacts(
-        balance=balance(results.study, study_cases(results.study)),
-        cases_votes=choices.votes_words,
-        with_reasons=choices.with_reasons,
-        with_demographics=choices.with_demographics,
-    )
+    evenness = balance(results.study, study_cases(results.study))
     left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
     cases = voted_cases(results.study, results.collected, left_out)
     votes = vote_rows(results)
@@ -153,18 +124,11 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         checks = map(row_of, results.collected.checks)
         _write(new / CHECKS, to_csv(names_of(CHECK_COLUMNS), checks))
         write_cases(cases, new / "cases.jsonl")
-        _write(new / "data-card.md", data_card(results, facts))
-        summary = summary_json(results, facts)
+        _write(new / "data-card.md", data_card(results, evenness, choices))
+        record = {"cases_votes": choices.votes_words, **as_results_record(results)}
+        summary = to_json(record | {"balance": plain(evenness)})
         _write(new / "summary.json", summary)
     return summary
-
-
-def summary_json(results: Results, facts: CardFacts) -> str:
-    """Every figure; what is undefined is null."""
-    record: dict[str, Any] = {"cases_votes": facts.cases_votes}
-    record |= as_results_record(results)
-    record["balance"] = plain(facts.balance)
-    return to_json(record)
 
 
 def vote_rows(results: Results) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How well each person's votes tell what the others see, and what moves votes beside the cases."""
+"""Quality of each person's votes, and effects of time, position and panel."""
 
 import math
 from collections.abc import Sequence
@@ -131,7 +131,7 @@ class PanelEffect:
 
 
 def drift(table: VoteTable) -> Drift:
-    """How votes and speed move; cases are compared with themselves alone."""
+    """Estimate how votes and speed change over pages and days, within cases."""
     speed = np.log(np.maximum(table.seconds, 1e-3))
     pages, days = table.position / PAGES, table.time / DAY
     return Drift(

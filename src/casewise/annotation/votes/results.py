@@ -1,4 +1,4 @@
-"""All that the votes of a study say, without those whom screening flags too, and as plain JSON."""
+"""The results of a study, with and without flagged people, also as JSON."""
 
 import math
 from collections import Counter
@@ -47,7 +47,7 @@ DRAWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """From those who came to the votes that count."""
+    """Counts from arrival to counted votes."""
 
     came: int
     by_status: dict[PersonStatus, int]
@@ -75,7 +75,7 @@ class Funnel:
 
 @dataclass(frozen=True, slots=True)
 class SensitivityRow:
-    """The results with some people left out."""
+    """The main results with some people left out."""
 
     name: str
     people: int
@@ -100,7 +100,7 @@ class SensitivityRow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """Everything of a study that is told."""
+    """Everything that is reported of a study."""
 
     study: Study
     collected: Collected
@@ -183,7 +183,7 @@ NOBODY_FLAGGED = "without flagged"
 
 
 def sensitivity(table: VoteTable, screened: Screened) -> tuple[SensitivityRow, ...]:
-    """With everybody, without those whom each rule flags, and without any of them."""
+    """The main results with everybody, without each rule's flagged, and without all flagged."""
     rows = [(EVERYBODY, frozenset[str]())]
     rows += [(f"without {rule.replace('_', ' ')}", screened.flagged(rule)) for rule in Rule]
     rows.append((NOBODY_FLAGGED, screened.flagged()))
@@ -270,7 +270,7 @@ def _person(person: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_p(record: dict[str, Any]) -> dict[str, Any]:
-    """A share of safe votes is held against no zero."""
+    """Remove the p-value of a share of safe votes: no hypothesis is tested."""
     share = record["share_safe"]
     for figures in [share] if "value" in share else share.values():
         del figures["p"]

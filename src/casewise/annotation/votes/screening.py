@@ -1,4 +1,4 @@
-"""Who gives reason to doubt the votes: rules that were fixed before, flags that never delete."""
+"""Screening: flag people by rules that were fixed beforehand; votes are never deleted."""
 
 import math
 from collections import Counter
@@ -62,7 +62,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class PersonScreen:
-    """A person with counted votes, held against the rules. NaN is undefined."""
+    """The screening of a person with counted votes. NaN is undefined."""
 
     rater: str
     votes: int
@@ -95,7 +95,7 @@ class Screened:
     people: tuple[PersonScreen, ...]
 
     def flagged(self, *rules: Rule) -> frozenset[str]:
-        """Who came under one of the rules; without any, under one at all."""
+        """The people flagged by any of these rules; by any rule at all, if none is given."""
         return frozenset(
             person.rater
             for person in self.people
@@ -104,7 +104,7 @@ class Screened:
 
 
 def screen(study: Study, collected: Collected) -> Screened:
-    """Hold everybody against the rules of the study.
+    """Screen everybody by the rules of the study.
 
     The first three rules look at a person alone. Agreement is then measured against the others
     whom none of these flagged (and, in further rounds, agreement neither), so that nobody vouches

@@ -31,7 +31,7 @@ class ValuePlace:
         found: object = ...,
         expected: str | None = None,
     ) -> InputError:
-        """The error that names the place."""
+        """Make an error that names the place."""
         return InputError(
             problem, file=self.file, record=self.record, field=field, found=found, expected=expected
         )
@@ -53,17 +53,18 @@ class VoteColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class VoteRow:
-    """One row: where it stands, and its filled cells."""
+class PlacedRow:
+    """A row of a CSV file, and its place in it."""
 
     place: ValuePlace
-    """``record 1`` is the row below the header."""
-    values: Mapping[str, Any]
+    """Where it stands, for messages."""
+    cells: Mapping[str, Any]
+    """By column; read cells that are not empty where columns are typed, else texts."""
 
 
 def read_table(
     path: Path, columns: Sequence[VoteColumn], passed_over: Iterable[str] = ()
-) -> list[VoteRow]:
+) -> list[PlacedRow]:
     """Read the rows of a CSV file; empty cells are absent.
 
     Args:
@@ -106,7 +107,7 @@ def _check_header(
         raise place.refuse("a column is missing", missing[0], expected=expected)
 
 
-def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: ValuePlace) -> VoteRow:
+def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: ValuePlace) -> PlacedRow:
     values = {}
     for name, cell in cells.items():
         column = known.get(name)
@@ -118,7 +119,7 @@ def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: Value
             values[name] = column.read(cell)
         except ValueError:
             raise place.refuse("wrong value", name, cell, column.expected) from None
-    return VoteRow(place, values)
+    return PlacedRow(place, values)
 
 
 def to_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
@@ -200,7 +201,7 @@ def read_pairs(cell: str) -> tuple[tuple[str, str], ...]:
 
 
 def one_of(*names: str) -> Callable[[str], str]:
-    """A reader of one of some names."""
+    """Make a reader that accepts only these names."""
 
     def read(cell: str) -> str:
         if cell not in names:
