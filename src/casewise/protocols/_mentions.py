@@ -64,15 +64,15 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
     text, said = f" {' '.join(spoken)} ", set(spoken)
     names = {path: _stems_of_name(path) for path in parameters}
     values = {path: _content(value) for path, value in parameters.items()}
-    counts = Counter(one for path in parameters for one in values[path] | names[path])
+    counts = Counter(stem for path in parameters for stem in values[path] | names[path])
     asked = set(_stems(query))
-    found = []
+    mentioned = []
     for path, value in values.items():
-        distinctive = {one for one in value if counts[one] == 1} - asked
+        distinctive = {stem for stem in value if counts[stem] == 1} - asked
         needed = 1 if len(value) <= SHORT else 2
         if len(distinctive & said) >= needed or _is_named(path, text):
-            found.append(path)
-    return tuple(found)
+            mentioned.append(path)
+    return tuple(mentioned)
 
 
 def _is_named(path: str, text: str) -> bool:
@@ -89,7 +89,9 @@ def _phrases(path: str) -> tuple[str, ...]:
     for above, name in pairwise(names) if len(names) > 1 else [("", names[0])]:
         everyday = _GENERIC_STEMS.issuperset(name.split())
         if name:
-            phrases += [f"{one} {name}" for one in (above, spoken) if one] if everyday else [name]
+            phrases += (
+                [f"{group} {name}" for group in (above, spoken) if group] if everyday else [name]
+            )
     return tuple(f" {phrase} " for phrase in phrases)
 
 
@@ -117,7 +119,7 @@ def _stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=1_000)
 def _stems_of_name(path: str) -> frozenset[str]:
-    return frozenset(one for key in path.split(".") for one in _stems(key))
+    return frozenset(stem for key in path.split(".") for stem in _stems(key))
 
 
 _ENDINGS: Final = (
