@@ -149,7 +149,12 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SMOLLM2, generate_contexts, told_of_local_models
+    from casewise.evaluation import (
+        SMOLLM2,
+        Observers,
+        generate_contexts,
+        told_of_local_models,
+    )
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
@@ -159,7 +164,8 @@ def _generate(plan: "GeneratePlan") -> "Generated":
         note("the embedded model is real but tiny: it shows that all works; expect faults")
     try:
         with RoundProgress(err()) as progress, told_of_local_models(note):
-            return generate_contexts(plan, progress, progress.met, tell_outage=progress.say_outage)
+            observers = Observers(fault=progress.met, outage=progress.say_outage)
+            return generate_contexts(plan, progress, observers)
     except KeyboardInterrupt:
         err().print("stopped; every answer so far is kept. To go on:", markup=False)
         err().print(f"  {_command()}", markup=False)

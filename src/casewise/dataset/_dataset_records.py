@@ -29,7 +29,7 @@ def as_description_record(description: Description) -> dict[str, Any]:
         "context_effect": {
             **_effect(description.effect),
             "against_none": {
-                arm: _effect(effect) for arm, effect in description.against_ndescription.items()
+                arm: _effect(effect) for arm, effect in description.against_none.items()
             },
             "kruskal_wallis": {
                 **_group_tests(description.tests.by_category, present[1:]),

@@ -10,6 +10,7 @@ from typing import Any
 from casewise.cases import Case, Side, to_fields, to_line
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
 from casewise.errors import CasewiseError
+from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.generate._context_attempts import Attempt, ContextWork
 from casewise.evaluation.generate._files import (
     Files,
@@ -22,7 +23,7 @@ from casewise.evaluation.generate._files import (
 from casewise.evaluation.generate._generation_plan import GeneratePlan
 from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._faults import FaultObserver, counted
+from casewise.evaluation.models._faults import counted
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 
 
@@ -85,9 +86,8 @@ def check_generation(plan: GeneratePlan) -> tuple[str, ...]:
 def generate_contexts(
     plan: GeneratePlan,
     watch: Watcher,
-    tell: FaultObserver | None = None,
+    observers: Observers | None = None,
     unreachable_s: float = UNREACHABLE_S,
-    tell_outage: FaultObserver | None = None,
 ) -> Generated:
     """Make what is planned, and write it.
 
@@ -97,10 +97,9 @@ def generate_contexts(
     Args:
         plan: What to make.
         watch: Told how far each round is.
-        tell: Told when a model meets a kind of fault for the first time.
+        observers: Told of faults and outages.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up.
-        tell_outage: Told when a server that had answered goes away, and when it answers again.
 
     Raises:
         UsageError: The files are another's.
@@ -108,11 +107,11 @@ def generate_contexts(
         KeyboardInterrupt: Stopped; the answers so far are kept.
     """
     files = check_out(plan)
-    request = plan.request
+    request, observers = plan.request, observers or Observers()
     with (
         opened_journal(files.folder) as journal,
-        counted(tell),
-        reached_anew(unreachable_s, tell_outage),
+        counted(observers.fault),
+        reached_anew(unreachable_s, observers.outage),
     ):
         begin(files, plan.settings)
         askers = open_askers(
