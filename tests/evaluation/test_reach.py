@@ -286,7 +286,7 @@ def test_contexts_for_which_nobody_listens(tmp_path: Path, monkeypatch: pytest.M
     )
     met = Met()
     with pytest.raises(ModelError, match="given up after 2 s"):
-        generate_contexts(plan_generation(request), lambda _: None, met, SHORT)
+        generate_contexts(plan_generation(request), lambda _: None, Observers(fault=met), SHORT)
     assert len(met.lines) == 1
     assert "connection refused" in met.lines[0]
 

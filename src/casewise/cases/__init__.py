@@ -5,15 +5,6 @@
 True
 """
 
-from casewise.cases._address import address_of, is_elsewhere, place_of
-from casewise.cases._card import (
-    CARDS,
-    Card,
-    CardRule,
-    card_cases,
-    load_card,
-    system_text,
-)
 from casewise.cases._case import (
     GROUPS,
     Case,
@@ -34,7 +25,17 @@ from casewise.cases._casebench import (
     check_sha256,
     fetch_casebench,
 )
+from casewise.cases._deployment_card import (
+    CARDS,
+    Card,
+    CardRule,
+    card_cases,
+    load_card,
+    system_text,
+)
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
+from casewise.cases._file_records import Form
+from casewise.cases._folder_address import address_of, is_elsewhere, place_of
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
     LabelFields,
@@ -58,12 +59,11 @@ from casewise.cases._load import (
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import Prefer, merge_sets
 from casewise.cases._query_list import ListedQuery, load_queries
-from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
 from casewise.cases._sets import By, SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._upstream import UpstreamOutput
-from casewise.cases._write import dataset_hash, to_fields, to_line, write_cases
+from casewise.cases._write_cases import dataset_hash, to_fields, to_line, write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 
 __all__ = [

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from casewise.cases._case import Case, Context, digest
 from casewise.cases._casebench import casebench_data
-from casewise.cases._records import (
+from casewise.cases._file_records import (
     Form,
     csv_records,
     json_records,
@@ -34,7 +34,7 @@ from casewise.cases._upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.cases._write import dataset_hash
+from casewise.cases._write_cases import dataset_hash
 from casewise.errors import InputError
 from casewise.files import parse_json, read_text
 
@@ -307,7 +307,9 @@ _HASHED = ("id", "query_id")
 
 def _explain(error: ValidationError, record: object, path: Path, place: str) -> InputError:
     """Turn pydantic's first error into a message that names file, record and field."""
-    details = [one for one in error.errors() if one["type"] != "default_factory_not_called"]
+    details = [
+        detail for detail in error.errors() if detail["type"] != "default_factory_not_called"
+    ]
     first = details[0]
     field = _field_name(first)
     if not isinstance(record, dict):

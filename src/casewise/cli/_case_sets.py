@@ -28,7 +28,7 @@ from casewise.cases import (
     write_cases,
 )
 from casewise.cli._cases import File
-from casewise.cli._console import Format, FormatOption, err, note, out, print_as
+from casewise.cli._console import Format, FormatOption, err, note, note_all, out, print_as
 from casewise.errors import UsageError
 from casewise.exports import CONTENT_WARNING
 from casewise.reporting import (
@@ -191,18 +191,17 @@ def diff(
 
     casewise cases diff old.yaml new.yaml --format markdown > changes.md
     """
-    found = diff_sets(_open(old), _open(new))
+    difference = diff_sets(_open(old), _open(new))
     if reveal:
         err().print(CONTENT_WARNING, style="yellow")
-    print_as(format, diff_renderable, diff_json, diff_markdown, found, reveal=reveal)
-    if not found.same:
+    print_as(format, diff_renderable, diff_json, diff_markdown, difference, reveal=reveal)
+    if not difference.same:
         raise typer.Exit(DIFFERENT)
 
 
 def _open(file: str) -> CaseSet:
     loaded = open_cases(file)
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     # Two files of one name in two folders must be told apart.
     return replace(loaded, name=file)
 
@@ -285,8 +284,7 @@ def release(
 
 
 def _list(file: Path, loaded: CaseSet) -> None:
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     releases = load_releases(file)
     if not releases:
         note(f"{file} was never released: --version 1.0.0 gives it a version")

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Annotated, ParamSpec
 
@@ -90,6 +90,12 @@ def note(text: str) -> None:
     err().print(text, markup=False, style="dim")
 
 
+def note_all(lines: Iterable[str]) -> None:
+    """Say what a person should know, each thing once."""
+    for line in dict.fromkeys(lines):
+        note(f"note: {line}")
+
+
 def write_out(text: str) -> None:
     """Write text as it is: results that programs read.
 
@@ -140,7 +146,9 @@ def _escaped(text: str) -> str:
     if not (_is_json(text) or all(map(_is_json, text.splitlines()))):
         return text
     # Outside of its texts, JSON is ASCII.
-    return "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+    return "".join(
+        character if character.isascii() else json.dumps(character)[1:-1] for character in text
+    )
 
 
 def _is_json(text: str) -> bool:

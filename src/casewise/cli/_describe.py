@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from casewise.cases import open_cases
-from casewise.cli._console import Format, FormatOption, note, print_as, working
+from casewise.cli._console import Format, FormatOption, note_all, print_as, working
 from casewise.dataset import DRAWS, describe_cases
 from casewise.reporting import description_json, description_markdown, description_renderable
 
@@ -36,8 +36,7 @@ def describe(
     casewise describe votes.jsonl --bootstrap 10000 --seed 7 --format json
     """
     loaded = open_cases(cases)
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     with working("counting votes"):
         description = describe_cases(loaded, draws=bootstrap, seed=seed)
     print_as(format, description_renderable, description_json, description_markdown, description)

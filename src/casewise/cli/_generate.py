@@ -149,7 +149,12 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SMOLLM2, generate_contexts, told_of_local_models
+    from casewise.evaluation import (
+        SMOLLM2,
+        Observers,
+        generate_contexts,
+        told_of_local_models,
+    )
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
@@ -159,7 +164,8 @@ def _generate(plan: "GeneratePlan") -> "Generated":
         note("the embedded model is real but tiny: it shows that all works; expect faults")
     try:
         with RoundProgress(err()) as progress, told_of_local_models(note):
-            return generate_contexts(plan, progress, progress.met, tell_outage=progress.say_outage)
+            observers = Observers(fault=progress.met, outage=progress.say_outage)
+            return generate_contexts(plan, progress, observers)
     except KeyboardInterrupt:
         err().print("stopped; every answer so far is kept. To go on:", markup=False)
         err().print(f"  {_command()}", markup=False)
@@ -183,16 +189,18 @@ def _print(result: "Generated", queries: int) -> None:
     console = results()
     where = f": {files.cases}" if made else ""
     console.print(f"{made:,} of {queries:,} queries have contexts{where}", markup=False)
-    own = [one for one in result.aside if one.is_own]
+    own = [rejected for rejected in result.aside if rejected.is_own]
     if own:
         console.print(
-            f"{len({one.query for one in own}):,} kept aside: {files.aside}", markup=False
+            f"{len({rejected.query for rejected in own}):,} kept aside: {files.aside}", markup=False
         )
-        kinds = Counter(str(kind) for one in own for kind in {f.kind for f in one.faults})
+        kinds = Counter(str(kind) for rejected in own for kind in {f.kind for f in rejected.faults})
         shown = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
         console.print(f"faults: {shown}", markup=False)
-        for one in own[:SHOWN]:
-            console.print(f"  query {one.query} {one.side}: {one.faults[0]}", markup=False)
+        for rejected in own[:SHOWN]:
+            console.print(
+                f"  query {rejected.query} {rejected.side}: {rejected.faults[0]}", markup=False
+            )
         if len(own) > SHOWN:
             console.print(f"  ... and {len(own) - SHOWN} more")
     if result.failures:

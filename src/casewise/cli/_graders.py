@@ -77,12 +77,13 @@ def _grade(
     grader: str, replies: Sequence[LabelledReply], base_url: str | None, connections: int | None
 ) -> list[Graded]:
     if grader == RULES:
-        return [read_reply(one.reply, one.query) for one in replies]
+        return [read_reply(reply.reply, reply.query) for reply in replies]
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
     refuse_password("--model-base-url", base_url)
     asked = [
-        ([("user", one.query)] if one.query else [], one.reply, one.situation) for one in replies
+        ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
+        for reply in replies
     ]
     with err().status(f"{grader} grades {len(asked)} replies"):
         return grade_replies(grader, asked, base_url=base_url, max_connections=connections)

@@ -78,8 +78,13 @@ def estimates_table(
         condition: The head of the column that tells the rows of a model apart.
         with_total: Whether the last row is the sum of the others.
     """
-    rows = [Row([one.model, one.condition, *_cells([one])]) for one in estimates]
-    rows += [Row([one.model, f"{one.condition}, at most", *_cells([one])]) for one in at_most]
+    rows = [
+        Row([estimate.model, estimate.condition, *_cells([estimate])]) for estimate in estimates
+    ]
+    rows += [
+        Row([estimate.model, f"{estimate.condition}, at most", *_cells([estimate])])
+        for estimate in at_most
+    ]
     if with_total:
         rows.append(Row(["total", "", *_cells([*estimates, *at_most])], apart=True))
     numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
@@ -90,17 +95,19 @@ def estimates_table(
 def _cells(estimates: Sequence["CostEstimate"]) -> list[Cell]:
     requests, cost = _sum(estimates)
     tokens = (
-        sum(one.input_tokens for one in estimates),
-        sum(one.output_tokens for one in estimates),
+        sum(estimate.input_tokens for estimate in estimates),
+        sum(estimate.output_tokens for estimate in estimates),
     )
     return [requests, *tokens, "unknown" if cost is None else cost]
 
 
 def _sum(estimates: Sequence["CostEstimate"]) -> tuple[int, float | None]:
     """Requests, and dollars; None where one of the prices is unknown."""
-    costs = [one.cost_usd for one in estimates]
+    costs = [estimate.cost_usd for estimate in estimates]
     known = [cost for cost in costs if cost is not None]
-    return sum(one.requests for one in estimates), sum(known) if len(known) == len(costs) else None
+    return sum(estimate.requests for estimate in estimates), sum(known) if len(known) == len(
+        costs
+    ) else None
 
 
 LINES = 10
@@ -181,11 +188,11 @@ class RunProgress(_Shown):
     def __call__(self, status: Status) -> None:
         """Count one judged case; failed attempts are shown, not counted as judged."""
         self._counts[status] += 1
-        done = sum(count for one, count in self._counts.items() if one is not Status.ERROR)
+        done = sum(count for kind, count in self._counts.items() if kind is not Status.ERROR)
         unread = ", ".join(
-            f"{count} {'failed attempts' if one is Status.ERROR else one}"
-            for one, count in self._counts.items()
-            if one is not Status.OK
+            f"{count} {'failed attempts' if kind is Status.ERROR else kind}"
+            for kind, count in self._counts.items()
+            if kind is not Status.OK
         )
         if self._budget is not None:
             spent = f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}"

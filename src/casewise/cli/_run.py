@@ -8,7 +8,7 @@ import typer
 
 from casewise.cases import GROUPS, address_of, open_cases, place_of
 from casewise.cli import _run_options as options
-from casewise.cli._console import Format, err, note
+from casewise.cli._console import Format, err, note, note_all
 from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import check_alone, run_sweep
@@ -146,8 +146,7 @@ def run(
         client=client,
     )
     plan = make_plan(request)
-    for line in dict.fromkeys(line for one in plan.cells for line in one.notes):
-        note(f"note: {line}")
+    note_all(line for cell in plan.cells for line in cell.notes)
     if dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
@@ -161,10 +160,14 @@ def run(
 def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
     names = [name for names in given for name in _list(names)]
     if "each" in names:
-        found = open_cases(cases).cases
-        every = [*differing_parameters(found), *GROUPS]
-        every = [name for name in every if swap_cases(found, name).cases]
-        names = [name for one in names for name in (every if one == "each" else (one,))]
+        loaded = open_cases(cases).cases
+        every = [*differing_parameters(loaded), *GROUPS]
+        every = [name for name in every if swap_cases(loaded, name).cases]
+        names = [
+            name
+            for given_name in names
+            for name in (every if given_name == "each" else (given_name,))
+        ]
     return (None, *dict.fromkeys(names))
 
 

@@ -133,7 +133,6 @@ Sweep = Annotated[
         help="A file of models, protocols, deliveries... to run as one job (docs/sweeps.md).",
     ),
 ]
-
 Model = Annotated[
     list[str],
     typer.Option(
@@ -143,11 +142,9 @@ Model = Annotated[
         "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
     ),
 ]
-
 Cases = Annotated[
     str, typer.Option(help="starter (bundled), casebench (fetched), or a file of cases.")
 ]
-
 Protocol = Annotated[
     str,
     typer.Option(
@@ -155,7 +152,6 @@ Protocol = Annotated[
         "does), respond (it is the chatbot, and its reply is graded); several joined by commas."
     ),
 ]
-
 Delivery = Annotated[
     str | None,
     typer.Option(
@@ -164,7 +160,6 @@ Delivery = Annotated[
         "user), none; respond also history (over earlier turns). Several joined by commas."
     ),
 ]
-
 Deployment = Annotated[
     str | None,
     typer.Option(
@@ -172,7 +167,6 @@ Deployment = Annotated[
         "creative-writing, therapy-support, security-training, or a file."
     ),
 ]
-
 Vary = Annotated[
     list[str],
     typer.Option(
@@ -180,14 +174,11 @@ Vary = Annotated[
         "twin-claim, filler-4k, revocation (docs/acting.md). Several joined by commas."
     ),
 ]
-
 Seed = Annotated[int, typer.Option(min=0, help="Of the changed conversations.")]
-
 Grader = Annotated[
     str | None,
     typer.Option(help="respond: a model that grades the replies. Default: by rules, offline."),
 ]
-
 Ablate = Annotated[
     list[str],
     typer.Option(
@@ -195,7 +186,6 @@ Ablate = Annotated[
         "Repeat for several ablations."
     ),
 ]
-
 Swap = Annotated[
     list[str],
     typer.Option(
@@ -203,7 +193,6 @@ Swap = Annotated[
         "change flips the model? 'each' is every single one. Several joined by commas."
     ),
 ]
-
 Prompt = Annotated[
     str | None,
     typer.Option(
@@ -211,7 +200,6 @@ Prompt = Annotated[
         "(casewise:en, de, es, fr, zh). Default: ours, in each case's language."
     ),
 ]
-
 VerdictWords = Annotated[
     Path | None,
     typer.Option(
@@ -219,18 +207,14 @@ VerdictWords = Annotated[
         help="A table of words by which answers in other languages are read (docs/cases.md).",
     ),
 ]
-
 Sampling = Annotated[
     str,
     typer.Option(help="greedy, or as the published runs: reference[-api|-open]."),
 ]
-
 Samples = Annotated[
     int | None, typer.Option(help="Answers that the protocol score averages. Default: 3.")
 ]
-
 Limit = Annotated[int | None, typer.Option(help="Only the first N cases of the file.")]
-
 LogDir = Annotated[
     Path | None,
     typer.Option(
@@ -238,7 +222,6 @@ LogDir = Annotated[
         "again resumes a stopped run."
     ),
 ]
-
 MaxConnections = Annotated[
     int | None,
     typer.Option(
@@ -246,7 +229,6 @@ MaxConnections = Annotated[
         "each process."
     ),
 ]
-
 AttemptTimeout = Annotated[
     int | None,
     typer.Option(
@@ -256,17 +238,12 @@ AttemptTimeout = Annotated[
         help="When a request is given up and sent again. Default: 300.",
     ),
 ]
-
 MaxTokens = Annotated[int | None, typer.Option(help="Longest answer, in tokens.")]
-
 Epochs = Annotated[int, typer.Option(help="How often each case is asked.")]
-
 ModelBaseUrl = Annotated[str | None, typer.Option(help="Address of the model's API.")]
-
 ModelArg = Annotated[
     list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
 ]
-
 Generate = Annotated[
     list[str],
     typer.Option(
@@ -275,7 +252,6 @@ Generate = Annotated[
         "top_p, stop_seqs, extra_body... (docs/sweeps.md). Repeat for several.",
     ),
 ]
-
 Client = Annotated[
     str,
     typer.Option(
@@ -283,7 +259,6 @@ Client = Annotated[
         "options allow it) or inspect (Inspect's own; docs/speed.md)."
     ),
 ]
-
 Batch = Annotated[
     bool,
     typer.Option(
@@ -292,15 +267,11 @@ Batch = Annotated[
         "day (docs/batches.md). For openai, anthropic, google, grok and together.",
     ),
 ]
-
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
 ]
-
 PriceIn = Annotated[float | None, typer.Option(help="Dollars for a million input tokens.")]
-
 PriceOut = Annotated[float | None, typer.Option(help="Dollars for a million output tokens.")]
-
 MaxCost = Annotated[
     float | None,
     typer.Option(
@@ -309,5 +280,4 @@ MaxCost = Annotated[
         "was judged is kept.",
     ),
 ]
-
 Status = Annotated[bool, typer.Option("--status", help="Of a sweep: what is done; asks nothing.")]

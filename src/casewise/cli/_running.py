@@ -51,13 +51,13 @@ def run_with_progress(
     done = read_done(cells, folder)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:
-        total = sum(one.judgements for one in cells)
+        total = sum(cell.judgements for cell in cells)
         note(f"going on: {done.judged:,} of {total:,} were judged before")
     for line in out_before(folder.path):
         note(line)
     if budget is not None:
         _say_the_cap(cells, done, budget.cap, budget.spent)
-    total = sum(one.judgements for one in cells)
+    total = sum(cell.judgements for cell in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
             observers = Observers(progress, progress.met, progress.say_outage, progress.batches)

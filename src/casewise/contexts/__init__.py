@@ -30,7 +30,7 @@ from casewise.contexts.making._form import (
     pair_schema,
     parse_matched,
 )
-from casewise.contexts.making._prompts import (
+from casewise.contexts.making._making_prompts import (
     CRITIC_VERSION,
     MAKE_VERSION,
     Piece,
@@ -39,7 +39,13 @@ from casewise.contexts.making._prompts import (
     render_review,
     review_nonce,
 )
-from casewise.contexts.making._read import CONTEXT, PAIR, read_answer, read_ending, read_review
+from casewise.contexts.making._read_context import (
+    CONTEXT,
+    PAIR,
+    read_answer,
+    read_ending,
+    read_review,
+)
 from casewise.contexts.making._rules import (
     PLEADING_WORDS,
     VERDICT_WORDS,

@@ -61,17 +61,17 @@ def copies(material: Material, seed: int) -> tuple[Copies, list[Finding]]:
             texts.setdefault(text, []).append(place)
     near = near_copies(list(texts), threshold=NEAR, seed=seed)
     holders = list(texts.values())
-    found = Copies(
+    copied = Copies(
         repeated_contexts(material.cases),
-        tuple(_near(one, holders, material) for one in near),
+        tuple(_near(pair, holders, material) for pair in near),
         len(texts),
         similar_queries(material.cases),
-        tuple(_misplaced(one, material) for one in _misfits(material)),
+        tuple(_misplaced(misfit, material) for misfit in _misfits(material)),
     )
     alike = dict.fromkeys(
-        place for one in near for at in (one.first, one.second) for place in holders[at]
+        place for pair in near for at in (pair.first, pair.second) for place in holders[at]
     )
-    return found, [*_findings(found, material, list(alike))]
+    return copied, [*_findings(copied, material, list(alike))]
 
 
 def _misfits(material: Material) -> tuple[Misfit, ...]:
@@ -80,24 +80,24 @@ def _misfits(material: Material) -> tuple[Misfit, ...]:
     return misfits(material.contexts, list(material.queries.values()), own)
 
 
-def _misplaced(one: Misfit, material: Material) -> Misplaced:
+def _misplaced(misfit: Misfit, material: Material) -> Misplaced:
     return Misplaced(
-        material.cases[one.context].id,
-        one.context,
-        list(material.queries)[one.other],
-        one.own_likeness,
-        one.other_likeness,
+        material.cases[misfit.context].id,
+        misfit.context,
+        list(material.queries)[misfit.other],
+        misfit.own_likeness,
+        misfit.other_likeness,
     )
 
 
-def _near(one: NearCopy, holders: Sequence[Sequence[int]], material: Material) -> NearContexts:
-    first, second = material.ids([holders[one.first][0], holders[one.second][0]])
-    return NearContexts((first, second), one.likeness)
+def _near(pair: NearCopy, holders: Sequence[Sequence[int]], material: Material) -> NearContexts:
+    first, second = material.ids([holders[pair.first][0], holders[pair.second][0]])
+    return NearContexts((first, second), pair.likeness)
 
 
-def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterator[Finding]:
-    yield from context_findings(found.contexts, found.texts)
-    places = [one.record for one in found.misplaced]
+def _findings(copied: Copies, material: Material, near: Sequence[int]) -> Iterator[Finding]:
+    yield from context_findings(copied.contexts, copied.texts)
+    places = [misplaced.record for misplaced in copied.misplaced]
     yield from counted(
         "misplaced-context",
         f"{plural(len(places), 'context')} with words of another query of the set, and hardly a "
@@ -108,10 +108,10 @@ def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterato
     )
     yield from counted(
         "near-copy-context",
-        f"{plural(len(found.near), 'pair')} of different context texts with {NEAR:.0%} or more of "
+        f"{plural(len(copied.near), 'pair')} of different context texts with {NEAR:.0%} or more of "
         "their runs of three words in common.",
         material.ids(near),
         None,
-        n=len(found.near),
+        n=len(copied.near),
     )
-    yield from query_findings(found.queries, material.queries)
+    yield from query_findings(copied.queries, material.queries)

@@ -262,11 +262,11 @@ def to_material(cases: Sequence[Case]) -> Material:
 
 def _parameters(context: Context | None) -> dict[str, str]:
     """The text of each parameter, nested ones with what stands in them."""
-    found = {}
+    texts = {}
     for group, inner in (context.root if context is not None else {}).items():
         if isinstance(inner, dict):
             for name, value in inner.items():
-                found[f"{group}.{name}"] = context_text(Context({group: {name: value}}))
+                texts[f"{group}.{name}"] = context_text(Context({group: {name: value}}))
         else:
-            found[group] = context_text(Context({group: inner}))
-    return found
+            texts[group] = context_text(Context({group: inner}))
+    return texts

@@ -196,12 +196,12 @@ def twins(material: Material) -> tuple[Twins, list[Finding]]:
     ]
     lengths = [[float(len(material.words[place])) for place in pair] for pair in both]
     indices = [[lix(material.contexts[place]) for place in pair] for pair in both]
-    found = Twins(_difference(lengths), _difference(indices))
+    both_measures = Twins(_difference(lengths), _difference(indices))
     findings = [
-        *_findings("length-difference", "words", found.words),
-        *_findings("readability-difference", "LIX", found.lix),
+        *_findings("length-difference", "words", both_measures.words),
+        *_findings("readability-difference", "LIX", both_measures.lix),
     ]
-    return found, findings
+    return both_measures, findings
 
 
 def _difference(values: Sequence[Sequence[float]]) -> TwinDifference:
@@ -216,19 +216,19 @@ def _difference(values: Sequence[Sequence[float]]) -> TwinDifference:
     return TwinDifference(safe, unsafe, difference, cohen_d_paired(gaps), n)
 
 
-def _findings(code: str, what: str, found: TwinDifference) -> list[Finding]:
-    low, high = found.difference.interval
-    if not abs(found.effect) >= SMALL_EFFECT:
+def _findings(code: str, what: str, means: TwinDifference) -> list[Finding]:
+    low, high = means.difference.interval
+    if not abs(means.effect) >= SMALL_EFFECT:
         return []
-    if math.isinf(found.effect):
+    if math.isinf(means.effect):
         spread = "in every pair alike"
     elif low > 0 or high < 0:
-        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {found.effect:.2f})"
+        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {means.effect:.2f})"
     else:
         return []
     text = (
-        f"Contexts intended safe have a mean of {found.safe:.1f} {what}, their twins "
-        f"{found.unsafe:.1f}: a difference of {found.difference.value:.1f}, {spread}. "
+        f"Contexts intended safe have a mean of {means.safe:.1f} {what}, their twins "
+        f"{means.unsafe:.1f}: a difference of {means.difference.value:.1f}, {spread}. "
         "Judges may follow it: make twins alike."
     )
-    return [measured(code, text, abs(found.effect), found.pairs, found.pairs)]
+    return [measured(code, text, abs(means.effect), means.pairs, means.pairs)]

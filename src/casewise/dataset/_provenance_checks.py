@@ -73,7 +73,7 @@ def check_provenance(cases: Sequence[Case], people: People) -> Provenance:
         *query_findings(queries, {case.query_id: case.query for case in cases}),
     ]
     order = list(Severity)
-    findings.sort(key=lambda one: order.index(one.severity))
+    findings.sort(key=lambda finding: order.index(finding.severity))
     return Provenance(
         rate, author, ties, raters, columns, contexts, pairs, queries, tuple(findings)
     )

@@ -2,8 +2,8 @@
 
 from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import Cluster
+from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
 from casewise.evaluation.executor._log_folder import StartSummary, out_before
-from casewise.evaluation.executor._progress import CellState, Done, make_budget, read_done
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.generate import (
     Generated,
@@ -11,7 +11,11 @@ from casewise.evaluation.generate import (
     check_out,
     generate_contexts,
 )
-from casewise.evaluation.generate._plan import GeneratePlan, GenerateRequest, plan_generation
+from casewise.evaluation.generate._generation_plan import (
+    GeneratePlan,
+    GenerateRequest,
+    plan_generation,
+)
 from casewise.evaluation.generate._rounds import RoundStep
 from casewise.evaluation.models import Prices
 from casewise.evaluation.models._batches import BatchCounts

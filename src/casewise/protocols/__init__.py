@@ -1,6 +1,15 @@
 """What a model is asked and how its answer is read. Pure: no model is called here."""
 
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
+from casewise.protocols._conversations import (
+    RESPOND_VERSION,
+    Conversations,
+    Message,
+    Opening,
+    Script,
+    load_script,
+    open_conversation,
+)
 from casewise.protocols._experiments import ESCALATION_STEPS
 from casewise.protocols._grade import (
     GRADE_VERSION,
@@ -30,15 +39,6 @@ from casewise.protocols._read_probability import (
     surface_forms,
 )
 from casewise.protocols._read_score import mean_score, read_score
-from casewise.protocols._respond import (
-    RESPOND_VERSION,
-    Conversations,
-    Message,
-    Opening,
-    Script,
-    load_script,
-    open_conversation,
-)
 from casewise.protocols._types import (
     Delivery,
     Graded,

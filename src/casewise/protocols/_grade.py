@@ -15,7 +15,7 @@ from typing import Final
 
 from casewise.cases import digest
 from casewise.contexts import quote, read_ending
-from casewise.protocols._text import fold
+from casewise.protocols._answer_text import fold
 from casewise.protocols._types import Graded, ResponseClass, Status
 
 Conversation = Sequence[tuple[str, str]]
@@ -128,5 +128,5 @@ def read_grade(text: str, nonce: str) -> Graded:
 
 def _is_declined(text: str) -> bool:
     opening = fold(text[:1000]).strip()
-    first = [found[0] for found in _SENTENCE.finditer(opening)][:2]
-    return any(_OPENS.match(one.strip()) and _DECLINES.search(one) for one in first)
+    first = [match[0] for match in _SENTENCE.finditer(opening)][:2]
+    return any(_OPENS.match(sentence.strip()) and _DECLINES.search(sentence) for sentence in first)

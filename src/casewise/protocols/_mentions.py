@@ -69,12 +69,12 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
         twice |= once & words
         once |= words
     distinctive = said - twice - set(_stems(query))
-    found = []
+    mentioned = []
     for path, value in values.items():
         needed = 1 if len(value) <= SHORT else 2
         if len(value & distinctive) >= needed or _is_named(path, text):
-            found.append(path)
-    return tuple(found)
+            mentioned.append(path)
+    return tuple(mentioned)
 
 
 def _is_named(path: str, text: str) -> bool:
@@ -91,7 +91,9 @@ def _phrases(path: str) -> tuple[str, ...]:
     for above, name in pairwise(names) if len(names) > 1 else [("", names[0])]:
         everyday = _GENERIC_STEMS.issuperset(name.split())
         if name:
-            phrases += [f"{one} {name}" for one in (above, spoken) if one] if everyday else [name]
+            phrases += (
+                [f"{group} {name}" for group in (above, spoken) if group] if everyday else [name]
+            )
     return tuple(f" {phrase} " for phrase in phrases)
 
 
@@ -133,7 +135,7 @@ def _token_stems(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1_000)
 def _stems_of_name(path: str) -> frozenset[str]:
-    return frozenset(one for key in path.split(".") for one in _stems(key))
+    return frozenset(stem for key in path.split(".") for stem in _stems(key))
 
 
 _ENDINGS: Final = (

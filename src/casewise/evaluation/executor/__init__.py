@@ -9,12 +9,12 @@ from typing import Any
 from casewise.cases import address_of, is_elsewhere
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.executor._cluster import Cluster, ShardResult
+from casewise.evaluation.executor._done import CellState, State, hold, logs_of, read_done
 from casewise.evaluation.executor._log_folder import (
     StartSummary,
     check_same_numbers,
     hold_log_folder,
 )
-from casewise.evaluation.executor._progress import CellState, State, hold, logs_of, read_done
 from casewise.evaluation.executor._shard_run import (
     Observer,
     Observers,
@@ -121,7 +121,7 @@ def run_cells(
         return run_on_ray(cells, log_dir, cluster, observers, budget)
     folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
-    check_same_numbers([one.model for one in clients], folder)
+    check_same_numbers([client.model for client in clients], folder)
     with hold_log_folder(folder.path, observers, unreachable_s) as held:
         context = RunContext(observers.judgement, budget, held.journal)
         before = read_done(cells, folder)
@@ -132,16 +132,20 @@ def run_cells(
             for shard in _open_shards(cell, number, state, clients[number], folder.path, context)
         ]
         ask_all(shards, observers.stop)
-        outcomes = [one.outcome for one in shards if one.outcome is not None]
-        done = any(one.state is State.DONE for one in states)
+        outcomes = [shard.outcome for shard in shards if shard.outcome is not None]
+        done = any(state.state is State.DONE for state in states)
         failures = _failures(outcomes, budget)
-        given_up = [one.given_up for one in outcomes if one.given_up is not None]
-        if given_up and not done and not any(one.log.status == "success" for one in outcomes):
+        given_up = [outcome.given_up for outcome in outcomes if outcome.given_up is not None]
+        if (
+            given_up
+            and not done
+            and not any(outcome.log.status == "success" for outcome in outcomes)
+        ):
             raise ModelError("\n".join(dict.fromkeys(given_up)))
-        for one in outcomes:
-            folder.add(one.log)
+        for outcome in outcomes:
+            folder.add(outcome.log)
         logs = logs_of(cells, folder)
-        errors = sum((one.errors for one in outcomes), before.errors(cells))
+        errors = sum((outcome.errors for outcome in outcomes), before.errors(cells))
         summary = held.end(errors, not failures)
     capped = budget is not None and budget.stopped
     return RunResult(logs, not failures, failures, capped, summary)
@@ -166,8 +170,12 @@ def _open_shards(
 def _failures(outcomes: Sequence[ShardOutcome], budget: Budget | None) -> tuple[str, ...]:
     if budget is not None and budget.stopped:
         return (budget.reason,)
-    given_up = {one.given_up: None for one in outcomes if one.given_up is not None}
-    failed = [one.log for one in outcomes if one.log.status != "success" and not one.given_up]
+    given_up = {outcome.given_up: None for outcome in outcomes if outcome.given_up is not None}
+    failed = [
+        outcome.log
+        for outcome in outcomes
+        if outcome.log.status != "success" and not outcome.given_up
+    ]
     reasons = (
         f"{log.eval.model}: {printable(log.error.message) if log.error else log.status}"
         for log in failed
@@ -207,8 +215,10 @@ def run_shard(
     before = [hold(header, base.cell) for header in LogFolder(Path(folder)).headers()]
     part = piece.shard.part
     ids = sample_ids(with_cases(base.cell, piece, part.places).planned.condition)
-    judged = set(ids) & {case for found in before for case, _ in found.attempts.judged}
-    places = [place for place, one in zip(part.places, ids, strict=True) if one not in judged]
+    judged = set(ids) & {case for log in before for case, _ in log.attempts.judged}
+    places = [
+        place for place, sample_id in zip(part.places, ids, strict=True) if sample_id not in judged
+    ]
     if not places:
         return ShardResult("done", "", len(judged), {})
     if not is_elsewhere(folder):

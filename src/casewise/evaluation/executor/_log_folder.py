@@ -68,8 +68,8 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
     Returns:
         Their names.
     """
-    found = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
-    broken = [path for path in sorted(found) if not is_readable(path)]
+    logs = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
+    broken = [path for path in sorted(logs) if not is_readable(path)]
     for path in broken:
         path.replace(path.with_name(path.name + BROKEN))
     return tuple(path.name for path in broken)

@@ -93,7 +93,7 @@ class ShardOutcome:
     def tokens(self) -> dict[str, tuple[int, int]]:
         """In and out, by the model that used them; failed attempts included."""
         usage = self.log.stats.model_usage
-        return {name: (input_tokens(one), one.output_tokens) for name, one in usage.items()}
+        return {name: (input_tokens(used), used.output_tokens) for name, used in usage.items()}
 
 
 @dataclass(slots=True)
@@ -200,22 +200,22 @@ class ShardRun:
                 self._name, str(sample.id), epoch_of_run, self._context.journal, events=events
             )
             state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
-            found: Score | Exception
+            outcome: Score | Exception
             try:
-                found = await self._ask_and_read(sample, state, under)
+                outcome = await self._ask_and_read(sample, state, under)
             except SpentError:
                 raise
             except Exception as error:
                 if self._context.journal is not None and self._context.journal.failure is not None:
                     raise self._context.journal.failure from None
-                found = error
+                outcome = error
                 self._context.observe(Status.ERROR)
                 if self._is_given_up(error):
                     break
-            if isinstance(found, Score) or attempt == RETRY_ON_ERROR:
+            if isinstance(outcome, Score) or attempt == RETRY_ON_ERROR:
                 break
         times = (started, monotonic() - begun, under)
-        return self._keep(sample, epoch, state, found, times)
+        return self._keep(sample, epoch, state, outcome, times)
 
     @property
     def _part_epoch(self) -> int | None:
@@ -251,14 +251,14 @@ class ShardRun:
         sample: Sample,
         epoch: int,
         state: _State,
-        found: Score | Exception,
+        outcome: Score | Exception,
         times: tuple[str, float, Underway],
     ) -> EvalSample:
         """What the log says of a case."""
         started, seconds, under = times
         usage, grader = under.usage, under.graders_usage
-        error = None if isinstance(found, Score) else _error(found)
-        self._count(found, usage, grader, error)
+        error = None if isinstance(outcome, Score) else _error(outcome)
+        self._count(outcome, usage, grader, error)
         return EvalSample.model_construct(
             id=str(sample.id),
             epoch=epoch,
@@ -266,7 +266,7 @@ class ShardRun:
             target=sample.target,
             messages=state.messages,
             output=state.output,
-            scores={self.work.scorer: found} if isinstance(found, Score) else None,
+            scores={self.work.scorer: outcome} if isinstance(outcome, Score) else None,
             metadata=state.metadata,
             store=dict(state.store.items()),
             events=list(under.events),
@@ -283,7 +283,7 @@ class ShardRun:
 
     def _count(
         self,
-        found: Score | Exception,
+        outcome: Score | Exception,
         usage: Mapping[str, ModelUsage],
         grader: ModelUsage | None,
         error: EvalError | None,
@@ -294,9 +294,9 @@ class ShardRun:
         if grader is not None:
             before = sums.graders.get(GRADER)
             sums.graders[GRADER] = grader if before is None else before + grader
-        if isinstance(found, Score):
+        if isinstance(outcome, Score):
             sums.judged += 1
-            for name, value in _numbers(found).items():
+            for name, value in _numbers(outcome).items():
                 sums.values.setdefault(name, []).append(value)
             return
         assert error is not None
@@ -337,7 +337,7 @@ def _numbers(score: Score) -> dict[str, float]:
 
 
 def _mean(values: list[float]) -> float:
-    defined = [one for one in values if not math.isnan(one)]
+    defined = [value for value in values if not math.isnan(value)]
     return sum(defined) / len(defined) if defined else math.nan
 
 

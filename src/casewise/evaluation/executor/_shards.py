@@ -91,7 +91,9 @@ def cut(cell: Cell, number: int, run: str, finished: Set[Asked], size: int) -> I
     """
     ids = sample_ids(cell.planned.condition)
     for epoch in range(1, cell.request.epochs + 1):
-        places = [place for place, one in enumerate(ids) if (one, epoch) not in finished]
+        places = [
+            place for place, sample_id in enumerate(ids) if (sample_id, epoch) not in finished
+        ]
         for start in range(0, len(places), size):
             part = Part(run, epoch, tuple(places[start : start + size]), cell.judgements)
             yield Shard(number, part)
@@ -369,4 +371,6 @@ def _spec(
 
 def _defaults(task: Callable[..., Any]) -> dict[str, Any]:
     """A task's arguments at their defaults."""
-    return {name: one.default for name, one in inspect.signature(task).parameters.items()}
+    return {
+        name: parameter.default for name, parameter in inspect.signature(task).parameters.items()
+    }

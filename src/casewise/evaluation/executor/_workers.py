@@ -112,8 +112,10 @@ async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> 
 def _own_clients(runs: Iterable[ShardRun]) -> list[Model]:
     """Clients that no later run gets: those that collect batches."""
     batched = [run.work.clients for run in runs if run.work.config.batch]
-    found = [one for each in batched for one in (each.model, each.grader) if one is not None]
-    return list({id(one): one for one in found}.values())
+    clients = [
+        client for each in batched for client in (each.model, each.grader) if client is not None
+    ]
+    return list({id(client): client for client in clients}.values())
 
 
 def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:

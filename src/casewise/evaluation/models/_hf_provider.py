@@ -98,7 +98,9 @@ class HuggingFace(InProcess):
     ) -> ModelOutput:
         """Answer when it is the prompt's turn, off the event loop."""
         engine = self._engine
-        tokens = engine.tokens.prompt([{"role": one.role, "content": one.text} for one in input])
+        tokens = engine.tokens.prompt(
+            [{"role": message.role, "content": message.text} for message in input]
+        )
         room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
         if room < 0 or not tokens:
             return too_long(self.model_name, len(tokens), engine.window)

@@ -97,7 +97,7 @@ class Line(Generic[Item]):
 
     def drop(self, unwanted: Callable[[Item], bool]) -> None:
         """Let items go that nobody waits for any more."""
-        self._waiting = [one for one in self._waiting if not unwanted(one[2])]
+        self._waiting = [entry for entry in self._waiting if not unwanted(entry[2])]
 
     def take(self, last: Key | None, batch: Batch = Batch()) -> list[Item]:
         """Take what comes after the key that was last: one item, or as many as a batch allows.
@@ -109,14 +109,14 @@ class Line(Generic[Item]):
         taken = [first]
         if batch.most > 1:
             length = len(key)
-            near = sorted(self._waiting, key=lambda one: abs(len(one[0]) - length))
+            near = sorted(self._waiting, key=lambda entry: abs(len(entry[0]) - length))
             longest = length
-            for one in near:
-                longest = max(longest, len(one[0]))
+            for entry in near:
+                longest = max(longest, len(entry[0]))
                 if len(taken) == batch.most or longest * (len(taken) + 1) > batch.elements:
                     break
-                self._waiting.remove(one)
-                taken.append(one[2])
+                self._waiting.remove(entry)
+                taken.append(entry[2])
         return taken
 
     def _after(self, last: Key) -> int:
@@ -203,7 +203,7 @@ class TextOrder(Generic[Request, Answer]):
         except asyncio.CancelledError:
             ticket.given_up = True
             with self._news:
-                self._line.drop(lambda one: one is ticket)
+                self._line.drop(lambda waiting: waiting is ticket)
                 self._news.notify_all()
             raise
 
@@ -227,7 +227,9 @@ class TextOrder(Generic[Request, Answer]):
                     break
                 taken = self._line.take(self._last, self._batch)
                 # From here on nobody can take a ticket back, only lose interest.
-                wanted = [one for one in taken if one.future.set_running_or_notify_cancel()]
+                wanted = [
+                    ticket for ticket in taken if ticket.future.set_running_or_notify_cancel()
+                ]
                 if wanted:
                     self._last = wanted[-1].key
                     return wanted
@@ -237,7 +239,7 @@ class TextOrder(Generic[Request, Answer]):
     def _wait_for_all(self) -> None:
         """Until every task has something in the line, or was waited for in vain."""
         while len(self._line):
-            present = {one.asker for one in self._line}
+            present = {ticket.asker for ticket in self._line}
             if self._awaited <= present:
                 break
             if not self._news.wait(self._patience):

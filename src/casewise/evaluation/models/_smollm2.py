@@ -67,8 +67,8 @@ def fetch_weights() -> Path:
         size = path.stat().st_size
         if size == GGUF_BYTES:
             return path
-        found = f"{path} is damaged ({size:,} bytes; {GGUF_BYTES:,} expected)"
-        return _fetch(path, f"{found}: fetching the embedded model's weights again")
+        damage = f"{path} is damaged ({size:,} bytes; {GGUF_BYTES:,} expected)"
+        return _fetch(path, f"{damage}: fetching the embedded model's weights again")
     return _fetch(path, f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
 
 
@@ -82,8 +82,8 @@ def fetch_weights_again() -> Path | None:
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256:
             return None
-    found = f"{path} is damaged (its sha256 is not the pinned one)"
-    return _fetch(path, f"{found}: fetching the embedded model's weights again")
+    damage = f"{path} is damaged (its sha256 is not the pinned one)"
+    return _fetch(path, f"{damage}: fetching the embedded model's weights again")
 
 
 def _fetch(path: Path, why: str) -> Path:
@@ -218,7 +218,7 @@ class SmolLM2(InProcess):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Answer, off the event loop: other models' requests go on meanwhile."""
-        text = "\n".join(f"{one.role}: {one.text}" for one in input)
+        text = "\n".join(f"{message.role}: {message.text}" for message in input)
         return await _line.ask(text, _request(input, config), self.asker)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
@@ -229,7 +229,7 @@ class SmolLM2(InProcess):
 
 def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
     request: dict[str, Any] = {
-        "messages": [{"role": one.role, "content": one.text} for one in messages],
+        "messages": [{"role": message.role, "content": message.text} for message in messages],
         "cache_prompt": True,
     }
     options = {

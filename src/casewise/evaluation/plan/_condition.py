@@ -81,11 +81,11 @@ class Condition:
     @property
     def words_version(self) -> str | None:
         """The version of the verdict words that answers are read with; None for English alone."""
-        found = {self.answered_in(case) for case in self.data.cases} - {None}
+        languages = {self.answered_in(case) for case in self.data.cases} - {None}
         lexicons = (
-            find_lexicon(language, self.verdict_words) for language in sorted(map(str, found))
+            find_lexicon(language, self.verdict_words) for language in sorted(map(str, languages))
         )
-        return next((one.version for one in lexicons if one is not None), None)
+        return next((lexicon.version for lexicon in lexicons if lexicon is not None), None)
 
     @property
     def system(self) -> str | None:
@@ -115,11 +115,11 @@ class Condition:
     @property
     def openings(self) -> list[Opening]:
         """Every conversation as it will be held."""
-        found = [self.prompts.open(case) for case in self.cases]
+        openings = [self.prompts.open(case) for case in self.cases]
         if self.script is not None:
             messages = (Message("system", self.system),) if self.system else ()
-            found.append(Opening(messages, tuple(turn.user for turn in self.script.turns)))
-        return found
+            openings.append(Opening(messages, tuple(turn.user for turn in self.script.turns)))
+        return openings
 
     @property
     def title(self) -> str:
@@ -297,10 +297,10 @@ def _read(cases: str, stamps: tuple[object, ...]) -> CaseSet:  # noqa: ARG001 - 
 
 def _stamp(path: Path) -> object:
     try:
-        found = path.stat()
+        stat = path.stat()
     except (OSError, ValueError):
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def choose(kind: type[Chosen], name: str, what: str) -> Chosen:

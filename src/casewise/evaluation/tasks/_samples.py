@@ -27,8 +27,8 @@ from inspect_ai.util import Store
 import casewise
 from casewise.cases import Case, flags_query
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.models._address import with_address
 from casewise.evaluation.models._in_process import is_in_process
+from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import UnreachableError, reach_of
 from casewise.evaluation.models._seam import PrerequisiteError
@@ -70,7 +70,7 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
     """A case as Inspect's sample; its metadata is what the judgement table is made from."""
     opening = condition.prompts.open(case)
     first, *later = opening.turns
-    said = [(one.role, one.content) for one in opening.messages] + [("user", first)]
+    said = [(message.role, message.content) for message in opening.messages] + [("user", first)]
     if draw.system and not any(role == "system" for role, _ in said):
         said.insert(0, ("system", draw.system))
     # With ids of ours: Inspect would ask the system for chance, for each message.
@@ -252,7 +252,7 @@ def keep_outputs(state: CaseState, outputs: list[ModelOutput]) -> None:
 def all_outputs(state: CaseState) -> list[ModelOutput]:
     """Every answer to a sample, in the order asked."""
     kept = state.store.get(_OUTPUTS)
-    return [ModelOutput.model_validate(one) for one in kept] if kept else [state.output]
+    return [ModelOutput.model_validate(output) for output in kept] if kept else [state.output]
 
 
 def provider_refused(output: ModelOutput) -> bool:
@@ -273,13 +273,13 @@ def first_token(output: ModelOutput) -> dict[str, float]:
     if choice is None or choice.logprobs is None or not choice.logprobs.content:
         raise ModelError(WITHOUT_LOGPROBS)
     first = choice.logprobs.content[0]
-    found = {first.token: first.logprob}
+    candidates = {first.token: first.logprob}
     seen: dict[str, float] = {}
     for top in first.top_logprobs or []:
         # Two tokens may have one text; their probabilities add up.
         before = seen.get(top.token)
         seen[top.token] = top.logprob if before is None else _log_add(before, top.logprob)
-    return found | seen
+    return candidates | seen
 
 
 def _log_add(left: float, right: float) -> float:
@@ -335,9 +335,9 @@ class Hopes:
         """
         if id(model) in self.lost:
             raise ModelError(self.lost[id(model)])
-        for one in (model, grader):
-            if one is not None and not is_in_process(str(one)):
-                reach_of(one).check()
+        for asked in (model, grader):
+            if asked is not None and not is_in_process(str(asked)):
+                reach_of(asked).check()
 
     def fail(self, model: Model, error: Exception) -> str | None:
         """Why an error gives a model up, if it does: it can't be reached, or none will do.

@@ -16,7 +16,7 @@ from casewise.contexts import (
     render_review,
 )
 from casewise.errors import UsageError
-from casewise.evaluation.generate._attempts import ContextWork, open_works
+from casewise.evaluation.generate._context_attempts import ContextWork, open_works
 from casewise.evaluation.generate._rounds import REVIEW_TRIES, Structured
 from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
@@ -89,7 +89,7 @@ class GeneratePlan:
     @property
     def models(self) -> tuple[str, ...]:
         """The writer, and the critic where it is another."""
-        return tuple(dict.fromkeys(one for one in (self.request.model, self.critic) if one))
+        return tuple(dict.fromkeys(name for name in (self.request.model, self.critic) if name))
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -180,13 +180,14 @@ def _estimates(
 ) -> tuple[tuple[CostEstimate, ...], tuple[CostEstimate, ...]]:
     model, prices = request.model, request.prices
     asked = [
-        render_making(one.query.query, one.piece, one.query.language, one.matched) for one in works
+        render_making(work.query.query, work.piece, work.query.language, work.matched)
+        for work in works
     ]
     writing, drafts = _tokens(asked), CONTEXT_TOKENS * len(works)
-    sides = [(one, side) for one in works for side in one.sides]
+    sides = [(work, side) for work in works for side in work.sides]
     usual = dict.fromkeys(PARAMETERS, "x" * 6 * 25)
     reviews = _tokens(
-        render_review(one.query.query, side, usual, one.query.language) for one, side in sides
+        render_review(work.query.query, side, usual, work.query.language) for work, side in sides
     )
     times = request.candidates
     first = [
@@ -221,7 +222,7 @@ def _estimates(
 
 
 def _tokens(prompts: Iterable[str]) -> int:
-    return sum(round(len(one.encode(errors="replace")) / BYTES_PER_TOKEN) for one in prompts)
+    return sum(round(len(prompt.encode(errors="replace")) / BYTES_PER_TOKEN) for prompt in prompts)
 
 
 def _estimate(

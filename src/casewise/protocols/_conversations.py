@@ -57,7 +57,7 @@ class Conversations:
     def render(self, case: Case) -> str:
         """All that is said before the first reply, and all that the user says after it."""
         opening = self.open(case)
-        return "\n\n".join([*(one.content for one in opening.messages), *opening.turns])
+        return "\n\n".join([*(message.content for message in opening.messages), *opening.turns])
 
 
 def open_conversation(case: Case, delivery: Delivery, deployer: str | None = None) -> Opening:

@@ -112,9 +112,9 @@ def _form(piece: Piece, matched: Sequence[str]) -> str:
 
 
 def _blank(places: Sequence[str]) -> dict[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
+    form: dict[str, JsonValue] = {}
     for group in GROUPS:
         names = [place.split(".")[1] for place in places if place.split(".")[0] == group]
         if names:
-            found[group] = dict.fromkeys(names, "...")
-    return found
+            form[group] = dict.fromkeys(names, "...")
+    return form

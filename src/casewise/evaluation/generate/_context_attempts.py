@@ -53,12 +53,12 @@ class Attempt:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """All of them."""
-        return (*self.own, *self.beside, *(one for one in self.reviews.values() if one))
+        return (*self.own, *self.beside, *(review for review in self.reviews.values() if review))
 
     @property
     def rank(self) -> tuple[bool, int, int]:
         """The lower, the better: has contexts, has few faults, came first."""
-        reviewed = sum(one is not None for one in self.reviews.values())
+        reviewed = sum(review is not None for review in self.reviews.values())
         return (not self.contexts, len(self.own) + reviewed, self.number)
 
 
@@ -97,7 +97,7 @@ class ContextWork:
     def choose(self) -> None:
         """Take the candidate with the fewest faults; once it is repaired, the choice stands."""
         if not self.is_repaired:
-            best = min(self.attempts, key=lambda one: one.rank)
+            best = min(self.attempts, key=lambda attempt: attempt.rank)
             self.chosen = self.attempts.index(best)
 
     def is_open(self, most: int) -> bool:
@@ -164,18 +164,18 @@ def read_attempt(work: ContextWork, reply: Reply) -> Attempt:
     contexts, extra = _contexts(work, reply)
     if not contexts:
         return Attempt(number, {}, (_unread(work, reply),), tokens)
-    found = [
+    faults = [
         fault
         for side in work.sides
         for fault in check_context(contexts[side], extra, work.query.query, side)
     ]
     if work.piece == "both":
         # What both share is wrong once.
-        found = [
+        faults = [
             fault if fault.parameter in work.matched else replace(fault, side=None)
-            for fault in found
+            for fault in faults
         ]
-    return Attempt(number, contexts, tuple(dict.fromkeys(found)), tokens)
+    return Attempt(number, contexts, tuple(dict.fromkeys(faults)), tokens)
 
 
 def _contexts(work: ContextWork, reply: Reply) -> tuple[dict[Side, Values], tuple[str, ...]]:
@@ -246,10 +246,10 @@ def compare(works: Sequence[ContextWork]) -> None:
     ]
     queries = list(dict.fromkeys((work.place, work.query.query) for work in works))
     matched = any(work.piece == "both" for work in works)
-    found = check_set(members, [query for _, query in queries], matched=matched)
+    faults = check_set(members, [query for _, query in queries], matched=matched)
     for work in works:
         for side in work.sides:
-            work.current.beside += found.get((work.place, side), ())
+            work.current.beside += faults.get((work.place, side), ())
 
 
 def _by_query(works: Sequence[ContextWork]) -> Iterator[list[ContextWork]]:

@@ -70,7 +70,9 @@ def to_csv(cases: Iterable[Case]) -> str:
     """A file for spreadsheets; contexts, histories and votes are JSON in their cells."""
     names = [*_FIRST, *(name for name in Case.model_fields if name not in _FIRST)]
     records = map(to_fields, cases)
-    return csv_text(names, ([_cell(name, one.get(name)) for name in names] for one in records))
+    return csv_text(
+        names, ([_cell(name, record.get(name)) for name in names] for record in records)
+    )
 
 
 def _cell(name: str, value: Any) -> str:

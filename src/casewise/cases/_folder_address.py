@@ -13,10 +13,10 @@ def address_of(path: Path | str) -> str:
     ``file://``, is a path of this machine.
     """
     text = str(path)
-    found = _URL.fullmatch(text)
-    if found is None:
+    match = _URL.fullmatch(text)
+    if match is None:
         return text
-    scheme, rest = found.groups()
+    scheme, rest = match.groups()
     return f"/{rest}" if scheme == "file" else f"{scheme}://{rest}"
 
 

@@ -53,10 +53,10 @@ def read_answer(text: str, sections: Sequence[str]) -> dict[str, Written] | None
     best: dict[str, Written] | None = None
     most = 0
     for root in _objects(text):
-        found = _sections(root, sections)
-        count = sum(len(one.values) for one in found.values())
+        parts = _sections(root, sections)
+        count = sum(len(part.values) for part in parts.values())
         if count and count >= most:
-            best, most = found, count
+            best, most = parts, count
     return best
 
 
@@ -66,12 +66,12 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
     while at >= 0 and tried < MOST_OBJECTS:
         tried += 1
         try:
-            found, end = decoder.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             end, broken = at + 1, True
         else:
-            if isinstance(found, dict):
-                yield found
+            if isinstance(value, dict):
+                yield value
         at = text.find("{", end)
     if broken:
         yield from _yaml_object(text[text.find("{") : text.rfind("}") + 1])
@@ -83,11 +83,11 @@ def _yaml_object(text: str) -> Iterator[dict[str, Any]]:
         # Aliases make a small text large or endless once built.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_LOADER)):
             return
-        found = yaml.load(text, Loader=_LOADER)
+        value = yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, ValueError, RecursionError):
         return
-    if isinstance(found, dict):
-        yield found
+    if isinstance(value, dict):
+        yield value
 
 
 def _sections(root: Mapping[str, Any], sections: Sequence[str]) -> dict[str, Written]:
@@ -143,7 +143,7 @@ def _text(value: Any) -> str | None:
         # Half of a surrogate pair can't be written to a file.
         return " ".join(str(value).encode("utf-8", "replace").decode().split())
     if isinstance(value, list):
-        parts = [_text(one) for one in value]
+        parts = [_text(item) for item in value]
         return "; ".join(part for part in parts if part) if None not in parts else None
     return None
 

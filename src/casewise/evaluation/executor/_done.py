@@ -81,7 +81,7 @@ class Done:
     @property
     def judged(self) -> int:
         """Judgements over all cells."""
-        return sum(one.judged for one in self.states)
+        return sum(state.judged for state in self.states)
 
     def spent(self, cells: Sequence[Cell]) -> float:
         """Dollars that the judgements took, at the prices known."""
@@ -106,15 +106,15 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
     states = tuple(
         _state(cell, runs_of(headers.get(key, []))) for cell, key in zip(cells, keys, strict=True)
     )
-    others = [_title(found[0]) for key, found in headers.items() if key not in set(keys)]
+    others = [_title(logs[0]) for key, logs in headers.items() if key not in set(keys)]
     return Done(states, tuple(dict.fromkeys(others)))
 
 
 def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:
     """Every log of a folder that belongs to the cells, in their order."""
     places = {cell.identity: place for place, cell in enumerate(cells)}
-    found = [(places.get(one.key.identity), one.path) for one in folder.headers()]
-    return tuple(path for _, path in sorted(one for one in found if one[0] is not None))
+    placed = [(places.get(header.key.identity), header.path) for header in folder.headers()]
+    return tuple(path for _, path in sorted(entry for entry in placed if entry[0] is not None))
 
 
 def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
@@ -126,7 +126,7 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
     if not 0 <= cap < float("inf"):
         raise UsageError(f"--max-cost {cap}: give dollars, 0 or more")
     prices = {model: known for cell in cells for model, known in cell.prices.items()}
-    unknown = [name for name, one in prices.items() if None in (one.input, one.output)]
+    unknown = [name for name, known in prices.items() if None in (known.input, known.output)]
     if unknown:
         raise UsageError(
             f"--max-cost needs the price of every model, and {', '.join(unknown)} has none that is "
@@ -154,19 +154,19 @@ def _title(header: LogHeader) -> str:
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
     if not runs:
         return CellState(State.NOT_BEGUN, 0, cell.judgements, 0, {}, None)
-    found = (_state_of(run, cell) for run in runs)
-    return max(found, key=lambda one: (one.judged, one.state is State.DONE))
+    states = (_state_of(run, cell) for run in runs)
+    return max(states, key=lambda state: (state.judged, state.state is State.DONE))
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     held = [hold(header, cell) for header in run.logs]
-    counted = counting([one.attempts for one in held])
-    judged = set[Asked]().union(*(one.judged for one in counted))
-    stayed = set[Asked]().union(*(one.stayed for one in counted))
+    counted = counting([log.attempts for log in held])
+    judged = set[Asked]().union(*(attempts.judged for attempts in counted))
+    stayed = set[Asked]().union(*(attempts.stayed for attempts in counted))
     latest = run.logs[-1]
     done = len(judged) + len(stayed) >= cell.judgements
     failed = not done and latest.log.status == "error"
-    errors = len(stayed) + sum(len(one.open) for one in counted if failed)
+    errors = len(stayed) + sum(len(attempts.open) for attempts in counted if failed)
     return CellState(
         State.DONE
         if done
@@ -182,8 +182,8 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
         latest.path,
         Counter(
             kind
-            for one, counts in zip(held, counted, strict=True)
-            for asked, kind in one.errors.items()
+            for log, counts in zip(held, counted, strict=True)
+            for asked, kind in log.errors.items()
             if asked in counts.stayed
         ),
         # Over millions it would take gigabytes, for nothing.
@@ -210,18 +210,22 @@ def hold(header: LogHeader, cell: Cell) -> Held:
         attempts = Attempts.of_header(header) if header.part.epoch in epochs else Attempts()
         return Held(attempts, _tokens([header.log.stats.model_usage]))
     try:
-        records = [one for one in read_records(header) if one.epoch in epochs]
+        records = [record for record in read_records(header) if record.epoch in epochs]
     except InputError:  # cut short: a start sets it aside
         records = []
     errors = {
-        (one.case, one.epoch): logged_kind(one.error) for one in records if one.error is not None
+        (record.case, record.epoch): logged_kind(record.error)
+        for record in records
+        if record.error is not None
     }
-    return Held(Attempts.of_records(header, records), _tokens(one.usage for one in records), errors)
+    return Held(
+        Attempts.of_records(header, records), _tokens(record.usage for record in records), errors
+    )
 
 
 def _tokens(usages: Iterable[Mapping[str, ModelUsage]]) -> Tokens:
     return _sum_of(
-        {model: (input_tokens(one), one.output_tokens) for model, one in usage.items()}
+        {model: (input_tokens(used), used.output_tokens) for model, used in usage.items()}
         for usage in usages
     )
 
@@ -229,9 +233,9 @@ def _tokens(usages: Iterable[Mapping[str, ModelUsage]]) -> Tokens:
 def _tokens_of(run: LoggedRun, held: Sequence[Held]) -> Tokens:
     """Of every log; but of those that are whole, of one: each holds what those before held."""
     logs = list(zip(run.logs, held, strict=True))
-    whole = [one for header, one in logs if header.part is None]
-    parts = [one.tokens for header, one in logs if header.part is not None]
-    most = max(whole, key=lambda one: len(one.attempts.judged), default=None)
+    whole = [log for header, log in logs if header.part is None]
+    parts = [log.tokens for header, log in logs if header.part is not None]
+    most = max(whole, key=lambda log: len(log.attempts.judged), default=None)
     return _sum_of([*parts, *([most.tokens] if most is not None else [])])
 
 

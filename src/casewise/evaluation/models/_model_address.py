@@ -44,10 +44,10 @@ class Address:
 def address_of_model(model: Model) -> Address:
     """Where a model's requests go, by its client, its name and the environment."""
     api = model.api
-    found = str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
+    base = str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
     variable = _variable_of(str(model))
     try:
-        parts = urlsplit(found)
+        parts = urlsplit(base)
         port = parts.port
     except ValueError:
         return Address("", "", variable, "", "")
@@ -92,17 +92,17 @@ def _proxy_of(scheme: str, host: str) -> tuple[str, str]:
 def why_unconnected(error: BaseException, address: Address) -> str:
     """Why a connection failed, in plain words, without a word of the server's."""
     place, chain = address.place, list(_causes(error))
-    codes = {one.errno for one in chain if isinstance(one, OSError)}
-    text = " ".join(str(one) for one in chain)
-    names = " ".join(type(one).__name__ for one in chain)
-    for one in chain:
-        if isinstance(one, socket.gaierror):
+    codes = {cause.errno for cause in chain if isinstance(cause, OSError)}
+    text = " ".join(str(cause) for cause in chain)
+    names = " ".join(type(cause).__name__ for cause in chain)
+    for cause in chain:
+        if isinstance(cause, socket.gaierror):
             host = (address.proxy or address.host).rsplit(":", 1)[0]
             way = f", the proxy that {address.proxy_variable} names" if address.proxy else ""
-            return f"no such host: {host}{way} ({one.strerror})"
-        if isinstance(one, ssl.SSLCertVerificationError):
-            return f"the certificate of {place} is not trusted ({one.verify_message})"
-        if isinstance(one, ssl.SSLError):
+            return f"no such host: {host}{way} ({cause.strerror})"
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"the certificate of {place} is not trusted ({cause.verify_message})"
+        if isinstance(cause, ssl.SSLError):
             return f"{place} does not speak TLS as expected (is it http:// instead of https://?)"
     if errno.ECONNREFUSED in codes or "Connect call failed" in text:
         verb = "by" if address.proxy else "at"
@@ -123,13 +123,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     todo = [error]
     while todo:
-        one = todo.pop(0)
-        if id(one) in seen:
+        cause = todo.pop(0)
+        if id(cause) in seen:
             continue
-        seen.add(id(one))
-        yield one
-        group = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
-        following = (one.__cause__, one.__context__, getattr(one, "os_error", None), *group)
+        seen.add(id(cause))
+        yield cause
+        group = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
+        following = (cause.__cause__, cause.__context__, getattr(cause, "os_error", None), *group)
         todo += [other for other in following if isinstance(other, BaseException)]
 
 

@@ -90,7 +90,7 @@ def strip_reasoning(text: str) -> str:
     Knows tags (``<think>`` and the like, a lone closing one included) and channels.
     """
     text = _after_channels(text)
-    text = _SPELLING.sub(lambda found: _TAG_SPELLINGS[found[0].lower()], text)
+    text = _SPELLING.sub(lambda match: _TAG_SPELLINGS[match[0].lower()], text)
     kept: list[str] = []
     start, inside = 0, ""
     for tag in _TAG.finditer(text):
@@ -145,7 +145,7 @@ def sentences(prose: str) -> list[str]:
 
 def lines(prose: str) -> list[tuple[int, str]]:
     """The lines that are not blank, each with its position in the prose."""
-    return [(found.start(), found[0].rstrip()) for found in _LINE.finditer(prose)]
+    return [(match.start(), match[0].rstrip()) for match in _LINE.finditer(prose)]
 
 
 MAX_DEPTH: Final = 32
@@ -218,7 +218,7 @@ def find_objects(text: str) -> list[JsonObject]:
     Takes single quotes, bare keys and words, missing and trailing commas, raw line breaks and
     unescaped quotes in strings; and an object that the token limit cut, up to its last field.
     """
-    found: list[JsonObject] = []
+    objects: list[JsonObject] = []
     restarts = MAX_RESTARTS
     opening = _OPENING.search(text)
     while opening and restarts:
@@ -226,9 +226,9 @@ def find_objects(text: str) -> list[JsonObject]:
         if not item.is_closed:
             restarts -= 1
         if item.is_closed or item.fields:
-            found.append(item)
+            objects.append(item)
         opening = _OPENING.search(text, item.end)
-    return found
+    return objects
 
 
 def _scan_object(text: str, start: int) -> JsonObject:

@@ -130,10 +130,10 @@ class Card(_Part):
             ("lines", [line.id for line in self.lines]),
             ("cases", [case.id for case in self.cases]),
         ):
-            for index, one in enumerate(ids):
-                if (first := ids.index(one)) < index:
+            for index, case_id in enumerate(ids):
+                if (first := ids.index(case_id)) < index:
                     expected = f"an id of its own; record {first + 1} has this one"
-                    raise fault("duplicate id", name, index, "id", found=one, expected=expected)
+                    raise fault("duplicate id", name, index, "id", found=case_id, expected=expected)
         lines = [line.id for line in self.lines]
         for index, case in enumerate(self.cases):
             if case.line not in lines:
