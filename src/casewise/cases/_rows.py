@@ -7,10 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-<<<<<<< HEAD
-=======
-from casewise.cases._file_records import jsonl_records
->>>>>>> libs
 from casewise.errors import InputError
 from casewise.files import CsvRow, csv_rows, parse_json, read_lines, read_text
 
