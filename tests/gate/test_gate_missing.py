@@ -207,6 +207,9 @@ def test_cases_of_the_baseline_that_are_lost(tmp_path: Path) -> None:
     row = report.rows[-1]
     assert (row.value, row.n) == (80 / 200, 200)
     assert report.notes == ("m: 120 judgements are missing of cases that the baseline has.",)
+    assert "80 of 200 judgements)" in gate_markdown(report)
+    for written in (gate_markdown(report), gate_junit(report)):
+        assert report.notes[0] in written
     # Without a rule on coverage it can't pass; with a lower one it does.
     assert held(tmp_path, BOTH, few, many).verdict is UNDECIDED
     assert held(tmp_path, text.replace(".98", ".4"), few, many).verdict is PASS

@@ -3,7 +3,7 @@
 from casewise.gate._gate_report import EXIT_STATUS, GateReport, GateRow, Missing, as_gate_record
 from casewise.gate._gate_rules import Demand, GateConfig, GateRule, When
 from casewise.gate._history import BUILDS, FALSE_FAILS, Build, read_history
-from casewise.gate._new_gate import SMALL, GateFiles, gate_files, gate_rules
+from casewise.gate._new_gate import GateFiles, gate_files, gate_rules
 from casewise.gate._rule_figures import Extent
 from casewise.gate._rules_file import default_gate, gate_file, load_gate
 from casewise.gate._run_gate import run_gate
@@ -24,7 +24,6 @@ __all__ = [
     "GateVerdict",
     "Missing",
     "Needed",
-    "SMALL",
     "When",
     "as_gate_record",
     "default_gate",

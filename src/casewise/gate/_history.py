@@ -1,7 +1,7 @@
 """The builds that a gate has judged, and the error of false fails that each may spend.
 
-A rule at 95 % fails an unchanged model in up to 5 of 100 builds, so over many builds some fail for
-certain. With a history, false fails have one error for ``BUILDS`` builds together, spent in equal
+A rule at 95 % fails an unchanged model in up to 5 of 100 builds, so over many builds some most
+often do. With a history, false fails have one error for ``BUILDS`` builds together, spent in equal
 parts: the linear spending function of Lan & DeMets (1983), doi:10.1093/biomet/70.3.659, with the
 builds as the information. Within a build, its rules share that part. By Bonferroni's inequality
 the sum holds however the builds depend on each other, as those do that share a baseline. Equal

@@ -30,7 +30,7 @@ _STEPS = 100
 _LEVEL = Level(1 - CONFIDENCE, two_sided=False)
 
 SMALL = "small"
-"""The name of the rules for small sets of cases."""
+"""The name of the rules that ship, with limits and margins that the starter cases can decide."""
 
 
 def gate_rules(name: Path | str | None) -> GateConfig:
@@ -42,13 +42,8 @@ def gate_rules(name: Path | str | None) -> GateConfig:
     if name is None:
         return default_gate()
     if str(name) == SMALL and not Path(name).exists():
-        return small_gate()
+        return _fitted(_count(open_cases(STARTER).cases)[1], STARTER)
     return load_gate(Path(name))
-
-
-def small_gate() -> GateConfig:
-    """The rules that ship, with limits and margins that the starter cases can decide."""
-    return _fitted(_count(open_cases(STARTER).cases)[1], STARTER)
 
 
 @dataclass(frozen=True, slots=True)
