@@ -11,6 +11,7 @@ fault became a verdict, a kind is not counted, or a kill made more be asked than
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ from support.fault_runs import (  # noqa: E402
     write_questions,
 )
 from support.faulty import HOWS, KINDS, FaultyServer, random_moments  # noqa: E402
-from support.kills import killed_starts  # noqa: E402
+from support.starts import killed_starts  # noqa: E402
 
 from casewise.scores import read_paths  # noqa: E402
 
@@ -119,11 +120,11 @@ def kill(count: int) -> dict[str, int | bool]:
         ended = killed_starts(command, moments, server, Path(folder), env)
         table = read_paths([Path(folder) / "logs"]).table
     return {
-        "kills": ended.count("killed"),
+        "kills": ended.count(-signal.SIGKILL),
         "cases": KILLED_CASES,
         "requests": len(server.requests),
         "asked again": len(server.requests) - KILLED_CASES,
-        "in flight at most": ended.count("killed") * CONNECTIONS,
+        "in flight at most": ended.count(-signal.SIGKILL) * CONNECTIONS,
         "rows": len(table),
         "cases in the table": table["case_id"].n_unique(),
         "judged": int((table["status"] == "ok").sum()),

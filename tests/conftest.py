@@ -43,6 +43,15 @@ def published_table(casebench: Path) -> pl.DataFrame:
 
 
 @pytest.fixture(scope="session")
+def every_protocol(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log of each protocol, made once: who changes a log takes a copy."""
+    from support.inspected import run_every_protocol, serving
+
+    with serving() as (_, env):
+        return run_every_protocol(tmp_path_factory.mktemp("every") / "logs", env)
+
+
+@pytest.fixture(scope="session")
 def xstest() -> Path:
     """The folder of XSTest's completions; no reply of theirs is ever printed."""
     if not any(XSTEST.glob("xstest_v2_completions_*.csv")):
@@ -149,6 +158,11 @@ def _without_key(
     """What a command printed, held to say nothing of the planted key."""
     assert KEY not in done.stdout + done.stderr, "the planted key was printed"
     return done
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported by now out of every later search for garbage: half a second each."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

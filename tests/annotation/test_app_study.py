@@ -3,7 +3,6 @@
 import gc
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from conftest import Cli, clean_env
 from support.pairs import HOSTILE
 from support.postgres import Postgres
 from support.serving import Guest, Serving
+from support.starts import Start
 from support.studies import KEYS, write_study
 
 from casewise.annotation.votes.collected import PersonStatus
@@ -294,17 +294,10 @@ def test_what_breaks_says_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[s
 def test_the_command_serves_and_keeps_what_kill_leaves(tmp_path: Path, cli_inside: Cli) -> None:
     path = write_study(tmp_path, timing={"least_seconds": 0})
 
-    def start() -> tuple[subprocess.Popen[str], str, str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "casewise", "annotate", "serve", "study.yaml", "--port", "0"],
-            cwd=tmp_path,
-            env=clean_env(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        study, admin = (process.stdout.readline().split()[1] for _ in range(2))
+    def start() -> tuple[Start, str, str]:
+        command = ["annotate", "serve", "study.yaml", "--port", "0"]
+        process = Start(command, tmp_path, clean_env())
+        study, admin = (process.line().split()[1] for _ in range(2))
         return process, study, admin
 
     process, study, admin = start()
@@ -324,7 +317,7 @@ def test_the_command_serves_and_keeps_what_kill_leaves(tmp_path: Path, cli_insid
         own = re.search('value="(http[^"]+/resume/[^"]+)"', page.text)
         assert own is not None
         process.kill()
-        process.communicate()
+        process.wait()
         process, study, admin = start()
         again = f"{study}resume/{own[1].rsplit('/', 1)[1]}"
         assert client.get(again).url.path == "/page/2"
@@ -333,7 +326,7 @@ def test_the_command_serves_and_keeps_what_kill_leaves(tmp_path: Path, cli_insid
         assert rater is not None
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(20)
     assert time.monotonic() - began < 8
     assert process.returncode == 0
     assert "stopped: 0 of 2 blocks completed, 1 held" in said

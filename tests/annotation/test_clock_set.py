@@ -4,8 +4,6 @@ A server process of its own, by the command line, whose system clock is shifted 
 """
 
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -15,6 +13,7 @@ import httpx
 import pytest
 from conftest import clean_env
 from support.serving import Guest
+from support.starts import Start
 from support.studies import KEYS, write_study
 
 from casewise.annotation.store.database import steady_clock
@@ -26,7 +25,7 @@ HOUR = 3600
 # Everything that asks for the time of day in the process: time.time (cookies, rates) and the
 # store's datetime.now.
 SHIFTED = """
-import datetime, os, runpy, sys, time
+import datetime, os, time
 real = time.time
 def wall():
     return real() + float(open(os.environ["SHIFT"]).read())
@@ -37,8 +36,6 @@ class Shifted(datetime.datetime):
 time.time = wall
 import casewise.annotation.store.database as database
 database.datetime = Shifted
-sys.argv = ["casewise", *sys.argv[1:]]
-runpy.run_module("casewise", run_name="__main__")
 """
 
 
@@ -53,15 +50,10 @@ class ShiftedServer:
 
     def _start(self, port: int = 0) -> None:
         keys = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", SHIFTED, "annotate", "serve", self._study, "--port", str(port)],
-            env=clean_env() | keys | {"SHIFT": str(self._shift)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self.origin = self._process.stdout.readline().split()[1].rstrip("/")
+        command = ["annotate", "serve", str(self._study), "--port", str(port)]
+        env = clean_env() | keys | {"SHIFT": str(self._shift)}
+        self._process = Start(command, self._study.parent, env, first=SHIFTED)
+        self.origin = self._process.line().split()[1].rstrip("/")
 
     def set_clock(self, seconds: float) -> None:
         new = self._shift.with_suffix(".new")
@@ -71,8 +63,6 @@ class ShiftedServer:
     def stop(self) -> None:
         self._process.send_signal(signal.SIGINT)
         self._process.wait(30)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
 
     def start_again(self) -> None:
         self.stop()

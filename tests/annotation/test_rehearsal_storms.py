@@ -65,6 +65,7 @@ def weather(study: Path, database: str, what: Callable[[], None]) -> Rehearsal:
         )
 
 
+@pytest.mark.slow
 def test_sqlite_killed_and_locked(tmp_path: Path) -> None:
     path = tmp_path / "votes.db"
     check(weather(study_of(tmp_path), f"sqlite:///{path}", locked(path, 5)))

@@ -13,26 +13,22 @@ import pytest
 from conftest import clean_env
 from inspect_ai.log import read_eval_log
 from playwright.sync_api import Browser, Page, expect
-from support.inspected import CASES, EPOCHS, run_every_protocol, serving
+from support.inspected import CASES, EPOCHS
+
+pytestmark = pytest.mark.browser
 
 PATIENCE_MS = 60_000
 
 
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with serving() as (_, env):
-        return run_every_protocol(tmp_path_factory.mktemp("runs") / "logs", env)
-
-
-@pytest.fixture(scope="module")
-def address(logs: Path) -> Iterator[str]:
+def address(every_protocol: Path) -> Iterator[str]:
     """Where ``inspect view`` shows the logs."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "inspect_ai", "view", "start", "--host", "127.0.0.1"]
     with subprocess.Popen(
-        [*command, "--port", str(port), "--log-dir", str(logs)],
+        [*command, "--port", str(port), "--log-dir", str(every_protocol)],
         env=clean_env(),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -69,8 +65,10 @@ def page(chromium: Browser, address: str) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("task", ["judge", "respond"])
-def test_samples_of_a_log_and_one_of_them(page: Page, address: str, logs: Path, task: str) -> None:
-    found = {path: read_eval_log(str(path)) for path in logs.glob(f"*_{task}_*.eval")}
+def test_samples_of_a_log_and_one_of_them(
+    page: Page, address: str, every_protocol: Path, task: str
+) -> None:
+    found = {path: read_eval_log(str(path)) for path in every_protocol.glob(f"*_{task}_*.eval")}
     # A first token's answer has no text.
     path, log = next(one for one in found.items() if (one[1].samples or [])[0].messages[-1].text)
     sample = (log.samples or [])[0]

@@ -33,7 +33,9 @@ def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("platform", [Platform.PROLIFIC, Platform.MTURK])
+@pytest.mark.parametrize(
+    "platform", [Platform.PROLIFIC, pytest.param(Platform.MTURK, marks=pytest.mark.slow)]
+)
 def test_simulated_people_come_with_ids_in_the_platforms_form(
     cli: Cli, tmp_path: Path, platform: Platform
 ) -> None:

@@ -9,12 +9,12 @@ import json
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import ROOT, Cli, clean_env
+from support.starts import Start
 from support.studies import write_three_arms
 
 from casewise.annotation.rehearsal.rehearse import send_people
@@ -59,24 +59,16 @@ def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> No
     assert elsewhere.startswith(here)
     for option in re.findall(r"--[\w-]+", elsewhere):
         assert option in cli("annotate", "serve", "--help").stdout
-    process = subprocess.Popen(
-        [sys.executable, "-m", *shlex.split(here), "--port", "0"],
-        cwd=tmp_path,
-        env=clean_env(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = Start([*shlex.split(here)[1:], "--port", "0"], tmp_path, clean_env())
     try:
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[1].rstrip("/")
+        address = process.line().split()[1].rstrip("/")
         judge_all(address, tmp_path / "study.yaml")
         copy, from_copy = commands("Backups")
         backed_up = cli(*shlex.split(copy)[1:])
         assert backed_up.returncode == 0, backed_up.stderr
     finally:
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=30)[1]
+        said = process.communicate(30)[1]
     assert "6 of 6 blocks completed" in said
     (export,) = commands("Screening, export and the data card")
     done = cli(*shlex.split(export)[1:])

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from conftest import ROOT, Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.revising import Revising
+from support.starts import Start
 from support.written import Writer, context, question_of, side_of
 
 from casewise.cases import load_cases
@@ -51,18 +51,11 @@ def answer(request: dict[str, Any]) -> Answer:
 
 def page_of_revisions(command: str, folder: Path) -> str:
     """Start the page, and end it as a person does; returns what was said."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", *shlex.split(command)],
-        cwd=folder,
-        env=clean_env(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    first = process.stdout.readline()
+    process = Start(shlex.split(command)[1:], folder, clean_env())
+    first = process.line()
     assert first.startswith("http://127.0.0.1:"), first
     process.send_signal(signal.SIGINT)
-    return first + process.communicate(timeout=30)[0]
+    return process.communicate(30)[0]
 
 
 def accept_all(file: Path) -> None:

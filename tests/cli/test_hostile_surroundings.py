@@ -1,17 +1,18 @@
 """Encodings that lack characters, a home that can't be written, weights that are damaged."""
 
 import json
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli, clean_env, cli_in
 from support.fake_openai import FakeServer
 from support.fault_runs import write_questions
 from support.secret import KEY
+from support.starts import Start
 
 from casewise.evaluation import fetch_weights
+from casewise.evaluation.models import _smollm2
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +21,13 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("encodings")
     cases = write_questions(folder / "fälle–1.jsonl", 2)
     with FakeServer(lambda _: '{"explanation": "fine", "judgement": "safe"}') as server:
-        env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
-        command = ["run", "-m", "openai-api/fake/m–é", "--cases", str(cases)]
+        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        command = ["run", "-m", "openai-api/fake/m–é", "--cases", cases]
         command += ["--protocol", "binary", "--log-dir", "a"]
-        done = subprocess.run(
-            [sys.executable, "-m", "casewise", *command],
-            cwd=folder,
-            env=env | {"PYTHONIOENCODING": "ascii"},
-            capture_output=True,
-            check=False,
-        )
+        done = cli_in(folder)(*command, env=env, encoding="ascii")
     assert done.returncode == 0, done.stderr
     assert done.stderr.isascii()
-    assert b"m-e on " in done.stderr
+    assert "m-e on " in done.stderr
     return folder
 
 
@@ -61,41 +56,52 @@ def test_any_encoding(cli: Cli, logs: Path, encoding: str, command: tuple[str, .
         assert ("m-é" if encoding == "latin-1" else "m-e") in done.stdout
 
 
-def test_a_home_that_cannot_be_written(cli_process: Cli, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     """A file in the folder's place: permissions mean nothing to root."""
     (tmp_path / "home").write_text("")
     home = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": ""}
+
+    def run(*command: str | Path, **more: str) -> tuple[int, str]:
+        start = Start(command, tmp_path, clean_env() | home | more)
+        _, err = start.communicate()
+        return start.wait(), err
+
     cases = write_questions(tmp_path / "cases.jsonl", 2)
     with FakeServer(lambda _: '{"judgement": "safe"}') as server:
-        env = home | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+        env = {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
         command = ("run", "-m", "openai-api/fake/m", "--cases", cases, "--protocol", "binary")
-        done = cli_process(*command, "--log-dir", "logs", env=env)
-        assert done.returncode == 0, done.stderr
-    assert cli_process("score", "logs", env=home).returncode == 0
-    assert cli_process("report", "logs", "--out", "page.html", env=home).returncode == 0
-    done = cli_process(
-        *("run", "--limit", "1", "--log-dir", "own"),
-        env=home | {"CASEWISE_CACHE": ""},
-    )
-    assert done.returncode == 2
-    said = " ".join(done.stderr.split())
+        code, err = run(*command, "--log-dir", "logs", **env)
+        assert code == 0, err
+    assert run("score", "logs")[0] == 0
+    assert run("report", "logs", "--out", "page.html")[0] == 0
+    code, err = run("run", "--limit", "1", "--log-dir", "own", CASEWISE_CACHE="")
+    assert code == 2
+    said = " ".join(err.split())
     assert "/home/.cache/casewise/models can't be written" in said
     assert "set CASEWISE_CACHE to a folder that can" in said
 
 
+@pytest.fixture
+def unloaded() -> Iterator[None]:
+    """The embedded model as in a new process: its weights are read again, and later once more."""
+    _smollm2._server.cache_clear()
+    yield
+    _smollm2._server.cache_clear()
+
+
 @pytest.mark.parametrize("damage", ["cut", pytest.param("changed", marks=pytest.mark.slow)])
-def test_damaged_weights(cli_process: Cli, tmp_path: Path, damage: str) -> None:
+def test_damaged_weights(cli: Cli, tmp_path: Path, damage: str, unloaded: None) -> None:
     whole = fetch_weights()
     path = tmp_path / "cache" / "models" / whole.name
     path.parent.mkdir(parents=True)
     path.write_bytes(b"x" * 1000 if damage == "cut" else b"x" * 8 + whole.read_bytes()[8:])
     env = {"CASEWISE_CACHE": str(tmp_path / "cache")}
     offline = env | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path / "nothing")}
-    done = cli_process("run", "--limit", "1", "--log-dir", "logs", env=offline)
+    done = cli("run", "--limit", "1", "--log-dir", "logs", env=offline)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "can't be fetched (pip download" in done.stderr
-    done = cli_process("run", "--limit", "1", "--log-dir", "logs", env=env)
+    done = cli("run", "--limit", "1", "--log-dir", "logs", env=env)
     assert done.returncode == 0, done.stderr
     (line,) = (one for one in done.stderr.splitlines() if "is damaged" in one)
     assert line.endswith("fetching the embedded model's weights again")

@@ -2,13 +2,16 @@
 
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Cli, clean_env
+from conftest import ROOT, Cli, clean_env, cli_in
 from support.fake_openai import Answer, FakeServer
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -35,6 +38,27 @@ def shell(command: str, folder: Path, **env: str) -> subprocess.CompletedProcess
         timeout=300,
         check=False,
     )
+
+
+def inside(block: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run commands as ``shell`` does, but in this process, where no start takes two seconds."""
+    done = subprocess.CompletedProcess(block, 0, "", "")
+    for line in block.splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "casewise"
+        one = cli_in(folder)(*arguments, env=env)
+        done.stdout += one.stdout
+        done.stderr += one.stderr
+        done.returncode = one.returncode
+        if one.returncode:
+            break
+    return done
+
+
+WAYS = [inside, pytest.param(shell, marks=pytest.mark.slow)]
+"""Of two long blocks; the others are always run by a shell."""
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def block_with(text: str) -> str:
@@ -89,14 +113,15 @@ def test_ones_own_model(tmp_path: Path) -> None:
     assert "No verdict changed." in done.stdout
 
 
-def test_reports_and_the_gate(tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", WAYS)
+def test_reports_and_the_gate(run: Run, tmp_path: Path) -> None:
     with FakeServer(answer) as server:
         env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-        run = "casewise run --model openai-api/local/my-model --protocol binary --limit 8"
-        command = f"{run} --log-dir logs/mine && cp -r logs/mine logs/last-week"
-        done = shell(command, tmp_path, **env)
+        command = "casewise run --model openai-api/local/my-model --protocol binary --limit 8"
+        done = run(f"{command} --log-dir logs/mine", tmp_path, **env)
     assert done.returncode == 0, done.stderr
-    done = shell(block_with("casewise gate"), tmp_path)
+    shutil.copytree(tmp_path / "logs/mine", tmp_path / "logs/last-week")
+    done = run(block_with("casewise gate"), tmp_path)
     # Two runs alike in all of 4 queries don't show that they are within .05 of each other.
     assert done.returncode == 3, done.stderr + done.stdout
     assert "undecided" in done.stdout
@@ -113,12 +138,13 @@ def test_inspect(tmp_path: Path) -> None:
     assert "coverage" in done.stdout
 
 
-def test_casebench(tmp_path: Path, casebench: Path) -> None:
+@pytest.mark.parametrize("run", WAYS)
+def test_casebench(run: Run, tmp_path: Path, casebench: Path) -> None:
     block = block_with("fetch casebench").replace(
         "fetch casebench", f"fetch casebench --accept-terms --from {casebench}"
     )
     (tmp_path / "exp").symlink_to(casebench / "exp")
-    done = shell(block, tmp_path, CASEWISE_CACHE=str(tmp_path / "cache"))
+    done = run(block, tmp_path, CASEWISE_CACHE=str(tmp_path / "cache"))
     assert done.returncode == 0, done.stderr
     assert "SORRY-Bench" in done.stderr
     assert "900" in done.stdout

@@ -66,12 +66,15 @@ def test_where_texts_are_that_a_table_lacks(cli: Cli, planted: Path, tmp_path: P
     assert f"fence 0 of {CANARY}" in inside((tmp_path / "r.html").read_text("utf-8"))
 
 
-def test_published_outputs(cli: Cli, casebench: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["safety_gpt-4o", pytest.param("", marks=pytest.mark.slow)])
+def test_published_outputs(cli: Cli, casebench: Path, tmp_path: Path, part: str) -> None:
+    """Of one model, and of all."""
+    published = casebench / "exp" / part
     options = ("--labels", "published", "--unparsed", "reference")
-    done = cli("report", casebench / "exp", "--out", "p.html", *options)
+    done = cli("report", published, "--out", "p.html", *options)
     assert done.returncode == 0, done.stderr
     html = (tmp_path / "p.html").read_text("utf-8")
-    scores = json.loads(cli("score", casebench / "exp", "--format", "json", *options).stdout)
+    scores = json.loads(cli("score", published, "--format", "json", *options).stdout)
     assert json.loads(Parsed(html).scripts["scores"]) == scores
     charts = Parsed(html).packed("chart-data")
     rows = {row["run"]: row for row in _rows(charts, "judging")}

@@ -4,8 +4,6 @@ import json
 import shlex
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
@@ -17,6 +15,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.secret import KEY
+from support.starts import Start
 
 from casewise.scores import read_paths
 
@@ -74,22 +73,13 @@ def environment(server: FakeServer) -> dict[str, str]:
 
 def stop(folder: Path, server: FakeServer, requests: int, way: signal.Signals, *more: str) -> None:
     """Start a run, and send it a signal after so many requests."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "casewise", *arguments(*more)],
-        cwd=folder,
-        env=clean_env() | environment(server),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        # A test runner in the background may have told its children to ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    process = Start(arguments(*more), folder, clean_env() | environment(server))
     before = len(server.requests)
     while len(server.requests) < before + requests:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(way)
-    process.wait(60)
-    assert process.returncode == (130 if way is signal.SIGINT else -way)
+    assert process.wait() == (130 if way is signal.SIGINT else -way)
 
 
 def killed_at_once(folder: Path, *more: str) -> None:

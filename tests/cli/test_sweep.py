@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import polars as pl
 import pytest
 from conftest import ROOT, Cli, clean_env
 from support.fake_openai import Answer, FakeServer
+from support.starts import Start
 
 from casewise.scores import read_paths
 
@@ -156,19 +155,13 @@ def test_a_killed_sweep_goes_on(cli: Cli, cli_inside: Cli, tmp_path: Path) -> No
         return answer(request)
 
     with FakeServer(slow) as server:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "casewise", "run", "sweep.yaml"],
-            cwd=tmp_path,
-            env=clean_env() | environment(server),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = Start(["run", "sweep.yaml"], tmp_path, clean_env() | environment(server))
         # Two conditions run at once: the third has begun.
         while len(server.requests) < 75:
             assert process.poll() is None
             time.sleep(0.02)
         process.kill()
-        process.wait(timeout=60)
+        process.wait()
         time.sleep(0.2)
         before = len(server.requests)
         assert before < 90

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from inspect_ai.model import get_model
 from polars.testing import assert_frame_equal
 from support.fake_batches import BatchServer, End, FakeBatch, complete
 from support.fake_openai import Answer, Raw
-from support.kills import PATIENCE_S, Starter, starting
 from support.secret import KEY
+from support.starts import PATIENCE_S, Start
 
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation import (
@@ -123,23 +122,24 @@ def statuses(table: pl.DataFrame) -> dict[str, int]:
     return dict(table["status"].value_counts().iter_rows())
 
 
+@pytest.mark.parametrize("cases", [100, pytest.param(900, marks=pytest.mark.slow)])
 def test_all_cases_as_live(
-    tmp_path: Path, casebench: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, casebench: Path, monkeypatch: pytest.MonkeyPatch, cases: int
 ) -> None:
     """Row for row, refusals and filters among them; and no live request."""
     monkeypatch.setenv(TICK, "0.5")
     data = casebench / "CASEBench_data.json"
     with BatchServer(mixed) as server:
-        live = run_in(tmp_path / "live", server, data, batch=False)
-        assert len(server.requests) == 900
+        live = run_in(tmp_path / "live", server, data, batch=False, limit=cases)
+        assert len(server.requests) == cases
         assert not server.batches
     with BatchServer(mixed) as server:
-        batched = run_in(tmp_path / "batched", server, data)
+        batched = run_in(tmp_path / "batched", server, data, limit=cases)
         assert server.requests == []
-        assert len(server.sent) == 900
+        assert len(server.sent) == cases
         assert all(one.status == "completed" for one in server.batches.values())
         assert len(server.batches) < 20
-    assert len(live) == 900
+    assert len(live) == cases
     assert set(live["status"].unique()) == {"ok", "refused", "unparsed"}
     # Of this run alone; and what it cost.
     own = ["run_id", "latency_s", "cost_usd"]
@@ -391,107 +391,107 @@ def environment(server: BatchServer) -> dict[str, str]:
     return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url, TICK: "0.05"}
 
 
-@pytest.fixture(scope="module")
-def starter() -> Iterator[Starter]:
-    with starting(clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"}) as found:
-        yield found
+def start(server: BatchServer, cases: Path) -> Start:
+    """In a process of its own."""
+    command = arguments(cases, "--model-base-url", server.url)
+    return Start(command, cases.parent, clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"})
 
 
-def killed_at(call: str, starter: Starter, server: BatchServer, cases: Path) -> None:
-    """Start in a process of its own, and kill -9 it once it has made a call."""
-    child = starter.start(arguments(cases, "--model-base-url", server.url), cases.parent)
+def killed_at(call: str, server: BatchServer, cases: Path) -> None:
+    """Start, and kill -9 once it has made a call."""
+    process = start(server, cases)
     latest = time.monotonic() + PATIENCE_S
     while call not in server.calls and time.monotonic() < latest:
+        assert process.poll() is None, process.stderr
         time.sleep(0.01)
-    os.kill(child, signal.SIGKILL)
-    assert starter.end() == "killed"
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
     assert server.requests == []
 
 
-def go_on(starter: Starter, server: BatchServer, cases: Path) -> str:
+def go_on(server: BatchServer, cases: Path) -> str:
     """Start once more, to the end; what it said."""
-    (cases.parent / "stderr.txt").unlink()
-    again = arguments(cases, "--model-base-url", server.url)
-    assert starter.run(again, cases.parent) == "0"
+    process = start(server, cases)
+    _, err = process.communicate()
+    assert process.returncode == 0, err
     assert server.requests == []
     assert statuses(read_paths([cases.parent / "logs"]).table) == {"ok": CASES}
     assert not (cases.parent / "logs" / LEDGER).exists()
-    return " ".join((cases.parent / "stderr.txt").read_text("utf-8").split())
+    return " ".join(err.split())
 
 
-def test_a_killed_run_collects_its_batch(starter: Starter, cases: Path) -> None:
+def test_a_killed_run_collects_its_batch(cases: Path) -> None:
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_at(LOOK, starter, server, cases)
+        killed_at(LOOK, server, cases)
         # The provider goes on meanwhile.
         server.open.set()
-        said = go_on(starter, server, cases)
+        said = go_on(server, cases)
         assert f"{CASES} requests went out in batches before" in said
         assert f"{CASES} answers were collected from batches sent before" in said
         assert len(server.sent) == CASES
 
 
-def test_a_batch_that_is_still_out_is_waited_for(starter: Starter, cases: Path) -> None:
+def test_a_batch_that_is_still_out_is_waited_for(cases: Path) -> None:
     """Killed twice, and collected by the third start."""
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_at(LOOK, starter, server, cases)
+        killed_at(LOOK, server, cases)
         server.calls.clear()
-        killed_at(LOOK, starter, server, cases)
+        killed_at(LOOK, server, cases)
         server.open.set()
-        go_on(starter, server, cases)
+        go_on(server, cases)
         assert len(server.sent) == CASES
 
 
-def test_killed_before_the_provider_named_the_batch(starter: Starter, cases: Path) -> None:
+def test_killed_before_the_provider_named_the_batch(cases: Path) -> None:
     """It took the batch, and no answer said so: the next start finds it among all batches."""
     with BatchServer(safe, swallowed={"POST /v1/batches"}) as server:
         server.open.clear()
-        killed_at("POST /v1/batches", starter, server, cases)
+        killed_at("POST /v1/batches", server, cases)
         server.swallowed.clear()
         server.open.set()
         before = len(server.batches)
-        go_on(starter, server, cases)
+        go_on(server, cases)
         assert len(server.batches) == before
 
 
-def test_more_cases_than_were_out(starter: Starter, cases: Path) -> None:
+def test_more_cases_than_were_out(cases: Path) -> None:
     """What a batch of an earlier start holds is waited for, and only the rest is sent."""
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_at(LOOK, starter, server, cases)
+        killed_at(LOOK, server, cases)
         ledger = cases.parent / "logs" / LEDGER
         out, sent = map(json.loads, ledger.read_text("utf-8").splitlines())
         # Half of it as if it had never been noted; and a line that a kill tore.
         out["numbers"] = out["numbers"][: CASES // 2]
         ledger.write_text(f"{json.dumps(out)}\n{json.dumps(sent)}\n{{torn", "utf-8")
         server.open.set()
-        said = go_on(starter, server, cases)
+        said = go_on(server, cases)
         assert f"{CASES // 2} answers were collected" in said
         assert [len(one.lines) for one in server.batches.values()] == [CASES, CASES // 2]
 
 
-def test_a_batch_that_the_provider_forgot_is_sent_again(starter: Starter, cases: Path) -> None:
+def test_a_batch_that_the_provider_forgot_is_sent_again(cases: Path) -> None:
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_at(LOOK, starter, server, cases)
+        killed_at(LOOK, server, cases)
         server.open.set()
         server.statuses[LOOK] = 404
-        go_on(starter, server, cases)
+        go_on(server, cases)
         assert len(server.sent) == 2 * CASES
 
 
-def test_a_batch_whose_key_was_refused_stays_noted(starter: Starter, cases: Path) -> None:
+def test_a_batch_whose_key_was_refused_stays_noted(cases: Path) -> None:
     """Another key may fetch it: nothing that is out is forgotten."""
     with BatchServer(safe) as server:
         server.open.clear()
-        killed_at(LOOK, starter, server, cases)
+        killed_at(LOOK, server, cases)
         server.statuses[LOOK] = 401
-        again = arguments(cases, "--model-base-url", server.url)
-        assert starter.run(again, cases.parent) != "0"
+        assert start(server, cases).wait() > 0
         server.statuses.clear()
         server.open.set()
-        go_on(starter, server, cases)
+        go_on(server, cases)
         assert len(server.sent) == CASES
 
 

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ from conftest import Cli, clean_env
 from support import written
 from support.fake_openai import Answer, FakeServer
 from support.secret import KEY
+from support.starts import Start
 from support.written import QUERIES, Writer, context, question_of, write_queries
 
 from casewise.cases import load_cases
@@ -154,35 +154,20 @@ def _repairs(prompt: str, number: int) -> bool:
 # --- stopped and started again --------------------------------------------------------------
 
 
-def start(server: FakeServer, folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [
-            *(sys.executable, "-m", "casewise", "contexts", "generate", "queries.txt"),
-            *(
-                "--out",
-                "cases.jsonl",
-                "-m",
-                f"openai-api/fake/m{server.port}",
-                "--max-connections",
-                "4",
-            ),
-        ],
-        cwd=folder,
-        env=clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+def start(server: FakeServer, folder: Path) -> Start:
+    command = ["contexts", "generate", "queries.txt", "--out", "cases.jsonl"]
+    command += ["-m", f"openai-api/fake/m{server.port}", "--max-connections", "4"]
+    env = clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+    return Start(command, folder, env)
 
 
-def stop(process: subprocess.Popen[str], server: FakeServer, asked: int, way: int) -> str:
+def stop(process: Start, server: FakeServer, asked: int, way: int) -> str:
     """Send a signal once so many requests have come; gives what was said."""
     while len(server.requests) < asked:
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(way)
-    return process.communicate(timeout=30)[1]
+    return process.communicate()[1]
 
 
 def test_killed_stopped_and_started_again(cli_inside: Cli, tmp_path: Path) -> None:

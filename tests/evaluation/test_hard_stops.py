@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.faulty import random_moments
-from support.kills import killed_starts
 from support.secret import KEY
+from support.starts import Start, killed_starts
 
 from casewise.scores import read_paths
 
@@ -71,7 +72,7 @@ def test_killed_at_random_moments(tmp_path: Path, cases: Path) -> None:
     with FakeServer(slow) as server:
         env = clean_env() | environment(server)
         ended = killed_starts(arguments(cases), moments, server, tmp_path, env)
-    assert ended == ["killed"] * 5 + ["0"]
+    assert ended == [-signal.SIGKILL] * 5 + [0]
     check_table(tmp_path / "logs")
     # Whatever a kill met was in flight: all else came from the logs, or from the kept answers.
     assert len(server.requests) <= CASES + 5 * AT_ONCE
@@ -99,7 +100,7 @@ def test_draws_of_one_prompt_stay_several(tmp_path: Path, cases: Path) -> None:
         ended = killed_starts(
             arguments(cases, *options), [(30, 0.0), (40, 0.1)], server, tmp_path, env
         )
-    assert ended[-1] == "0"
+    assert ended[-1] == 0
     check_table(tmp_path / "logs", 20, 2)
     table = read_paths([tmp_path / "logs"], texts=True).table
     assert 120 <= len(server.requests) <= 120 + 2 * AT_ONCE
@@ -119,13 +120,7 @@ def test_two_runs_in_one_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
         return '{"judgement": "safe"}'
 
     with FakeServer(held) as server:
-        first = subprocess.Popen(
-            [sys.executable, "-m", "casewise", *arguments(cases)],
-            cwd=tmp_path,
-            env=clean_env() | environment(server),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        first = Start(arguments(cases), tmp_path, clean_env() | environment(server))
         while not server.requests:
             assert first.poll() is None
             time.sleep(0.05)
@@ -134,7 +129,7 @@ def test_two_runs_in_one_folder(cli: Cli, tmp_path: Path, cases: Path) -> None:
         told = " ".join(second.stderr.split())
         assert f"(process {first.pid} on " in told
         assert "casewise run -m openai-api/fake/m" in told
-        first.send_signal(signal.SIGKILL)
+        first.kill()
         first.wait(30)
         free.set()
         # The lock went with its holder.
@@ -233,6 +228,19 @@ datetime.datetime = _Clock
 """
 
 
+def imports_itself(
+    arguments: Sequence[str | Path], cwd: Path, env: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """What is imported takes its clock from before."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "casewise", *map(str, arguments)],
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 @pytest.mark.slow
 def test_a_clock_that_jumps(tmp_path: Path, cases: Path) -> None:
     (tmp_path / "clock").mkdir()
@@ -240,7 +248,8 @@ def test_a_clock_that_jumps(tmp_path: Path, cases: Path) -> None:
     with FakeServer(slow) as server:
         path = os.pathsep.join([str(tmp_path / "clock"), os.environ.get("PYTHONPATH", "")])
         env = clean_env() | environment(server) | {"PYTHONPATH": path}
-        ended = killed_starts(arguments(cases), [(40, 0.0), (60, 0.0)], server, tmp_path, env)
-    assert ended == ["killed", "killed", "0"]
+        moments = [(40, 0.0), (60, 0.0)]
+        ended = killed_starts(arguments(cases), moments, server, tmp_path, env, imports_itself)
+    assert ended == [-signal.SIGKILL, -signal.SIGKILL, 0]
     check_table(tmp_path / "logs")
     assert len(server.requests) <= CASES + 2 * AT_ONCE

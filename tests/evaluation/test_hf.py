@@ -8,14 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import clean_env
+from conftest import clean_env, cli_in
 from inspect_ai.log import EvalSample, read_eval_log, write_eval_log
 from inspect_ai.model import get_model
-from support.flows import Flows, in_one_process
 from support.scores import model_rows
+from support.tiny import WINDOW, Late, make_tiny
 
 from casewise.cases import STARTER
 from casewise.errors import UsageError
@@ -30,12 +30,13 @@ from casewise.evaluation.models._in_process import (
 from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
-torch = pytest.importorskip("torch", reason="torch is not installed (make hf)")
-transformers = pytest.importorskip("transformers", reason="transformers is not installed (make hf)")
+if TYPE_CHECKING:
+    from casewise.evaluation.models._hf_engine import Engine
 
-from support.tiny import WINDOW, make_tiny  # noqa: E402
+torch, transformers = Late("torch"), Late("transformers")
+hf_engine = Late("casewise.evaluation.models._hf_engine")
 
-from casewise.evaluation.models._hf_engine import Engine, open_engine  # noqa: E402
+Flows = dict[str, subprocess.CompletedProcess[str]]
 
 EXACT = 1e-4
 CASES = 6
@@ -71,8 +72,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def flows(folder: Path, tiny: Path) -> Flows:
-    """Every command of this file, in one process: importing torch takes longer than they do."""
+def flows(folder: Path, tiny: Path, engine: "Engine") -> Flows:
+    """What every command of this file ended with; the engine, which they share, begins anew."""
+    engine._prefix.clear()
     sweep = {
         "models": [f"casewise-hf/{tiny}"],
         "protocols": ["probability"],
@@ -100,12 +102,14 @@ def flows(folder: Path, tiny: Path) -> Flows:
         f"{model} {options}": ["run", "-m", f"casewise-hf/{model or tiny}", *options]
         for model, options, _ in WRONG
     }
-    return in_one_process(commands, folder)
+    call = cli_in(folder)
+    return {name: call(*command) for name, command in commands.items()}
 
 
 @pytest.fixture(scope="module")
-def engine(tiny: Path) -> Engine:
-    return open_engine(str(tiny), Options())
+def engine(tiny: Path) -> "Engine":
+    found: Engine = hf_engine.open_engine(str(tiny), Options())
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +119,7 @@ def plain(tiny: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def asked(engine: Engine) -> list[tuple[int, ...]]:
+def asked(engine: "Engine") -> list[tuple[int, ...]]:
     """Every prompt of three conditions, in tokens."""
     return [
         engine.tokens.prompt([{"role": "user", "content": text}])
@@ -139,14 +143,14 @@ def one_pass(tokens: tuple[int, ...]) -> TokenRequest:
     return TokenRequest(tokens, max_tokens=1, candidates=200)
 
 
-def answers(engine: Engine, requests: Sequence[TokenRequest]) -> list[Replied]:
+def answers(engine: "Engine", requests: Sequence[TokenRequest]) -> list[Replied]:
     async def main() -> list[Replied]:
         return await asyncio.gather(*(engine.line.ask(one.tokens, one, 1) for one in requests))
 
     return asyncio.run(main())
 
 
-def furthest(engine: Engine, plain: Any, tokens: tuple[int, ...], replied: Replied) -> float:
+def furthest(engine: "Engine", plain: Any, tokens: tuple[int, ...], replied: Replied) -> float:
     """The largest difference of a log-probability from the plain pass."""
     expected = plain_pass(plain, tokens)
     (place,) = replied.places
@@ -162,7 +166,7 @@ def furthest(engine: Engine, plain: Any, tokens: tuple[int, ...], replied: Repli
 
 
 def test_each_token_of_the_tree_is_computed_once(
-    engine: Engine, plain: Any, asked: list[tuple[int, ...]]
+    engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
 ) -> None:
     engine._prefix.clear()
     replies = answers(engine, [one_pass(tokens) for tokens in reversed(asked)])
@@ -173,7 +177,7 @@ def test_each_token_of_the_tree_is_computed_once(
 
 
 def test_a_prompt_again_and_its_beginning(
-    engine: Engine, plain: Any, asked: list[tuple[int, ...]]
+    engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
 ) -> None:
     """By hand: the whole prompt; nothing; the last token of a beginning; the two cut off."""
     tokens, engine_prefix = asked[0], engine._prefix
@@ -187,10 +191,10 @@ def test_a_prompt_again_and_its_beginning(
 
 
 def test_batches_say_the_same(
-    tiny: Path, engine: Engine, plain: Any, asked: list[tuple[int, ...]]
+    tiny: Path, engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
 ) -> None:
     """What a GPU does, here on a CPU."""
-    batched = open_engine(str(tiny), Options(batch_size=4))
+    batched = hf_engine.open_engine(str(tiny), Options(batch_size=4))
     assert batched.is_batched
     assert not engine.is_batched
     replies = answers(batched, [one_pass(one) for one in asked])
@@ -200,7 +204,7 @@ def test_batches_say_the_same(
         assert furthest(engine, plain, tokens, replied) < EXACT
 
 
-def test_writing(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> None:
+def test_writing(engine: "Engine", plain: Any, asked: list[tuple[int, ...]]) -> None:
     """Greedy answers are the most probable tokens, one after the other, whatever was cached."""
     tokens = asked[3]
     written: list[int] = []
@@ -219,7 +223,7 @@ def test_writing(engine: Engine, plain: Any, asked: list[tuple[int, ...]]) -> No
     assert furthest(engine, plain, longer, after) < EXACT
 
 
-def test_stops_and_seeds(engine: Engine, asked: list[tuple[int, ...]]) -> None:
+def test_stops_and_seeds(engine: "Engine", asked: list[tuple[int, ...]]) -> None:
     drawn = TokenRequest(asked[0], max_tokens=12, temperature=1.0, top_p=0.95, seed=5)
     (first,), (again,) = answers(engine, [drawn]), answers(engine, [drawn])
     assert first.text == again.text
@@ -236,7 +240,7 @@ def samples_in(folder: Path) -> list[tuple[dict[str, Any], EvalSample]]:
 
 
 def test_a_run_with_ablations(
-    flows: Flows, folder: Path, engine: Engine, plain: Any, asked: list[tuple[int, ...]]
+    flows: Flows, folder: Path, engine: "Engine", plain: Any, asked: list[tuple[int, ...]]
 ) -> None:
     """The whole way: each token of the tree once, and P(safe) as of plain passes."""
     assert flows["sweep"].returncode == 0, flows["sweep"].stderr
@@ -324,14 +328,14 @@ def test_models_that_are_none(
 
 def test_without_a_chat_template(tmp_path: Path) -> None:
     folder = make_tiny(tmp_path / "plain", prompts_of(None), template=False)
-    found = open_engine(str(folder), Options())
+    found = hf_engine.open_engine(str(folder), Options())
     turns = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "safe?"}]
     said = found.tokens.answer(found.tokens.prompt(turns))
     assert said == "system: be brief\n\nuser: safe?\n\nassistant:"
 
 
 def test_a_template_that_takes_no_system_message(tmp_path: Path, tiny: Path) -> None:
-    found = open_engine(str(tiny), Options(batch_size=2)).tokens
+    found = hf_engine.open_engine(str(tiny), Options(batch_size=2)).tokens
     found.raw.chat_template = (
         "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}"
         "{% for one in messages %}[{{ one.content }}]{% endfor %}"

@@ -4,13 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.tiny import Late
 
-torch = pytest.importorskip("torch", reason="torch is not installed (make hf)")
-transformers = pytest.importorskip("transformers", reason="transformers is not installed (make hf)")
+torch, transformers = Late("torch"), Late("transformers")
+hf_load = Late("casewise.evaluation.models._hf_load")
 
-from casewise.evaluation.models._hf_load import with_fast_layers  # noqa: E402
 
-TOKENS = torch.arange(2, 60).reshape(2, 29)
+def tokens() -> Any:
+    return torch.arange(2, 60).reshape(2, 29)
+
+
 SIZES: dict[str, Any] = {
     "vocab_size": 64,
     "hidden_size": 32,
@@ -22,12 +25,14 @@ SIZES: dict[str, Any] = {
 }
 
 
-def loader(config: Any, dtype: Any = torch.float32) -> Callable[[], Any]:
+def loader(config: Any, dtype: str = "float32") -> Callable[[], Any]:
     """Loads one model, as often as it is called."""
 
     def load() -> Any:
         torch.manual_seed(11)
-        return transformers.AutoModelForCausalLM.from_config(config).to(dtype).eval()
+        return (
+            transformers.AutoModelForCausalLM.from_config(config).to(getattr(torch, dtype)).eval()
+        )
 
     return load
 
@@ -38,27 +43,27 @@ def replaced(model: Any) -> int:
 
 def said(model: Any) -> Any:
     with torch.inference_mode():
-        return model(input_ids=TOKENS).logits.log_softmax(-1)
+        return model(input_ids=tokens()).logits.log_softmax(-1)
 
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_same_numbers(tied: bool) -> None:
     """Qwen's layers of queries, keys and values have biases; a head may share its weights."""
     load = loader(transformers.Qwen2Config(**SIZES, tie_word_embeddings=tied))
-    fast = with_fast_layers(load)
+    fast = hf_load.with_fast_layers(load)
     # Seven of each of the two layers, and the head.
     assert replaced(fast) == 15
     assert (said(fast) - said(load())).abs().max() < 1e-5
     written = [
-        model.generate(TOKENS[:1], max_new_tokens=6, do_sample=False, pad_token_id=0).tolist()
+        model.generate(tokens()[:1], max_new_tokens=6, do_sample=False, pad_token_id=0).tolist()
         for model in (fast, load())
     ]
     assert written[0] == written[1]
 
 
 def test_narrow_numbers_are_left_alone() -> None:
-    load = loader(transformers.LlamaConfig(**SIZES), torch.bfloat16)
-    assert replaced(with_fast_layers(load)) == 0
+    load = loader(transformers.LlamaConfig(**SIZES), "bfloat16")
+    assert replaced(hf_load.with_fast_layers(load)) == 0
 
 
 def test_a_model_that_reads_its_layers_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,7 +75,7 @@ def test_a_model_that_reads_its_layers_weights(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(layer, "forward", forward)
     load = loader(transformers.LlamaConfig(**SIZES | {"intermediate_size": 32}))
-    model = with_fast_layers(load)
+    model = hf_load.with_fast_layers(load)
     assert replaced(model) == 0
     assert torch.equal(said(model), said(load()))
 
@@ -81,7 +86,7 @@ def test_layers_that_would_say_something_else(monkeypatch: pytest.MonkeyPatch) -
         torch.ops.mkldnn, "_reorder_linear_weight", lambda weight, _: (2 * weight).to_mkldnn()
     )
     load = loader(transformers.LlamaConfig(**SIZES))
-    model = with_fast_layers(load)
+    model = hf_load.with_fast_layers(load)
     assert replaced(model) == 0
     assert torch.equal(said(model), said(load()))
 
@@ -100,5 +105,5 @@ def test_without_the_operations(monkeypatch: pytest.MonkeyPatch) -> None:
         loaded.append(load())
         return loaded[-1]
 
-    model = with_fast_layers(counted)
+    model = hf_load.with_fast_layers(counted)
     assert [replaced(model), len(loaded)] == [0, 1]

@@ -17,6 +17,7 @@ from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 
 PROTOCOLS = ("binary", "score", "probability")
+FEW, ALL = 60, 900
 # Our prompts put the query and the context between these lines.
 PROMPT = re.compile(r"\nQuery:\n(.*?)\n\nSituation:\n(.*?)\n\n(Judge|Rate|Is a helpful)", re.DOTALL)
 
@@ -66,19 +67,19 @@ class KnownAnswers:
     def p_safe(self, place: int) -> float:
         return (place % 97 + 0.5) / 97
 
-    def expected(self, protocol: str) -> dict[str, float]:
-        """Accuracy, recalls and so on, computed here from the answers alone."""
+    def expected(self, protocol: str, cases: int) -> dict[str, float]:
+        """Accuracy, recalls and so on of the first cases, computed here from the answers alone."""
         rate = np.array(
             [
                 0.0 if one["category"] == "child-related crimes" else one["safe_rate"]
-                for one in self.data
+                for one in self.data[:cases]
             ]
         )
-        places = np.arange(len(self.data))
+        places = np.arange(cases)
         p = {
             "binary": np.where(places % 3 > 0, 1.0, 0.0),
             "score": (places % 10 + 0.5) / 10,
-            "probability": np.array([self.p_safe(place) for place in range(len(self.data))]),
+            "probability": np.array([self.p_safe(place) for place in range(cases)]),
         }[protocol]
         read = places % 50 != 7 if protocol == "binary" else places >= 0
         truth, said, p, rate = rate[read] > 0.5, p[read] > 0.5, p[read], rate[read]
@@ -111,41 +112,56 @@ def environment(server: FakeServer) -> dict[str, str]:
     return {"FAKE_API_KEY": "test", "FAKE_BASE_URL": server.url}
 
 
-def check(scores: list[dict[str, Any]], answers: KnownAnswers) -> None:
+def check(scores: list[dict[str, Any]], answers: KnownAnswers, cases: int = ALL) -> None:
     assert {score["protocol"] for score in scores} == set(PROTOCOLS)
     for score in scores:
-        assert score["n"] == 900
+        assert score["n"] == cases
         assert score["labels"] == "published"
-        for name, value in answers.expected(score["protocol"]).items():
+        for name, value in answers.expected(score["protocol"], cases).items():
             assert score[name] == pytest.approx(value, abs=1e-6), (score["protocol"], name)
         if score["protocol"] == "binary":
             assert (score["pcc"], score["bce"], score["brier"]) == (None, None, None)
 
 
+@pytest.mark.parametrize("cases", [FEW, pytest.param(ALL, marks=pytest.mark.slow)])
 def test_casewise_run(
-    casebench: Path, cli: Cli, cli_process: Cli, server: FakeServer, answers: KnownAnswers
+    casebench: Path,
+    cli: Cli,
+    cli_process: Cli,
+    server: FakeServer,
+    answers: KnownAnswers,
+    cases: int,
 ) -> None:
+    run = cli_process if cases == ALL else cli
     before = len(server.requests)
     data = casebench / "CASEBench_data.json"
-    options = ["--model", "openai-api/fake/judge", "--cases", data, "--log-dir", "logs"]
-    command = ["run", *options, "--protocol", ",".join(PROTOCOLS), "--max-connections", "20"]
-    done = cli_process(*command, env=environment(server))
+    options = ["--model", "openai-api/fake/judge", "--cases", str(data), "--log-dir", "logs"]
+    command = [
+        "run",
+        *options,
+        "--protocol",
+        ",".join(PROTOCOLS),
+        "--max-connections",
+        "20",
+    ]
+    command += ["--limit", str(cases)]
+    done = run(*command, env=environment(server))
     assert done.returncode == 0, done.stderr
-    assert "2,700 judgements" in done.stderr
+    assert f"{3 * cases:,} judgements" in done.stderr
     # One request a case, and three for the mean of the protocol score.
-    assert len(server.requests) - before == 900 * (1 + 3 + 1)
+    assert len(server.requests) - before == cases * (1 + 3 + 1)
     assert {request["temperature"] for request in server.requests[before:]} == {0}
     scored = cli("score", "logs", "--format", "json")
-    check(model_rows(scored.stdout), answers)
+    check(model_rows(scored.stdout), answers, cases)
     # The same folder again sends nothing, and shows the same scores.
     before = len(server.requests)
-    again = cli_process(*command, env=environment(server))
+    again = run(*command, env=environment(server))
     assert again.returncode == 0, again.stderr
     assert len(server.requests) == before
     assert model_rows(cli("score", "logs", "--format", "json").stdout) == model_rows(scored.stdout)
     exported = cli("export", "logs", "--out", "table.parquet")
     assert exported.returncode == 0, exported.stderr
-    check(model_rows(cli("score", "table.parquet", "--format", "json").stdout), answers)
+    check(model_rows(cli("score", "table.parquet", "--format", "json").stdout), answers, cases)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
+from support.starts import Start
 
 from casewise.errors import ModelError
 from casewise.evaluation import (
@@ -31,6 +32,7 @@ from casewise.evaluation import (
     plan_generation,
     run_cells,
 )
+from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.scores import read_paths
 
 SHORT = 2.0
@@ -291,6 +293,26 @@ def test_contexts_for_which_nobody_listens(tmp_path: Path, monkeypatch: pytest.M
     assert "connection refused" in met.lines[0]
 
 
+def test_the_command_gives_up(
+    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With less patience than it has: ``test_the_command_ends_in_half_a_minute`` waits for all."""
+    usual = run_cells.__defaults__
+    assert usual is not None
+    assert UNREACHABLE_S in usual
+    short = tuple(SHORT if one == UNREACHABLE_S else one for one in usual)
+    monkeypatch.setattr(run_cells, "__defaults__", short)
+    cases = write_questions(tmp_path / "cases.jsonl", 3)
+    local = {"LOCAL_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "LOCAL_API_KEY": KEY}
+    command = ("run", "-m", "openai-api/local/m", "--cases", cases, "--protocol", "binary")
+    done = cli_inside(*command, "--log-dir", "logs", env=local)
+    assert done.returncode == 2
+    first, last = (done.stderr.find(one) for one in ("connection refused at", "given up after 2 s"))
+    assert 0 <= first < last
+    assert json.loads((tmp_path / "logs" / "faults.json").read_text())["starts"][0]["faults"]
+
+
+@pytest.mark.slow
 def test_the_command_ends_in_half_a_minute(tmp_path: Path) -> None:
     """A real process, and the real limit: the first fault at once, the end in time."""
     cases = write_questions(tmp_path / "cases.jsonl", 3)
@@ -418,27 +440,21 @@ def test_the_command_tells_of_an_outage(tmp_path: Path, where: str) -> None:
 
     with leaving.server as server:
         local = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": KEY, "COLUMNS": "300"}
-        command = [sys.executable, "-m", "casewise", "run", "-m", "openai-api/local/m"]
-        command += ["--cases", str(cases), "--protocol", "binary", "--log-dir", "logs"]
+        command = ["run", "-m", "openai-api/local/m", "--cases", str(cases)]
+        command += ["--protocol", "binary", "--log-dir", "logs"]
         threads = [
             threading.Thread(target=leaving.leave_until, args=[told], daemon=True),
             threading.Thread(target=read, daemon=True),
         ]
         for thread in threads:
             thread.start()
-        with subprocess.Popen(
-            command,
-            cwd=tmp_path,
-            env=clean_env() | local,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=theirs,
-        ) as process:
+        env = clean_env() | local
+        process = Start(command, tmp_path, env, err=f"/proc/{os.getpid()}/fd/{theirs}")
+        try:
+            assert process.wait() == 0, shown.decode()
+        finally:
+            process.kill()
             os.close(theirs)
-            try:
-                assert process.wait(120) == 0
-            finally:
-                process.kill()
         for thread in threads:
             thread.join(60)
     os.close(mine)

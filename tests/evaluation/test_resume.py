@@ -13,6 +13,7 @@ from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 from support.secret import KEY
+from support.starts import Start
 
 CASES = 240
 
@@ -55,16 +56,7 @@ def asked(server: FakeServer) -> set[str]:
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signal.Signals) -> None:
     with FakeServer(slow) as server:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "casewise", *arguments(cases)],
-            cwd=tmp_path,
-            env=clean_env() | environment(server),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            # A test runner in the background may have told its children to ignore Ctrl-C.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
+        process = Start(arguments(cases), tmp_path, clean_env() | environment(server))
         while len(server.requests) < 150:
             assert process.poll() is None
             time.sleep(0.05)
@@ -209,6 +201,7 @@ def test_reference_sampling(
     assert roles == ["system"] * system + ["user"]
 
 
+@pytest.mark.slow
 def test_ablation_through_inspect(cli: Cli, tmp_path: Path, cases: Path) -> None:
     """Inspect's command line turns a,b into a list."""
     with FakeServer(lambda request: "Judgement: safe") as server:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Cli
+from conftest import Cli, clean_env
 from inspect_ai.log import read_eval_log
 from support.scores import model_rows
+from support.starts import Start
 
 from casewise.cases import CARDS
 from casewise.errors import AssetError
@@ -28,15 +29,18 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, cores)
 
 
-def test_the_first_run(cli: Cli, cli_process: Cli) -> None:
+@pytest.mark.parametrize(
+    ("options", "cases"), [pytest.param([], 56, marks=pytest.mark.slow), (["--limit", "2"], 2)]
+)
+def test_the_first_run(cli: Cli, cli_process: Cli, options: list[str], cases: int) -> None:
     """What a newcomer types: one command, no key, no network but the package index."""
-    done = cli_process("run", "--log-dir", "logs")
+    done = (cli if options else cli_process)("run", *options, "--log-dir", "logs")
     assert done.returncode == 0, done.stderr
     assert "first judgement after" in done.stderr
     assert "judges at chance" in done.stdout
     (score,) = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert (score["model"], score["protocol"]) == ("casewise/smollm2", "probability")
-    assert (score["n"], score["coverage"], score["labels"]) == (56, 1.0, "intended")
+    assert (score["n"], score["coverage"], score["labels"]) == (cases, 1.0, "intended")
     # Our prompt asks for one word; the model puts a fair part of its mass on the two.
     assert score["mass"] > 0.05
     exported = cli("export", "logs", "--out", "table.csv")
@@ -46,17 +50,18 @@ def test_the_first_run(cli: Cli, cli_process: Cli) -> None:
 @pytest.mark.parametrize("protocol", ["binary", "score"])
 def test_protocols_that_write(cli: Cli, protocol: str) -> None:
     command = ["run", "--protocol", protocol, "--limit", "1", "--samples", "1"]
-    done = cli(*command, "--max-tokens", "40", "--log-dir", "l")
+    done = cli(*command, "--max-tokens", "16", "--log-dir", "l")
     assert done.returncode == 0, done.stderr
     (score,) = model_rows(cli("score", "l", "--format", "json").stdout)
     assert sum(score["statuses"].values()) == 1
 
 
-def test_the_same_answer_twice(cli: Cli, cli_process: Cli) -> None:
+def test_the_same_answer_twice(cli: Cli, tmp_path: Path) -> None:
     """From two starts: within one, the second run finds prefixes that the first has computed."""
     tables = []
     for name in ("a", "b"):
-        assert cli_process("run", "--limit", "2", "--log-dir", name).returncode == 0
+        start = Start(["run", "--limit", "2", "--log-dir", name], tmp_path, clean_env())
+        assert start.wait() == 0, start.stderr
         (score,) = model_rows(cli("score", name, "--format", "json").stdout)
         tables.append((score["bce"], score["mass"]))
     assert tables[0] == pytest.approx(tables[1], abs=1e-3)
@@ -89,7 +94,11 @@ def test_weights_that_are_not_to_be_had(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize(
     "options",
-    [[], *(["--deployment", card] for card in CARDS)],
+    [
+        [],
+        ["--deployment", CARDS[0]],
+        *(pytest.param(["--deployment", card], marks=pytest.mark.slow) for card in CARDS[1:]),
+    ],
     ids=["starter", *CARDS],
 )
 def test_it_acts_and_its_replies_are_graded(cli: Cli, tmp_path: Path, options: list[str]) -> None:
@@ -114,14 +123,16 @@ def test_it_acts_and_its_replies_are_graded(cli: Cli, tmp_path: Path, options: l
         assert len(users) == len(str(sample.metadata["expectations"]).split()) >= 4
 
 
-def test_it_writes_contexts(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("queries", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_it_writes_contexts(cli: Cli, tmp_path: Path, queries: int) -> None:
     """Structured, and no good: the rules say what is wrong."""
-    (tmp_path / "two.txt").write_text("How do I fix a fence?\nWho waters the garden?\n", "utf-8")
-    done = cli("contexts", "generate", "two.txt", "--out", "c.jsonl")
+    asked = ["How do I fix a fence?", "Who waters the garden?"][:queries]
+    (tmp_path / "some.txt").write_text("\n".join(asked), "utf-8")
+    done = cli("contexts", "generate", "some.txt", "--out", "c.jsonl")
     assert done.returncode in (0, 1), done.stderr
-    assert "queries have contexts" in done.stdout
+    assert f"of {queries} queries have contexts" in done.stdout
     record = (tmp_path / "c.record.jsonl").read_text("utf-8").splitlines()
-    assert len(record) == 2
+    assert len(record) == queries
     assert '"unread"' not in "".join(record)
     aside = tmp_path / "c.aside.jsonl"
     if done.returncode:

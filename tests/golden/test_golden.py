@@ -6,7 +6,7 @@ What that version made is in this folder; ``make.py`` says how.
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -17,7 +17,7 @@ from conftest import clean_env
 from polars.testing import assert_frame_equal
 from support.fake_openai import FakeServer
 from support.golden import ENVIRONMENT, FOLDER, INPUTS, RUNS, STOPPED, answers, kept_table, table_of
-from support.kills import Starter, starting
+from support.starts import Start
 
 JUDGED = 24
 """Judgements of the run that was stopped: 12 cases under two protocols."""
@@ -41,13 +41,6 @@ def server(address: FakeServer) -> FakeServer:
     return address
 
 
-@pytest.fixture(scope="module")
-def starter(address: FakeServer) -> Iterator[Starter]:
-    """Runs are forked from one process, which takes no seconds to start."""
-    with starting(clean_env() | environment(address)) as starter:
-        yield starter
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name in INPUTS:
@@ -59,12 +52,16 @@ def environment(server: FakeServer) -> dict[str, str]:
     return ENVIRONMENT | {"FAKE_BASE_URL": server.url}
 
 
+def run(arguments: Sequence[str | Path], folder: Path, server: FakeServer) -> None:
+    """To the end, in a process of its own: a run in this one would find what the last has kept."""
+    start = Start(["run", *arguments], folder, clean_env() | environment(server))
+    _, err = start.communicate()
+    assert start.returncode == 0, err
+
+
 @pytest.mark.parametrize("name", RUNS)
-def test_a_run_gives_the_same_table(
-    name: str, starter: Starter, folder: Path, server: FakeServer
-) -> None:
-    done = starter.run(("run", *RUNS[name], "--log-dir", "logs"), folder)
-    assert done == "0", (folder / "stderr.txt").read_text("utf-8")
+def test_a_run_gives_the_same_table(name: str, folder: Path, server: FakeServer) -> None:
+    run((*RUNS[name], "--log-dir", "logs"), folder, server)
     table = table_of(folder / "logs")
     assert_same(as_before(table), kept_table(name))
     graded = [one for one in server.requests if one["model"].startswith("grader")]
@@ -129,12 +126,11 @@ def test_old_logs_are_read(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["whole", "shards"])
 def test_a_folder_that_is_complete_asks_nothing(
-    name: str, tmp_path: Path, starter: Starter, server: FakeServer
+    name: str, tmp_path: Path, server: FakeServer
 ) -> None:
     logs = unpacked(name, tmp_path)
     before = sorted(logs.rglob("*.eval"))
-    done = starter.run(("run", *STOPPED, "--log-dir", logs), tmp_path)
-    assert done == "0", (tmp_path / "stderr.txt").read_text("utf-8")
+    run((*STOPPED, "--log-dir", logs), tmp_path, server)
     assert server.requests == []
     assert sorted(logs.rglob("*.eval")) == before
     assert_same(table_of(logs), kept_table("whole"))
@@ -154,7 +150,7 @@ def settled_requests(logs: Path) -> int:
 @pytest.mark.parametrize("name", ["killed", "interrupted"])
 @pytest.mark.parametrize("journal", ["kept", "lost"])
 def test_a_folder_that_was_left_half_done_goes_on(
-    name: str, journal: str, tmp_path: Path, starter: Starter, server: FakeServer
+    name: str, journal: str, tmp_path: Path, server: FakeServer
 ) -> None:
     logs = unpacked(name, tmp_path)
     known = answers_kept(logs)
@@ -163,16 +159,14 @@ def test_a_folder_that_was_left_half_done_goes_on(
         (logs / ".casewise" / "answers.jsonl").unlink()
         known = settled_requests(logs) if name == "interrupted" else 0
         assert known < REQUESTS - 10
-    done = starter.run(("run", *STOPPED, "--log-dir", logs), tmp_path)
-    assert done == "0", (tmp_path / "stderr.txt").read_text("utf-8")
+    run((*STOPPED, "--log-dir", logs), tmp_path, server)
     assert len(server.requests) == REQUESTS - known
     assert table_of(logs).height == JUDGED
     assert_same(table_of(logs), kept_table("whole"))
     assert not (logs / ".casewise" / "answers.jsonl").exists()
     if journal == "lost":
         return
-    again = starter.run(("run", *STOPPED, "--log-dir", logs), tmp_path)
-    assert again == "0"
+    run((*STOPPED, "--log-dir", logs), tmp_path, server)
     assert len(server.requests) == REQUESTS - known
 
 
@@ -183,16 +177,13 @@ def test_a_log_that_was_interrupted_is_read(tmp_path: Path) -> None:
     assert table.join(kept_table("whole"), on=same, how="anti", nulls_equal=True).is_empty()
 
 
-def test_a_shard_that_is_missing_is_made_again(
-    tmp_path: Path, starter: Starter, server: FakeServer
-) -> None:
+def test_a_shard_that_is_missing_is_made_again(tmp_path: Path, server: FakeServer) -> None:
     logs = unpacked("shards", tmp_path)
     shards = sorted((logs / "shards").rglob("*.eval"))
     lost = table_of(shards[0])
     shards[0].unlink()
     assert table_of(logs).height == JUDGED - lost.height
-    done = starter.run(("run", *STOPPED, "--log-dir", logs), tmp_path)
-    assert done == "0", (tmp_path / "stderr.txt").read_text("utf-8")
+    run((*STOPPED, "--log-dir", logs), tmp_path, server)
     times = 3 if lost["protocol"][0] == "score" else 1
     assert len(server.requests) == lost.height * times
     assert_same(table_of(logs), kept_table("whole"))
@@ -202,11 +193,15 @@ def test_a_shard_that_is_missing_is_made_again(
     ("task", "arguments"),
     [
         ("judge", {"protocol": "score"}),
-        ("respond", {"delivery": "claimed", "grader": "openai-api/fake/grader"}),
+        pytest.param(
+            "respond",
+            {"delivery": "claimed", "grader": "openai-api/fake/grader"},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_inspects_own_runner_gives_the_same_table(
-    task: str, arguments: dict[str, str], starter: Starter, folder: Path, server: FakeServer
+    task: str, arguments: dict[str, str], folder: Path, server: FakeServer
 ) -> None:
     given = [f"-T{key}={value}" for key, value in ({"cases": "cases.yaml"} | arguments).items()]
     done = subprocess.run(
@@ -223,8 +218,8 @@ def test_inspects_own_runner_gives_the_same_table(
     assert done.returncode == 0, done.stdout + done.stderr
     options = {"protocol": "respond"} | arguments
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
-    ours = ("run", "-m", "openai-api/fake/plain", "--cases", "cases.yaml", *words)
-    assert starter.run((*ours, "--log-dir", "logs"), folder) == "0"
+    ours = ("-m", "openai-api/fake/plain", "--cases", "cases.yaml", *words)
+    run((*ours, "--log-dir", "logs"), folder, server)
     wanted = table_of(folder / "logs")
     assert wanted.height == 8
     assert_same(table_of(folder / "inspect"), wanted)

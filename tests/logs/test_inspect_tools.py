@@ -15,7 +15,7 @@ from inspect_ai._cli.main import inspect
 from inspect_ai.analysis import evals_df, messages_df, samples_df
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sample_summaries
 from support.fake_openai import FakeServer
-from support.inspected import CASES, EPOCHS, PROTOCOLS, killed_run, run_every_protocol, serving
+from support.inspected import CASES, EPOCHS, PROTOCOLS, killed_run, serving
 
 from casewise.logs import read_header, read_records
 from casewise.logs._write import BUFFER
@@ -31,12 +31,10 @@ def served() -> Iterator[tuple[FakeServer, dict[str, str]]]:
 
 
 @pytest.fixture(scope="module")
-def logs(
-    served: tuple[FakeServer, dict[str, str]], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
+def logs(every_protocol: Path) -> dict[str, Path]:
     """The log of each protocol."""
-    folder = run_every_protocol(tmp_path_factory.mktemp("runs") / "logs", served[1])
-    return {str(read_header(path).metadata["protocol"]): path for path in folder.glob("*.eval")}
+    found = every_protocol.glob("*.eval")
+    return {str(read_header(path).metadata["protocol"]): path for path in found}
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import Cli, clean_env
+from conftest import Cli, cli_in
 from markdown_it import MarkdownIt
 from support.actors import SAFE, text_of, write_cases
 from support.fake_openai import Answer, FakeServer
@@ -111,8 +109,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     text = path.read_text().replace("without noise", f"past the {CANARY}")
     path.write_text(text.replace("help desk", f"help desk of {CANARY}"))
     with FakeServer(answer) as server:
-        done = casewise_run(
-            folder,
+        done = cli_in(folder)(
+            "run",
             *("-m", MODEL, "--cases", "cases.jsonl", "--protocol", "binary,respond"),
             *("--vary", "urgency", "--seed", "7", "--log-dir", "logs"),
             *("--model-base-url", server.url),
@@ -121,21 +119,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     assert done.returncode == 0, done.stderr
     (folder / "logs" / "broken.eval").write_text(f"no log of the {CANARY}")
     return Runs(folder, folder / "logs", server.url, done.stdout)
-
-
-def casewise_run(
-    folder: Path, *arguments: str, env: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "casewise", "run", *arguments],
-        cwd=folder,
-        env=clean_env() | env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def test_a_card_has_everything_in_its_order(runs: Runs) -> None:
@@ -281,7 +264,7 @@ def test_the_command_makes_the_same_runs(runs: Runs) -> None:
     assert ("binary" in judge, "respond" in act) == (True, True)
     with FakeServer(answer) as server:
         env = {"FAKE_API_KEY": "k", "FAKE_BASE_URL": server.url}
-        done = casewise_run(runs.folder, *act[1:], env=env)
+        done = cli_in(runs.folder)("run", *act[1:], env=env)
     assert done.returncode == 0, done.stderr
     before, after = (read_paths([runs.folder / name]).table for name in ("logs", "repeat"))
     same = [name for name in before.columns if name not in ("run_id", "latency_s")]

@@ -1,9 +1,6 @@
 """Logs of every protocol, as a run and a killed run leave them, for Inspect's own tools."""
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,12 +10,13 @@ from typing import Any
 from conftest import clean_env
 from support.fake_openai import Answer, FakeServer
 from support.golden import ENVIRONMENT, answers
+from support.starts import Start
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
 CASES, EPOCHS = 3, 2
 GRADER = "openai-api/fake/grader"
 
-_RUN = (sys.executable, "-m", "casewise", "run", "-m", "openai-api/fake/plain", "--cases")
+_RUN = ("run", "-m", "openai-api/fake/plain", "--cases")
 _EVERY = (
     *("starter", "--limit", str(CASES), "--epochs", str(EPOCHS)),
     *("--protocol", ",".join(PROTOCOLS), "--grader", GRADER),
@@ -39,9 +37,9 @@ def environment(server: FakeServer) -> dict[str, str]:
 
 def run_every_protocol(folder: Path, env: Mapping[str, str]) -> Path:
     """Judge cases under every protocol, twice each; ``score`` asks thrice, replies are graded."""
-    command = [*_RUN, *_EVERY, "--log-dir", str(folder)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    start = Start([*_RUN, *_EVERY, "--log-dir", folder], Path.cwd(), env)
+    _, err = start.communicate()
+    assert start.returncode == 0, err
     return folder
 
 
@@ -54,15 +52,12 @@ def killed_run(folder: Path) -> Path:
         return answer(request)
 
     with FakeServer(slowly) as server:
-        command = [*_RUN, *_LONG, "--log-dir", str(folder)]
-        with subprocess.Popen(
-            command, env=environment(server), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        ) as process:
-            latest = time.monotonic() + 120
-            while not _written(folder) and process.poll() is None and time.monotonic() < latest:
-                time.sleep(0.01)
-            os.kill(process.pid, signal.SIGKILL)
-        assert process.returncode == -signal.SIGKILL
+        process = Start([*_RUN, *_LONG, "--log-dir", folder], Path.cwd(), environment(server))
+        latest = time.monotonic() + 120
+        while not _written(folder) and process.poll() is None and time.monotonic() < latest:
+            time.sleep(0.01)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
     (log,) = folder.glob("*.eval")
     return log
 

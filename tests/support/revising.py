@@ -3,31 +3,21 @@
 import http.client
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from conftest import clean_env
+from support.starts import Start
 
 
 class Revising:
     """A server in a process of its own; ``kill`` is kill -9."""
 
     def __init__(self, file: Path, *options: str) -> None:
-        self._log = (file.parent / "log.txt").open("a+", encoding="utf-8")
-        command = [sys.executable, "-m", "casewise", "contexts", "revise", file.name]
-        self.process = subprocess.Popen(
-            [*command, "--no-browser", "--author", "Ada", *options],
-            cwd=file.parent,
-            env=clean_env(),
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().strip()
+        command = ["contexts", "revise", file.name, "--no-browser", "--author", "Ada", *options]
+        self.process = Start(command, file.parent, clean_env())
+        self.url = self.process.line().strip()
         assert self.url, self.log
         self.host = urlsplit(self.url).netloc
         self.origin = f"http://{self.host}"
@@ -36,9 +26,7 @@ class Revising:
     @property
     def log(self) -> str:
         """All that the terminal showed beside the address."""
-        self._log.flush()
-        self._log.seek(0)
-        return self._log.read()
+        return self.process.stderr
 
     def __enter__(self) -> Self:
         self.cookie = self.ask("GET", self.url.removeprefix(self.origin))[1]["set-cookie"]
@@ -55,9 +43,6 @@ class Revising:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        assert self.process.stdout is not None
-        self.process.stdout.close()
-        self._log.close()
 
     def ask(
         self, method: str, path: str, body: Any = None, **headers: str | None

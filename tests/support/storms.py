@@ -5,8 +5,6 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.postgres import Postgres
+from support.starts import Start
 
 from casewise.annotation.rehearsal.rehearsal_result import Rehearsal, sum_up
 from casewise.annotation.rehearsal.rehearse import read_back, send_people
@@ -42,29 +41,20 @@ class StudyServer:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._command = [sys.executable, "-m", "casewise", "annotate", "serve", str(study)]
+        self._command = ["annotate", "serve", str(study)]
         self._command += ["--database", database, "--port", str(self.port), "--rate", "none"]
         self._command += ["--speed", f"{speed:g}"]
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Start | None = None
 
     def start(self) -> None:
         env = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
-        self._process = subprocess.Popen(
-            self._command,
-            env=os.environ | env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline().startswith("study"), "the server does not start"
+        self._process = Start(self._command, Path.cwd(), os.environ | env)
+        assert self._process.line().startswith("study"), "the server does not start"
 
     def kill(self, with_signal: int = signal.SIGKILL) -> None:
         assert self._process is not None
         self._process.send_signal(with_signal)
         self._process.wait(30)
-        assert self._process.stdout is not None
-        self._process.stdout.close()
 
     def cpu_seconds(self) -> float:
         """Of the process that runs now."""

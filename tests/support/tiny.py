@@ -1,12 +1,32 @@
 """A tiny language model, made of a seed: two layers, random weights, a tokenizer of its own."""
 
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 TEMPLATE = (
     "{% for one in messages %}<{{ one.role }}>{{ one.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
 WINDOW = 1024
+
+
+class Late:
+    """A module that is imported when a test first uses it: torch takes seconds of every worker.
+
+    Where it is not installed, the file that names it is skipped.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        if find_spec(name.split(".")[0]) is None:
+            pytest.skip(f"{name} is not installed (make hf)", allow_module_level=True)
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
 
 
 def make_tiny(folder: Path, texts: list[str], *, template: bool = True, seed: int = 7) -> Path:
