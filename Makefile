@@ -26,7 +26,8 @@ demo: $(READY)
 	$(BIN)/casewise run
 
 # By files: those that share a browser, a model or a run of their own stay on one worker. In the order
-# of the folders, the last of which are quick, so that both workers end at about the same time.
+# of the folders, the last of which are quick, so that both workers end at about the same time. Commands
+# run in the tests' process, or are forked from one that has imported all (tests/support/starts.py).
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: check

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import settings
 from support.secret import KEY, found_in, planted
 
 from casewise.cli import main
@@ -24,6 +25,10 @@ XSTEST = Path(os.environ.get("CASEWISE_XSTEST", ROOT.parent / "shared/data/xstes
 
 QUADRATIC = 20.0
 """Seconds of the processor: enough for linear time anywhere, and for quadratic time nowhere."""
+
+# A busy machine is slow at times: how long one example takes is nothing to fail for.
+settings.register_profile("casewise", deadline=None)
+settings.load_profile("casewise")
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 

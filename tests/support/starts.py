@@ -190,10 +190,13 @@ def _casewise(
     os.environ.update(env)
     # What started the tests may have told its children to ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for path, stream in ((out, sys.stdout), (err, sys.stderr)):
+    # New streams as well: the old ones know what they were opened for.
+    for number, path in ((1, out), (2, err)):
         opened = os.open(path, os.O_WRONLY | os.O_APPEND)
-        os.dup2(opened, stream.fileno())
+        os.dup2(opened, number)
         os.close(opened)
+    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = os.fdopen(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
     from casewise.cli import main
 
     exec(first, {})
