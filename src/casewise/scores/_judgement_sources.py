@@ -158,7 +158,7 @@ def nothing_judged(logs: Sequence["LoggedRun"], paths: Iterable[Path]) -> InputE
 
 
 def _places(paths: Iterable[Path]) -> str:
-    return ", ".join(address_of(path) for path in paths)
+    return ", ".join(dict.fromkeys(address_of(path) for path in paths))
 
 
 def _read_outputs(paths: Sequence[Path], gatherer: CaseGatherer | None) -> list[pl.DataFrame]:
