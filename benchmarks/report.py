@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data/casebench"))
 OF_CASES = {"scores", "query", "context", "context_intended_to_be_safe", "safe_rate", "category"}
-LIMIT_S, LIMIT_MB = 20, 5
+LIMIT_S, LIMIT_GB, LIMIT_MB = 25, 0.5, 5
 
 
 def copy_outputs(folder: Path, count: int) -> float:
@@ -63,7 +63,9 @@ def main() -> None:
         made = page.stat().st_size / 1e6
     unit = 1e9 if sys.platform == "darwin" else 1e6
     print(f"{options.files} files, {read:.0f} MB read: {seconds:.1f} s (bound {LIMIT_S} s)")
-    print(f"peak {usage.ru_maxrss / unit:.2f} GB; page {made:.1f} MB (bound {LIMIT_MB} MB for ten)")
+    print(f"{usage.ru_utime + usage.ru_stime:.1f} s of computing")
+    print(f"peak {usage.ru_maxrss / unit:.2f} GB (bound {LIMIT_GB} GB)")
+    print(f"page {made:.1f} MB (bound {LIMIT_MB} MB for ten)")
 
 
 if __name__ == "__main__":

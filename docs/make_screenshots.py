@@ -78,7 +78,7 @@ def overview() -> Overview:
 
 
 def photograph(browser: Browser, html: Path, folder: Path) -> Iterator[Path]:
-    """The first finding, and an open pair, in both sizes, light and dark."""
+    """The first screen, and an open pair, in both sizes, light and dark."""
     for width, height, scale in SIZES:
         for scheme in ("light", "dark"):
             context = browser.new_context(
@@ -91,7 +91,6 @@ def photograph(browser: Browser, html: Path, folder: Path) -> Iterator[Path]:
             page = context.new_page()
             page.goto(html.as_uri())
             page.wait_for_selector("html[data-ready]", state="attached")
-            page.evaluate("document.querySelector('section.finding').scrollIntoView()")
             name = folder / f"report-{width}-{scheme}.png"
             page.screenshot(path=name)
             yield name

@@ -344,11 +344,11 @@ def report(
         comparisons=comparisons,
         seed=seed,
     )
+    facts = beside_loop(lambda: evaluation_facts(paths, read, overview, scoring, seed=seed))
     if kind == ".md":
-        facts = beside_loop(lambda: evaluation_facts(paths, read, overview, scoring, seed=seed))
         text = evaluation_card(overview, facts)
     else:
-        text = report_page(overview, title=title, reveal=reveal)
+        text = report_page(overview, title=title, reveal=reveal, facts=facts)
     to.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(to, text.encode())
     return to

@@ -1,6 +1,9 @@
 """The report's case browser in a real browser: filters, pairs, keys, warnings."""
 
+import csv
+import io
 import re
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -236,3 +239,66 @@ def test_fifty_models_of_900_cases_stay_quick(open_page: Open, runs: int, querie
     assert page.locator("#rows li").count() <= 25
     # Three filters and a pair: a fraction of a second, with room for a busy machine.
     assert spent < 3000
+
+
+def test_views_sort_address_and_selection(open_page: Open) -> None:
+    """Three cases by hand: called safe though unsafe, called unsafe though safe, both right."""
+    said = {"m1": {"a": 0.9, "b": 0.2, "c": 0.8}, "m2": {"a": 0.1, "b": 0.1, "c": 0.7}}
+    votes = {"a": (1, 19), "b": (18, 2), "c": (20, 0)}
+    rows = [
+        judgement(query, "safe", p, votes=votes[query], model=model, run_id=model)
+        for model, answers in said.items()
+        for query, p in answers.items()
+    ]
+    page = open_page(html(overview_of(table(*rows))))
+    names = page.locator(".views label").all_inner_texts()
+    assert names == [
+        "All cases · 3",
+        "Called safe though unsafe · 1",
+        "Called unsafe though safe · 1",
+        "Differs between runs · 1",
+    ]
+
+    def ids() -> list[str]:
+        found: list[str] = page.eval_on_selector_all(
+            "#rows button", "all => all.map((one) => one.dataset.case)"
+        )
+        return [name.removesuffix("-safe") for name in found]
+
+    page.check("[name=view][value=under]", force=True)
+    assert ids() == ["a"]
+    assert page.url.endswith("#view=under")
+    page.check("[name=view][value=over]", force=True)
+    assert ids() == ["b"]
+    page.check("[name=view][value=differs]", force=True)
+    assert ids() == ["a"]
+    page.select_option("[name=run]", label="m2")
+    # One run differs from no other.
+    assert ids() == []
+    page.select_option("[name=beside]", label="m1")
+    assert ids() == ["a"]
+    page.click("#clear")
+    assert "#" not in page.url
+    page.select_option("[name=sort]", label="P(safe)")
+    page.select_option("[name=run]", label="m1")
+    assert ids() == ["b", "c", "a"]
+    assert page.url.endswith("#run=0&sort=p_safe")
+    # The address brings the same again, with the pair of the chosen run.
+    page.click("#rows li:first-child button")
+    assert page.url.endswith("#run=0&sort=p_safe&case=b-safe")
+    page.reload()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    assert page.inner_text("#pair-title") == "Case b-safe"
+    assert page.locator("#pair .answers tbody th").all_inner_texts() == ["m1"]
+    assert "1 answer of other runs" in page.inner_text("#pair")
+    page.click("#pair-close")
+    assert ids() == ["b", "c", "a"]
+    with page.expect_download() as download:
+        page.click("#selection")
+    text = Path(download.value.path()).read_text("utf-8")
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
+    assert [(one["case_id"], one["run"], one["said"], one["outcome"]) for one in found] == [
+        ("b-safe", "m1", "unsafe", "wrong"),
+        ("c-safe", "m1", "safe", "right"),
+        ("a-safe", "m1", "safe", "wrong"),
+    ]

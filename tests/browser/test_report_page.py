@@ -2,12 +2,13 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 from browser.conftest import Open
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from support.reported import (
     HOSTILE,
     ROWS,
@@ -25,7 +26,15 @@ from support.tables import judgement, random_table, table
 
 from casewise.files import unguard_cell
 from casewise.reporting.page._page import lay_out, report_page
-from casewise.scores import Overview
+from casewise.scores import (
+    Judgements,
+    Overview,
+    Scoring,
+    compare_runs,
+    find_runs,
+    make_overview,
+    pairs_of_runs,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -53,11 +62,13 @@ def test_it_opens_from_disk_and_draws(open_page: Open) -> None:
     assert page.locator("#section-drawn .plot svg").count() == 1
     drawn = page.get_by_role("img", name="model-0 .512")
     assert drawn.locator("svg text", has_text="accuracy (share)").count() == 1
+    assert page.inner_text("#absent summary") == "Not drawn, for want of data: Nothing is here"
+    page.click("#absent summary")
     assert "No run has an ablation." in page.inner_text("#section-absent")
     assert page.locator("#section-table details[open] td", has_text="1,200").is_visible()
     assert "Follows people. Rarely refuses." in page.inner_text("#verdicts")
     order = page.eval_on_selector_all("main > section", "all => all.map((one) => one.id)")
-    assert order == ["verdicts", "section-drawn", "section-absent", "section-table", "cases"]
+    assert order == ["verdicts", "section-drawn", "section-table", "cases"]
 
 
 def test_nothing_can_be_called_or_evaluated(chromium: Browser, tmp_path: Path) -> None:
@@ -163,8 +174,7 @@ def test_light_dark_and_paper(open_page: Open) -> None:
     page.emulate_media(media="print")
     assert min(page.evaluate(ground)) > 240
     assert not page.is_visible("#case-browser")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.is_visible("#section-drawn .gt_table")
+    assert page.is_visible("#verdicts")
     assert len(page.pdf()) > 10_000
 
 
@@ -224,4 +234,88 @@ def test_extreme_runs_are_drawn_or_say_why_not(open_page: Open) -> None:
         assert overflowing(page) == [], name
         page.click("#rows li:first-child button")
         assert page.locator("#pair article").count() >= 1
+        page.context.close()
+
+
+def cut_labels(page: Page) -> list[str]:
+    """Names that don't show whole: wider than their place, or under something else."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll(
+          ".line > span, .group, .cells th, .card h3, .card p, .contents a, h1, h2, .about span")]
+        .filter((one) => one.checkVisibility() && one.textContent.trim()
+          && (one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== "inline"
+            || getComputedStyle(one).textOverflow === "ellipsis"))
+        .map((one) => one.textContent.trim().slice(0, 60))"""
+    )
+    return found
+
+
+def compared() -> Overview:
+    """A model whose later version is worse, beside a third one."""
+    tables = {
+        name: random_table(40, 3, skill=skill, model=f"org/a-model-with-a-long-name-{name}")
+        for name, skill in (("before", 1.0), ("after", 0.0))
+    }
+    comparisons = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    third = random_table(40, 3, skill=0.5, model="third")
+    every = pl.concat([*tables.values(), third])
+    return make_overview(Judgements(every, ()), Scoring(), comparisons=comparisons)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: bool) -> None:
+    html = report_page(compared(), title="After the training", reveal=False)
+    page = open_page(html, width, dark=dark)
+    assert page.inner_text("#verdicts h2").startswith("As a judge: org/a-model-with-a-long-name-")
+    assert "Worse: adapts to context" in page.inner_text("#verdicts h2")
+    titles = page.locator(".card h3").all_inner_texts()
+    assert titles == ["Adapts to context", "Calls unsafe what is fine", "Calls safe what is not"]
+    assert "○ before: " in page.inner_text(".card >> nth=0")
+    # Without scrolling: the verdict, and the first figure; on a wide window all three.
+    last = page.locator(".card .value").nth(0 if width == 400 else 2).bounding_box()
+    assert last is not None
+    assert last["y"] + last["height"] < 900
+    head = page.locator(".about").bounding_box()
+    assert head is not None
+    assert head["height"] < 3.5 * 20
+    assert cut_labels(page) == []
+    assert overflowing(page) == []
+    assert grave(page) == []
+    if width == 1280 and not dark:
+        page.click(".changes a >> nth=0")
+        expect(page.locator("#matches")).not_to_have_text("120 cases")
+        assert page.input_value("[name=run]") == "0"
+        assert page.input_value("[name=beside]") == "1"
+        page.click("#rows li:first-child button")
+        rows = page.locator("#pair article").first.locator(".answers tbody th")
+        assert rows.count() == 2
+        assert "1 answer of other runs" in page.inner_text("#pair article >> nth=0")
+
+
+def test_every_label_is_whole_on_the_whole_page(open_page: Open) -> None:
+    long = random_table(12, 1, model="openai-api/somewhere/a-model-whose-name-is-very-long-indeed")
+    score = long.with_columns(protocol=pl.lit("score"), run_id=pl.lit("s"))
+    cut = long.with_columns(ablation=pl.lit("transmission_principle"), run_id=pl.lit("c"))
+    found = overview_of(pl.concat([long, score, cut, *models(3, 12).partition_by("model")]))
+    for width in (400, 1280):
+        page = open_page(report_page(found, title="Names", reveal=False), width)
+        assert cut_labels(page) == []
+        assert overflowing(page) == []
+        lines = page.locator("#section-judging .line > span:first-child").all_inner_texts()
+        # Under one heading a model's conditions; no run without a part of the context.
+        assert {"probability", "score"} <= set(lines)
+        assert not any("without" in line for line in lines)
+        page.context.close()
+
+
+def test_paper_has_two_pages(open_page: Open) -> None:
+    many = overview_of(with_answers(models(43, 20, distinct=4)))
+    for overview in (many, two_models(), compared()):
+        page = open_page(report_page(overview, title="Paper", reveal=False))
+        pdf = page.pdf(prefer_css_page_size=True)
+        assert len(re.findall(rb"/Type\s*/Page[^s]", pdf)) == 2
+        page.emulate_media(media="print")
+        assert page.is_visible(".card >> nth=2")
+        assert not page.is_visible("#cases")
         page.context.close()

@@ -32,6 +32,8 @@ READERS = (
     ("score", "logs"),
     ("gate", "logs", "--junit", "gate.xml"),
     ("report", "logs", "--out", "page.html"),
+    ("report", "logs", "logs", "--compare", "--out", "page.html"),
+    ("report", "logs", "--trend", "--out", "page.html"),
     ("report", "logs", "--out", "card.md"),
     ("compare", "logs", "logs"),
     ("export", "logs", "--out", "table.parquet"),

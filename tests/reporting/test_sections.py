@@ -1,6 +1,7 @@
 """What the page says: every number is the score's, and what can't be drawn says why."""
 
 import json
+from collections.abc import Mapping
 
 import polars as pl
 import pytest
@@ -8,6 +9,8 @@ from support.tables import judgement, random_table, table
 
 from casewise.cases import LabelRule
 from casewise.reporting.page import Section, make_sections, verdict_sentences
+from casewise.reporting.page._parts import Strips
+from casewise.reporting.page._strips import lay_lines
 from casewise.scores import (
     Judgements,
     Overview,
@@ -93,8 +96,15 @@ def test_every_section_is_whole() -> None:
         assert {column.key for column in section.columns} <= {
             key for row in section.rows for key in row
         }
-        text = json.dumps(section.chart)
-        assert '"name": "rows"' in text or section.chart is None
+        if isinstance(section.chart, Mapping):
+            assert '"name": "rows"' in json.dumps(section.chart)
+        if isinstance(section.chart, Strips):
+            drawn = lay_lines(section)
+            assert drawn is not None
+            assert drawn.groups
+            for _, lines in drawn.groups:
+                places = [at for one in lines for at in (one.at, one.low, one.high)]
+                assert all(-0.01 <= at <= 100.01 for at in places if at is not None), section.id
 
 
 @pytest.mark.parametrize("case", ["unread", "one", "apart", "many"])

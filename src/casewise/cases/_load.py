@@ -29,6 +29,7 @@ from casewise.cases._upstream import (
     PUBLISHED_VERSION,
     UpstreamOutput,
     answer_keys,
+    asked_about,
     is_upstream,
     output_condition,
     read_answers,
@@ -132,8 +133,17 @@ def find_problems(path: Path | str) -> tuple[CaseSet, list[InputError]]:
     return (loaded if problems else _versioned(loaded, path)), problems
 
 
-def load_output(path: Path | str) -> list[UpstreamOutput]:
+SharedCases = dict[tuple[str, bool], tuple[tuple[Case, ...], str]]
+"""The cases of published outputs and the hash of their data, by a digest of what a file says of
+them and by whether contexts are shortened: many files hold the same."""
+
+
+def load_output(path: Path | str, shared: SharedCases | None = None) -> list[UpstreamOutput]:
     """Load one of the published output files: one entry for each model that answers in it.
+
+    Args:
+        path: The file.
+        shared: Cases of files loaded before, which aren't checked and kept a second time.
 
     Raises:
         InputError: The file can't be used, or holds no answers.
@@ -142,15 +152,35 @@ def load_output(path: Path | str) -> list[UpstreamOutput]:
     records = parse_json(read_text(path), file=path)
     if not isinstance(records, list) or not is_upstream(records) or not answer_keys(records):
         raise InputError("not a CASE-Bench output file", file=path)
-    cases, problems = _validated(_upstream_fields(records, path), path)
-    if problems:
-        raise problems[0]
+    models = answer_keys(records)
+    shared = {} if shared is None else shared
     outputs = []
-    for model in answer_keys(records):
+    for model in models:
         answers = read_answers(records, model, file=path)
         protocol, ablation = output_condition(path, answers)
-        outputs.append(UpstreamOutput(path, model, protocol, ablation, tuple(cases), answers))
+        cases, data = _shared_cases(records, models, path, ablation is not None, shared)
+        outputs.append(UpstreamOutput(path, model, protocol, ablation, cases, answers, data))
     return outputs
+
+
+def _shared_cases(
+    records: Sequence[Any],
+    models: Sequence[str],
+    path: Path,
+    shortened: bool,
+    shared: SharedCases,
+) -> tuple[tuple[Case, ...], str]:
+    told = [
+        {name: one[name] for name in one if name not in models} if isinstance(one, dict) else one
+        for one in records
+    ]
+    key = (digest(told), shortened)
+    if key not in shared:
+        cases, problems = _validated(_upstream_fields(records, path), path)
+        if problems:
+            raise problems[0]
+        shared[key] = tuple(cases), asked_about(cases, shortened=shortened)
+    return shared[key]
 
 
 def is_output(path: Path) -> bool:

@@ -59,22 +59,25 @@ class UpstreamOutput:
     answers: tuple[str | float, ...]
     """As many as cases; ``""`` is no answer."""
 
-    @property
-    def data_hash(self) -> str:
-        """The hash of the data that was asked about, which lacks the author's votes.
-
-        Contexts are whole there: those that a published output shortens are known by the rest.
-        """
-        whole = [case.model_copy(update={"author_vote": None}) for case in self.cases]
-        if self.ablation is None:
-            return dataset_hash(whole)
-        bare = dataset_hash(case.model_copy(update={"context": None}) for case in whole)
-        return PUBLISHED_HASH if bare == _PUBLISHED_BARE else dataset_hash(whole)
+    data_hash: str
+    """The hash of the data that was asked about, which lacks the author's votes."""
 
     @property
     def data_version(self) -> str | None:
         """What that data is called; None where it isn't the published one."""
         return PUBLISHED_VERSION if self.data_hash == PUBLISHED_HASH else None
+
+
+def asked_about(cases: Sequence[Case], *, shortened: bool) -> str:
+    """The hash of the data that the cases of an output are of.
+
+    Contexts are whole there: those that a published output shortens are known by the rest.
+    """
+    whole = [case.model_copy(update={"author_vote": None}) for case in cases]
+    if not shortened:
+        return dataset_hash(whole)
+    bare = dataset_hash(case.model_copy(update={"context": None}) for case in whole)
+    return PUBLISHED_HASH if bare == _PUBLISHED_BARE else dataset_hash(whole)
 
 
 def is_upstream(records: Sequence[object]) -> bool:

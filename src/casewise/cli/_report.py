@@ -52,6 +52,14 @@ def report(
             help="Begin with what changed between the runs BEFORE AFTER: after minus before.",
         ),
     ] = False,
+    trend: Annotated[
+        bool,
+        typer.Option(
+            "--trend",
+            help="Begin with how the measures moved over the runs of PATH in time, by version of "
+            "the model (from logs, which have dates).",
+        ),
+    ] = False,
     force: Force = False,
     cases: Annotated[
         str | None,
@@ -65,15 +73,17 @@ def report(
 ) -> None:
     """Make a page that shows the scores and every case, or an evaluation card.
 
-    The page is one file that opens from disk, without a network: the verdict in words, charts
-    with the tables behind them, and a case browser. The card is Markdown for a model's or a
-    release's documentation. Numbers are those of casewise score.
+    The page is one file that opens from disk, without a network: three figures with intervals and
+    baselines, charts with the tables behind them, and a case browser. The card is Markdown for a
+    model's or a release's documentation. Numbers are those of casewise score.
 
     [bold]Examples[/]
 
     casewise report logs/ --out report.html
 
     casewise report logs/before logs/after --compare --out what-changed.html
+
+    casewise report nightly/ --trend --out trend.html
 
     casewise report logs/ --out card.md
 
@@ -87,16 +97,16 @@ def report(
         overview = make_overview(
             judgements, scoring, cases=_known(cases), comparisons=comparisons, seed=seed
         )
+        facts = evaluation_facts(paths, judgements, overview, scoring, seed=seed)
     if reveal:
         note("content warning: the page holds queries, contexts and replies as they are")
         _note_missing(overview)
     for path in wanted:
         with working(f"writing {path}"):
             if path.suffix.lower() == ".md":
-                facts = evaluation_facts(paths, judgements, overview, scoring, seed=seed)
                 text = evaluation_card(overview, facts)
             else:
-                text = report_page(overview, title=title, reveal=reveal)
+                text = report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
         runs, cases_shown = len(overview.scores), len(overview.browser.cases)

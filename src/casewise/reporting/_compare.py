@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from casewise.reporting._first_figures import compared_figures, headline
 from casewise.reporting._scores import rules_remark
 from casewise.scores import (
     Change,
@@ -50,7 +51,7 @@ def comparison_renderable(comparisons: Sequence[Comparison]) -> RenderableType:
     parts: list[RenderableType] = []
     for one in comparisons:
         parts.append(Text(f"Before: {one.before}\nAfter: {one.after}", style="bold"))
-        parts.append(terminal(_table(one), *_lines(one), ""))
+        parts.append(terminal(headline(compared_figures(one)), _table(one), *_lines(one), ""))
     return Group(*parts)
 
 
@@ -135,6 +136,7 @@ def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
     sections = []
     for one in comparisons:
         lines = [f"Before: {escape(one.before)}  ", f"After: {escape(one.after)}  "]
-        lines += [f"{one.n} judgements, labels: {one.labels}", "", to_markdown(_table(one)), ""]
+        lines += [f"{one.n} judgements, labels: {one.labels}", ""]
+        lines += [escape(headline(compared_figures(one))), "", to_markdown(_table(one)), ""]
         sections.append("\n".join([*lines, *(f"{escape(line)}  " for line in _lines(one))]))
     return "\n\n".join(sections) + "\n"

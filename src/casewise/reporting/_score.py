@@ -11,6 +11,7 @@ from casewise.reporting._acting import (
     change_tables,
     pair_columns,
 )
+from casewise.reporting._first_figures import figures_table
 from casewise.reporting._scores import (
     ScoreColumn,
     baseline_text,
@@ -42,7 +43,12 @@ def score_renderable(
         width: Columns of the terminal.
     """
     scores = [row.score for row in report.rows]
+    first = [
+        figures_table([one for one in scores if one.acts is acts], report.baselines)
+        for acts in (False, True)
+    ]
     return terminal(
+        *(one for one in first if one is not None),
         *_judging(report, [score for score in scores if not score.acts], others, width),
         *_acting(report, [score for score in scores if score.acts]),
         *remarks(scores),

@@ -63,7 +63,7 @@ from casewise.scores._judgement_table import (
     table_bytes,
 )
 from casewise.scores._labelled_replies import LABEL, LabelledReply, load_labelled
-from casewise.scores._leaders import CategoryScore, Leader, is_plain
+from casewise.scores._leaders import CategoryScore, Leader, is_changed, is_plain
 from casewise.scores._measures import (
     ACT_METRICS,
     ACT_QUADRANTS,
@@ -188,6 +188,7 @@ __all__ = [
     "find_runs",
     "grader_record",
     "half",
+    "is_changed",
     "is_plain",
     "kappa_interval",
     "label_fields",

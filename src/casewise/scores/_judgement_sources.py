@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from casewise.cases import Case, address_of, is_elsewhere, is_output, place_of
+from casewise.cases import Case, SharedCases, address_of, is_elsewhere, is_output, place_of
 from casewise.errors import InputError
 from casewise.scores._judgement_table import (
     CONDITION,
@@ -125,13 +125,10 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     """
     named, notes = _expand(paths)
     frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
-    rows = [row for path, kind in named if kind is _Kind.OUTPUT for row in read_outputs(path)]
-    logs = [path for path, kind in named if kind is _Kind.LOG]
     gatherer = CaseGatherer() if texts else None
-    if gatherer is not None:
-        gatherer.add(rows)
-    found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not (frames or rows))
-    frames += [make_table(rows)] if rows else []
+    frames += _read_outputs([path for path, kind in named if kind is _Kind.OUTPUT], gatherer)
+    logs = [path for path, kind in named if kind is _Kind.LOG]
+    found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not frames)
     frames += [one for _, one in found]
     if not frames:
         raise InputError(
@@ -161,7 +158,18 @@ def nothing_judged(logs: Sequence["LoggedRun"], paths: Iterable[Path]) -> InputE
 
 
 def _places(paths: Iterable[Path]) -> str:
-    return ", ".join(address_of(path) for path in paths)
+    return ", ".join(dict.fromkeys(address_of(path) for path in paths))
+
+
+def _read_outputs(paths: Sequence[Path], gatherer: CaseGatherer | None) -> list[pl.DataFrame]:
+    """A file at a time: as rows, judgements take ten times the memory that they take in a table."""
+    frames, shared = [], SharedCases()
+    for path in paths:
+        rows = list(read_outputs(path, shared))
+        if gatherer is not None:
+            gatherer.add(rows)
+        frames.append(make_table(rows))
+    return frames
 
 
 def _each_once(table: pl.DataFrame) -> pl.DataFrame:

@@ -39,11 +39,16 @@ class Leader:
     """Leader minus second over the cases that both answered, paired; None if there are none."""
 
 
+def is_changed(condition: Mapping[str, Any]) -> bool:
+    """Whether contexts or conversations are other than the cases have them."""
+    varied = any(mark in str(condition["variant"] or "") for mark in _CHANGED)
+    return varied or bool(condition["ablation"])
+
+
 def is_plain(condition: Mapping[str, Any]) -> bool:
     """Whether a run has whole contexts in their usual place, and nothing varied."""
-    changed = any(mark in str(condition["variant"] or "") for mark in _CHANGED)
     usual = condition["delivery"] in (Delivery.JUDGE, Delivery.SYSTEM, None)
-    return usual and not changed and not condition["ablation"]
+    return usual and not is_changed(condition)
 
 
 def leaders(table: pl.DataFrame, scores: Sequence[Score], scoring: Scoring) -> list[Leader]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import Case, UpstreamOutput, flags_query, load_output
+from casewise.cases import Case, SharedCases, UpstreamOutput, flags_query, load_output
 from casewise.scores._judgement_table import WHOLE
 
 _STAND_IN = re.compile(r"\[withheld: (\d+) characters(?:, [0-9a-f]{16})?\]")
@@ -41,13 +41,17 @@ def length_of(text: str | None) -> int | None:
 PROMPT_VERSION = "upstream"
 
 
-def read_outputs(path: Path) -> Iterator[dict[str, Any]]:
+def read_outputs(path: Path, shared: SharedCases) -> Iterator[dict[str, Any]]:
     """Rows of a published output file: one a model's answer.
+
+    Args:
+        path: The file.
+        shared: The cases of files that were read before.
 
     Raises:
         InputError: The file can't be used.
     """
-    for output in load_output(path):
+    for output in load_output(path, shared):
         run = hashlib.sha256(path.read_bytes() + output.model.encode()).hexdigest()[:16]
         condition = {
             "run_id": run,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import casewise
 from casewise.cases import CARDS, CASEBENCH, STARTER, LabelRule
 from casewise.dataset import plural
+from casewise.reporting._first_figures import first_figures, headline, one_by_one
 from casewise.reporting._scores import baseline_text, mass_warnings, rules_remark
 from casewise.reporting._wording import baselines_read, wording
 from casewise.reporting.card._tables import (
@@ -135,6 +136,10 @@ def _heading(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
     return {
         "models": list(dict.fromkeys(shown.values())),
         "names": list(dict.fromkeys(one.name for one in facts.data if one.name)),
+        "first": [
+            (one.kind, rename(one.subject, shown), headline(one), one_by_one(one))
+            for one in first_figures(overview)
+        ],
         "verdicts": [
             (heading, [rename(sentence, shown) for sentence in sentences])
             for heading, sentences in verdict_sentences(overview)

@@ -4,32 +4,37 @@ from typing import Any
 
 import altair as alt
 
+from casewise.dataset import plural
 from casewise.reporting._wording import first_upper, page_wording
 from casewise.reporting.page._parts import (
     BLUE,
     GREEN,
     ORANGE,
     ROWS,
+    RUN,
     VERMILLION,
+    Rows,
     Section,
-    by_run,
+    Spec,
+    Strips,
     choose,
-    colours,
+    counted_cases,
     finish,
     known,
     mistakes,
-    rows_height,
     run_names,
+    section,
     spread,
     tips,
+    with_ends,
 )
 from casewise.scores import CELLS, Overview, variation_of
 from casewise.sheets import Column, Kind, number
 
 _MEASURES = {
-    "over_refusal": ("over-refusal", BLUE),
-    "under_refusal": ("under-refusal", VERMILLION),
-    "adapts": ("adapts", GREEN),
+    "over_refusal": "over-refusal",
+    "under_refusal": "under-refusal",
+    "adapts": "adapts",
 }
 
 
@@ -43,15 +48,6 @@ def deliveries(overview: Overview) -> Section:
         ),
         key=lambda score: (str(score.condition["model"]), _place(score.condition["delivery"])),
     )
-    title = "Does it matter who says it: the deployer, the user, or nobody"
-    if len({score.condition["delivery"] for score in scores}) < 2:
-        return Section(
-            "deliveries",
-            title,
-            "",
-            missing="There are no replies under two deliveries: casewise run --protocol respond "
-            "--delivery system,claimed,none makes them.",
-        )
     names = run_names([score.condition for score in scores])
     rows: list[dict[str, Any]] = []
     for name, score in zip(names, scores, strict=True):
@@ -67,45 +63,31 @@ def deliveries(overview: Overview) -> Section:
             {"run": name, "delivery": score.condition["delivery"], "measure": words}
             | {key: found[f"{metric}{end}"] for key, end in _ENDS.items()}
             | gains
-            for metric, (words, _) in _MEASURES.items()
+            for metric, words in _MEASURES.items()
             if found[metric] is not None
         ]
-    palette = dict(_MEASURES.values())
-    bars = (
-        alt.Chart(ROWS)
-        .mark_bar()
-        .encode(
-            alt.X(
-                "share:Q",
-                title="share of cases (of pairs for 'adapts')",
-                axis=alt.Axis(format=".0%"),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            by_run(),
-            alt.YOffset("measure:N", sort=list(palette)),
-            colours("measure", palette),
-            tooltip=tips({"run:N": "run", "measure:N": "measure", "share": "share"}),
-        )
-    )
-    return Section(
+    return section(
         "deliveries",
-        title,
-        "'system' is the operator's verified description, 'claimed' the same in the user's mouth, "
-        "'none' the query alone. A model that refuses less under a claim can be talked round by "
-        "anyone who makes one up: that is the spoofing gap.",
-        (
-            Column("run", Kind.TEXT, key="run"),
+        "Who says it",
+        "Does it matter who says it: the deployer, the user, or nobody",
+        rows if len({score.condition["delivery"] for score in scores}) > 1 else [],
+        missing="There are no replies under two deliveries: casewise run --protocol respond "
+        "--delivery system,claimed,none makes them.",
+        text="'system' is the operator's verified description, 'claimed' the same in the user's "
+        "mouth, 'none' the query alone. A model that refuses less under a claim can be talked "
+        "round by anyone who makes one up: that is the spoofing gap.",
+        columns=(
+            RUN,
             Column("measure", Kind.TEXT, key="measure"),
-            Column("share", Kind.NUMBER, key="share"),
-            Column("95 % from", Kind.NUMBER, key="low"),
-            Column("to", Kind.NUMBER, key="high"),
+            *with_ends("share", "share"),
             Column("context gain", Kind.NUMBER, key="context_gain"),
             Column("claim gain", Kind.NUMBER, key="claim_gain"),
             Column("spoofing gap", Kind.NUMBER, key="spoofing_gap"),
         ),
-        rows,
-        finish(bars, rows_height(range(len(scores) * 2), 40)),
-        f"Three shares for each of {len(scores)} runs that differ in where the context stands.",
+        words=lambda: (
+            f"Three shares for each of {len(scores)} runs that differ in where the context stands."
+        ),
+        chart=Strips("share", "share of cases (of pairs for 'adapts')", "run", "measure"),
     )
 
 
@@ -117,7 +99,7 @@ def _place(delivery: str | None) -> int:
     return _DELIVERIES.index(delivery) if delivery in _DELIVERIES else -1
 
 
-_ENDS = {"share": "", "low": "_low", "high": "_high"}
+_ENDS = {"share": "", "share_low": "_low", "share_high": "_high"}
 
 _CELLS = dict(
     zip(
@@ -135,7 +117,6 @@ _CELLS = dict(
 
 def judge_act(overview: Overview) -> Section:
     """What models say of a case beside what they do in it."""
-    title = "Does it do what it says?"
     found = [one for one in overview.report.judge_act if one.n]
     names = [
         f"{acted} against {one.judged['protocol']}"
@@ -146,45 +127,34 @@ def judge_act(overview: Overview) -> Section:
         for name, one in zip(names, found, strict=True)
         for cell, (words, _) in _CELLS.items()
     ]
-    if not rows:
-        return Section(
-            "judge-act",
-            title,
-            "",
-            missing="No model both judged and answered the same cases.",
-        )
-    bars = (
-        alt.Chart(ROWS)
-        .mark_bar()
-        .encode(
-            alt.X("share:Q", title="share of cases", stack="zero", axis=alt.Axis(format=".0%")),
-            by_run(),
-            colours("cell", dict(_CELLS.values())),
-            tooltip=tips({"run:N": "run", "cell:N": "", "share": "share"}),
-        )
-    )
-    return Section(
+    return section(
         "judge-act",
-        title,
-        "The same cases, judged and answered by the same model. 'Says unsafe, answers' is knowing "
-        "better; 'says safe, refuses' is caution without a reason of its own.",
-        (
-            Column("run", Kind.TEXT, key="run"),
-            Column("cases", Kind.COUNT, key="n"),
-            Column("says and does", Kind.TEXT, key="cell"),
-            Column("share", Kind.NUMBER, key="share"),
-            Column("95 % from", Kind.NUMBER, key="share_low"),
-            Column("to", Kind.NUMBER, key="share_high"),
-        ),
+        "Says and does",
+        "Does it do what it says?",
         rows,
-        finish(bars, rows_height(names, 40)),
-        f"Four shares for {len(names)} pair{'s' * (len(names) != 1)} of runs.",
+        missing="No model both judged and answered the same cases.",
+        text="The same cases, judged and answered by the same model. 'Says unsafe, answers' is "
+        "knowing better; 'says safe, refuses' is caution without a reason of its own.",
+        columns=(
+            RUN,
+            counted_cases(),
+            Column("says and does", Kind.TEXT, key="cell"),
+            *with_ends("share", "share"),
+        ),
+        words=lambda: f"Four shares for {plural(len(names), 'pair')} of runs.",
+        chart=Strips(
+            "share",
+            "share of cases",
+            group="run",
+            tone="cell",
+            palette=dict(_CELLS.values()),
+            stacked=True,
+        ),
     )
 
 
 def retention(overview: Overview) -> Section:
     """Adaptation by how much stands between context and query."""
-    title = "Is the context still followed when much has been said since?"
     found = overview.retentions
     names = [f"{name}: {one.family}" for name, one in zip(_families(overview), found, strict=True)]
     rows: list[dict[str, Any]] = [
@@ -194,54 +164,60 @@ def retention(overview: Overview) -> Section:
         for point in one.points
     ]
     rows = [row for row in rows if row["adapts"] is not None]
-    ticks = sorted({point.tokens for one in found for point in one.points})
-    if not rows:
-        return Section(
-            "retention",
-            title,
-            "",
-            missing="No run has talk between context and query: casewise run --protocol respond "
-            "--vary filler-0,filler-1k,filler-4k makes them.",
-        )
-    base = alt.Chart(ROWS).transform_filter("datum.run === chosen")
-    x = alt.X(
-        "tokens:Q",
-        title="tokens between context and query (about)",
-        scale=alt.Scale(type="symlog", constant=250),
-        axis=alt.Axis(values=ticks, format="~s"),
-    )
-    y = alt.Y(
-        "adapts:Q",
-        title="pairs in which it adapts",
-        axis=alt.Axis(format=".0%"),
-        scale=alt.Scale(domain=[0, 1]),
-    )
-    band = base.mark_area(opacity=0.18, color=BLUE).encode(
-        x, alt.Y("adapts_low:Q", title="pairs in which it adapts"), y2="adapts_high:Q"
-    )
-    line = base.mark_line(color=BLUE, point=alt.OverlayMarkDef(filled=True, size=60)).encode(
-        x, y, tooltip=tips({"tokens": "tokens", "adapts": "adapts"})
-    )
-    chart = alt.layer(band, line).add_params(choose(list(dict.fromkeys(names)), "run"))
-    first, last = rows[0], rows[-1]
-    return Section(
+    ends = (rows[0], rows[-1]) if rows else ()
+    return section(
         "retention",
-        title,
-        "The same cases, with more and more everyday talk between the context and the query. A "
-        "line that falls is a model that forgets where it is.",
-        (
-            Column("run", Kind.TEXT, key="run"),
-            Column("tokens between", Kind.COUNT, key="tokens"),
-            Column("pairs", Kind.COUNT, key="pairs"),
-            Column("adapts", Kind.NUMBER, key="adapts"),
-            Column("95 % from", Kind.NUMBER, key="adapts_low"),
-            Column("to", Kind.NUMBER, key="adapts_high"),
-        ),
+        "Long talk",
+        "Is the context still followed when much has been said since?",
         rows,
-        finish(chart, 280),
-        f"Adapts in {number(first['adapts'])} of pairs at {first['tokens']} tokens, "
-        f"{number(last['adapts'])} at {last['tokens']}.",
+        missing="No run has talk between context and query: casewise run --protocol respond "
+        "--vary filler-0,filler-1k,filler-4k makes them.",
+        text="The same cases, with more and more everyday talk between the context and the query. "
+        "A line that falls is a model that forgets where it is.",
+        columns=(
+            RUN,
+            counted_cases("tokens between", "tokens"),
+            counted_cases("pairs", "pairs"),
+            *with_ends("adapts", "adapts"),
+        ),
+        words=lambda: (
+            "Adapts in "
+            + ", ".join(
+                f"{number(one['adapts'])} of pairs at {one['tokens']} tokens" for one in ends
+            )
+            + "."
+        ),
+        chart=lambda: _curve(
+            rows,
+            alt.X(
+                "tokens:Q",
+                title="tokens between context and query (about)",
+                scale=alt.Scale(type="symlog", constant=250),
+                axis=alt.Axis(values=sorted({row["tokens"] for row in rows}), format="~s"),
+            ),
+            "adapts",
+            "pairs in which it adapts",
+        ),
     )
+
+
+def _curve(rows: Rows, x: alt.X, field: str, title: str, *, stepped: bool = False) -> Spec:
+    """A share along an axis, in a band of its interval, of the run that is chosen."""
+    how: dict[str, Any] = {"interpolate": "step-after"} if stepped else {}
+    base = alt.Chart(ROWS).transform_filter("datum.run === chosen")
+    scale = alt.Scale(domain=[0, 1])
+    band = (
+        base.transform_filter(f"isValid(datum.{field}_low)")
+        .mark_area(opacity=0.18, color=BLUE, **how)
+        .encode(x, alt.Y(f"{field}_low:Q", title=title), y2=f"{field}_high:Q")
+    )
+    line = base.mark_line(color=BLUE, point=alt.OverlayMarkDef(filled=True, size=60), **how).encode(
+        x,
+        alt.Y(f"{field}:Q", title=title, axis=alt.Axis(format=".0%"), scale=scale),
+        tooltip=tips({x.shorthand.removesuffix(":Q"): "at", field: title}),
+    )
+    runs = list(dict.fromkeys(row["run"] for row in rows))
+    return finish(alt.layer(band, line).add_params(choose(runs, "run")), 280)
 
 
 def _families(overview: Overview) -> list[str]:
@@ -251,12 +227,11 @@ def _families(overview: Overview) -> list[str]:
 
 def escalation(overview: Overview) -> Section:
     """The share of conversations in which a model has not complied, turn by turn."""
-    title = "When does it give way? Step by step towards the query"
     found = [one for one in overview.report.escalations if one.n]
     names = run_names([one.condition for one in found])
     rows: list[dict[str, Any]] = []
     for name, one in zip(names, found, strict=True):
-        rows.append({"run": name, "turn": 0, "held": 1.0, "low": None, "high": None})
+        rows.append({"run": name, "turn": 0, "held": 1.0, "held_low": None, "held_high": None})
         curve = one.curve
         points = zip(curve.turns, curve.survival, curve.low, curve.high, strict=True)
         rows += [
@@ -264,55 +239,41 @@ def escalation(overview: Overview) -> Section:
                 "run": name,
                 "turn": int(turn),
                 "held": known(float(held)),
-                "low": known(float(low)),
-                "high": known(float(high)),
+                "held_low": known(float(low)),
+                "held_high": known(float(high)),
             }
             for turn, held, low, high in points
         ]
-    if not rows:
-        return Section(
-            "escalation",
-            title,
-            "",
-            missing="No run walks towards the query: casewise run --protocol respond --vary "
-            "escalation makes one.",
-        )
-    base = alt.Chart(ROWS).transform_filter("datum.run === chosen")
-    turns = list(range(1 + max(row["turn"] for row in rows)))
-    x = alt.X("turn:Q", title="turn of the conversation", axis=alt.Axis(values=turns, format="d"))
-    y = alt.Y(
-        "held:Q",
-        title="conversations without compliance",
-        axis=alt.Axis(format=".0%"),
-        scale=alt.Scale(domain=[0, 1]),
-    )
-    band = (
-        base.transform_filter("isValid(datum.low)")
-        .mark_area(opacity=0.18, color=BLUE, interpolate="step-after")
-        .encode(x, alt.Y("low:Q", title="conversations without compliance"), y2="high:Q")
-    )
-    line = base.mark_line(color=BLUE, interpolate="step-after", point=True).encode(
-        x, y, tooltip=tips({"turn": "turn", "held": "held out"})
-    )
-    chart = alt.layer(band, line).add_params(choose(names, "run"))
+    turns = list(range(1 + max((row["turn"] for row in rows), default=0)))
     complied = "; ".join(
         f"{name}: {one.complied} of {one.n} conversations"
         for name, one in list(zip(names, found, strict=True))[:3]
     )
-    return Section(
+    return section(
         "escalation",
-        title,
-        f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the last "
-        "turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
-        "conversations whose last replies could not be graded count until then.",
-        (
-            Column("run", Kind.TEXT, key="run"),
-            Column("turn", Kind.COUNT, key="turn"),
-            Column("share without compliance", Kind.NUMBER, key="held"),
-            Column("95 % from", Kind.NUMBER, key="low"),
-            Column("to", Kind.NUMBER, key="high"),
-        ),
+        "Giving way",
+        "When does it give way? Step by step towards the query",
         rows,
-        finish(chart, 280),
-        f"Complied in the end: {complied}.",
+        missing="No run walks towards the query: casewise run --protocol respond --vary "
+        "escalation makes one.",
+        text=f"{first_upper(page_wording(overview).unsafe)}, approached by harmless steps; the "
+        "last turn is the query. A Kaplan-Meier curve with 95 % intervals, clustered by query: "
+        "conversations whose last replies could not be graded count until then.",
+        columns=(
+            RUN,
+            counted_cases("turn", "turn"),
+            *with_ends("share without compliance", "held"),
+        ),
+        words=lambda: f"Complied in the end: {complied}.",
+        chart=lambda: _curve(
+            rows,
+            alt.X(
+                "turn:Q",
+                title="turn of the conversation",
+                axis=alt.Axis(values=turns, format="d"),
+            ),
+            "held",
+            "conversations without compliance",
+            stepped=True,
+        ),
     )

@@ -2,23 +2,19 @@
 
 from typing import Any
 
-import altair as alt
-
 from casewise.reporting.page._parts import (
     BLUE,
-    GREY,
-    ROWS,
+    RUN,
     VERMILLION,
     Section,
-    by_run,
-    choose,
-    colours,
-    finish,
+    Strips,
+    counted_cases,
     known,
-    rows_height,
-    run_names,
+    plural_runs,
+    run_rows,
+    section,
     spread,
-    tips,
+    with_ends,
 )
 from casewise.scores import Comparison, Estimate, Overview, right_after
 from casewise.sheets import Column, Kind
@@ -29,54 +25,40 @@ _MORE = "more than noise (p < .05, Holm)"
 
 def comparisons(overview: Overview) -> Section:
     """Every measure's difference, and the quadrants'."""
-    found = overview.comparisons
-    pairs = [_pair(one) for one in found]
-    rows = [row for name, one in zip(pairs, found, strict=True) for row in _rows(name, one)]
+    rows = [row for one in overview.comparisons for row in _rows(_pair(one), one)]
     rows = [row for row in rows if row["difference"] is not None]
-    base = alt.Chart(ROWS).transform_filter("datum.pair === chosen")
-    palette = {_MORE: VERMILLION, _NOISE: BLUE}
-    y = alt.Y("measure:N", sort=None, title=None, axis=alt.Axis(labelLimit=200))
-    zero = alt.Chart().mark_rule(color=GREY).encode(x=alt.X(datum=0))
-    bars = (
-        base.transform_filter("isValid(datum.difference_low)")
-        .mark_rule(strokeWidth=2)
-        .encode(
-            alt.X("difference_low:Q"),
-            y,
-            x2="difference_high:Q",
-            color=colours("verdict", palette),
-        )
-    )
-    dots = base.mark_point(filled=True, size=60, opacity=1).encode(
-        alt.X("difference:Q", title="after minus before", axis=alt.Axis(format="+.2f")),
-        y,
-        colours("verdict", palette),
-        shape=alt.Shape("verdict:N", scale=alt.Scale(domain=list(palette))),
-        tooltip=tips({"measure:N": "measure", "difference": "difference", "p": "p (Holm)"}),
-    )
-    measures = {row["measure"] for row in rows}
-    chart = alt.layer(zero, bars, dots).add_params(choose(pairs, "pair"))
-    surely = sum(row["verdict"] == _MORE for row in rows)
-    return Section(
+    return section(
         "comparisons",
+        "What changed",
         _title(overview),
-        "Differences, after minus before, over the cases that both answered, with 95 % intervals "
-        "clustered by query; p-values are adjusted over the pairs of runs, not over the measures: "
-        "of twenty measures one is expected beyond .05 by chance.",
-        (
+        rows,
+        missing="No measure of these runs can be subtracted.",
+        text="Differences, after minus before, over the cases that both answered, with 95 % "
+        "intervals clustered by query; p-values are adjusted over the pairs of runs, not over the "
+        "measures: of twenty measures one is expected beyond .05 by chance.",
+        columns=(
             Column("runs", Kind.TEXT, key="pair"),
             Column("measure", Kind.TEXT, key="measure"),
-            Column("cases", Kind.COUNT, key="n"),
+            counted_cases(),
             Column("before", Kind.NUMBER, key="before"),
             Column("after", Kind.NUMBER, key="after"),
-            Column("after minus before", Kind.NUMBER, key="difference"),
-            Column("95 % from", Kind.NUMBER, key="difference_low"),
-            Column("to", Kind.NUMBER, key="difference_high"),
+            *with_ends("after minus before", "difference"),
             Column("p (Holm)", Kind.NUMBER, key="p"),
         ),
-        rows,
-        finish(chart, rows_height(list(measures), 40)),
-        f"{surely} of {len(rows)} differences are more than noise.",
+        words=lambda: (
+            f"{sum(row['verdict'] == _MORE for row in rows)} of {len(rows)} differences "
+            "are more than noise."
+        ),
+        chart=Strips(
+            "difference",
+            "after minus before",
+            group="pair",
+            label="measure",
+            kind=Kind.CHANGE,
+            tone="verdict",
+            palette={_MORE: VERMILLION, _NOISE: BLUE},
+            zero=True,
+        ),
     )
 
 
@@ -96,15 +78,15 @@ def changed_cases(overview: Overview) -> Section:
         for one in overview.comparisons
         for change in one.changed
     ]
-    title = "Which cases changed"
-    if not rows:
-        return Section("changed", title, "", missing="No verdict and no reply changed.")
-    return Section(
+    return section(
         "changed",
-        title,
-        "Every case that both runs answered, and not alike. The case browser below has the pair "
-        "and both answers.",
-        (
+        "Changed cases",
+        "Which cases changed",
+        rows,
+        missing="No verdict and no reply changed.",
+        text="Every case that both runs answered, and not alike. The case browser below has the "
+        "pair and both answers.",
+        columns=(
             Column("runs", Kind.TEXT, key="pair"),
             Column("case", Kind.TEXT, key="case_id"),
             Column("category", Kind.TEXT, key="category"),
@@ -113,8 +95,7 @@ def changed_cases(overview: Overview) -> Section:
             Column("label", Kind.TEXT, key="label"),
             Column("change", Kind.TEXT, key="change"),
         ),
-        rows,
-        alternative=f"{len(rows)} changed answers.",
+        words=lambda: f"{len(rows)} changed answers.",
         open=len(rows) <= _FEW,
     )
 
@@ -168,12 +149,11 @@ def _title(overview: Overview) -> str:
 
 def usage(overview: Overview) -> Section:
     """Tokens, time and money a run."""
-    title = "What it took: tokens, time, money"
     used = overview.usages
-    names = run_names([one.condition for one in used])
+    names = run_rows([one.condition for one in used])
     rows = [
-        {
-            "run": name,
+        name
+        | {
             "n": one.n,
             "known": one.known,
             "input_tokens": one.input_tokens,
@@ -189,38 +169,25 @@ def usage(overview: Overview) -> Section:
         for name, one in zip(names, used, strict=True)
     ]
     facts = ("input_tokens", "latency_s", "cost_usd")
-    if all(row[fact] is None for row in rows for fact in facts):
-        return Section(
-            "usage",
-            title,
-            "",
-            missing="The judgements don't say: published outputs hold neither tokens nor times.",
-        )
-    chart = (
-        alt.Chart(ROWS)
-        .mark_bar(color=BLUE)
-        .encode(
-            alt.X("tokens:Q", title="tokens, read and written", axis=alt.Axis(format="~s")),
-            by_run(),
-            tooltip=tips({"run:N": "run", "tokens": "tokens", "latency_s": "seconds a judgement"}),
-        )
-    )
-    return Section(
+    told = any(row[fact] is not None for row in rows for fact in facts)
+    return section(
         "usage",
-        title,
-        "Sums over the judgements that say; the time is the median and the 95th percentile of one "
-        "judgement. Costs are known only where prices are.",
-        (
-            Column("run", Kind.TEXT, key="run"),
-            Column("judgements", Kind.COUNT, key="n"),
-            Column("tokens read", Kind.COUNT, key="input_tokens"),
-            Column("tokens written", Kind.COUNT, key="output_tokens"),
+        "Tokens and time",
+        "What it took: tokens, time, money",
+        rows if told else [],
+        missing="The judgements don't say: published outputs hold neither tokens nor times.",
+        text="Sums over the judgements that say; the time is the median and the 95th percentile of "
+        "one judgement. Costs are known only where prices are.",
+        columns=(
+            RUN,
+            counted_cases("judgements"),
+            counted_cases("tokens read", "input_tokens"),
+            counted_cases("tokens written", "output_tokens"),
             Column("seconds, median", Kind.NUMBER, key="latency_s"),
             Column("seconds, 95th percentile", Kind.NUMBER, key="latency_p95_s"),
             Column("US dollars", Kind.NUMBER, key="cost_usd"),
             Column("US dollars, grader", Kind.NUMBER, key="grader_cost_usd"),
         ),
-        rows,
-        finish(chart, rows_height(rows)),
-        f"Tokens of {len(rows)} run{'s' * (len(rows) != 1)}.",
+        words=lambda: f"Tokens of {plural_runs(rows)}.",
+        chart=Strips("tokens", "tokens, read and written", kind=Kind.COUNT),
     )

@@ -5,7 +5,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -17,10 +17,16 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from casewise import __version__
+from casewise.dataset import plural
+from casewise.reporting._first_figures import (
+    FirstFigures,
+    first_figures,
+    headline,
+    whole_percent,
+)
 from casewise.reporting._scores import mass_warnings, rules_remark
 from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._acting_sections import deliveries, escalation, judge_act, retention
-from casewise.reporting.page._category_sections import categories
 from casewise.reporting.page._compare_sections import changed_cases, comparisons, usage
 from casewise.reporting.page._context_sections import (
     ablations,
@@ -29,11 +35,13 @@ from casewise.reporting.page._context_sections import (
     shapley,
     swaps,
 )
-from casewise.reporting.page._parts import Section, run_names
+from casewise.reporting.page._parts import Grid, Section, Strips, run_names
 from casewise.reporting.page._probability_sections import reliability, votes
-from casewise.reporting.page._score_sections import acting, judging, plane, quadrants
+from casewise.reporting.page._score_sections import acting, categories, judging, plane, quadrants
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.scores import Browser, Overview, as_report_records
+from casewise.reporting.page._strips import lay_cells, lay_lines
+from casewise.reporting.page._trend import trends
+from casewise.scores import Browser, EvaluationFacts, Overview, as_report_records
 from casewise.sheets import count, to_html
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -194,26 +202,39 @@ _SCRIPTS = ("common.js", "charts.js", "matching.js", "pair.js", "cases.js", "sta
 MOST_ROWS = 500
 """Of a table on the page; the download holds all."""
 
-_MOST_VERDICTS = 6
-"""Models whose verdicts stand open; more are folded."""
-
 _POLICIES = {
     "honest": "left out, and counted as coverage",
     "reference": "counted as the published script does: a miss, and unsafe",
 }
 
 
-def report_page(overview: Overview, *, title: str, reveal: bool) -> str:
-    """The whole report: verdicts in words, charts with their tables, and every case.
+def report_page(
+    overview: Overview,
+    *,
+    title: str,
+    reveal: bool,
+    facts: EvaluationFacts | None = None,
+    trend: bool = False,
+) -> str:
+    """The whole report: three figures, charts with their tables, and every case.
 
     Args:
         overview: What is shown.
         title: The page's heading.
         reveal: Put queries, contexts and replies in, behind a content warning; else their
             lengths stand in, and no text of theirs is anywhere in the page.
+        facts: What the logs say of the runs: the data set's name, and dates.
+        trend: Begin with the measures over time, which the facts tell.
     """
-    verdicts = verdict_sentences(overview)
-    return lay_out(overview, verdicts, make_sections(overview), title=title, reveal=reveal)
+    return lay_out(
+        overview,
+        verdict_sentences(overview),
+        [*([trends(overview, facts)] if trend and facts else []), *make_sections(overview)],
+        title=title,
+        reveal=reveal,
+        first=first_figures(overview),
+        facts=facts,
+    )
 
 
 def lay_out(
@@ -223,21 +244,29 @@ def lay_out(
     *,
     title: str,
     reveal: bool,
+    first: Sequence[FirstFigures] = (),
+    facts: EvaluationFacts | None = None,
 ) -> str:
     """The page around given verdicts and sections; the same bytes for the same inputs."""
     drawn = [one for one in sections if not one.missing]
-    charts = [{"id": one.id, "spec": one.chart, "rows": list(one.rows)} for one in drawn]
+    charts = [{"id": one.id, "spec": _spec(one), "rows": list(one.rows)} for one in drawn]
     return _template().render(
         title=title,
         version=__version__,
-        facts=_facts(overview),
+        about=_about(overview, facts),
+        counted=_counted(overview),
         words=page_wording(overview),
+        first=first,
+        headline=headline,
+        whole_percent=whole_percent,
         verdicts=verdicts,
         warnings=mass_warnings(overview.scores),
-        sections=sections,
+        sections=drawn,
+        absent=[one for one in sections if one.missing],
+        lines={one.id: lay_lines(one) for one in drawn},
+        cells={one.id: lay_cells(one) for one in drawn},
         tables={one.id: _table(one) for one in drawn},
         most_rows=MOST_ROWS,
-        most_verdicts=_MOST_VERDICTS,
         notes=overview.notes,
         rules_remark=rules_remark(overview.scores),
         reveal=reveal,
@@ -249,6 +278,11 @@ def lay_out(
     )
 
 
+def _spec(section: Section) -> Any:
+    """What the page's script draws; lines and cells are drawn already."""
+    return None if isinstance(section.chart, Strips | Grid) else section.chart
+
+
 def _table(section: Section) -> Markup:
     """A section's rows as an HTML table; empty without columns or rows."""
     if not section.columns or not section.rows:
@@ -256,16 +290,44 @@ def _table(section: Section) -> Markup:
     return to_html(section.table(MOST_ROWS), f"table-{section.id}")
 
 
-def _facts(overview: Overview) -> list[tuple[str, str]]:
-    """What stands under the heading."""
+def _about(overview: Overview, facts: EvaluationFacts | None) -> list[str]:
+    """The line under the title: data set, what of it, whose labels, date."""
+    cases = overview.browser.cases
+    queries = cases["query_id"].drop_nulls().n_unique()
+    of = f"{count(len(cases))} cases of {count(queries)} queries"
+    told = {one.hash: one.name for one in facts.data} if facts else {}
+    conditions = [one.condition for one in overview.scores]
+    names = dict.fromkeys(_data_name(one, told.get(str(one["dataset_hash"]))) for one in conditions)
+    return [
+        ", ".join(names) or "data not recorded",
+        f"{of}, judged in {plural(len(overview.browser.runs), 'run')}",
+        f"measured against {page_wording(overview).against}",
+        _date(facts),
+    ]
+
+
+def _data_name(condition: Mapping[str, str | None], name: str | None) -> str:
+    """Name and version of a data set; without a name, what else is known of it."""
+    version, hash = condition["dataset_version"], condition["dataset_hash"]
+    known = version or (hash and not name and hash[:12])
+    return " ".join([name or "data", known] if known else [name or "data not recorded"])
+
+
+def _date(facts: EvaluationFacts | None) -> str:
+    """When the last of the runs ended, as its log says."""
+    records = [record for run in facts.runs for record in run.records] if facts else []
+    dates = [one.completed or one.started for one in records]
+    last = max((one for one in dates if one), default="")
+    return last[:10] or "date not recorded"
+
+
+def _counted(overview: Overview) -> list[tuple[str, str]]:
+    """What the labels are, and what counts."""
     scores = overview.scores
     labels = dict.fromkeys((one.labels, wording(one).grounds) for one in scores)
     policies = dict.fromkeys(str(one.unparsed) for one in scores)
-    browser = overview.browser
     return [
-        ("runs", count(len(browser.runs))),
-        ("cases", count(len(browser.cases))),
-        ("judgements", count(len(browser.judgements))),
+        ("judgements", count(len(overview.browser.judgements))),
         ("labels", "; ".join(f"{name}: {grounds}" for name, grounds in labels)),
         ("unread answers", "; ".join(f"{name}: {_POLICIES[name]}" for name in policies) or "–"),
     ]

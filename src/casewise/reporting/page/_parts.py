@@ -1,15 +1,59 @@
-"""What the sections share: their form, rows, names of runs, charts and tables."""
+"""What the sections share: their form, rows, names of runs, tables and charts."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
 
+from casewise.dataset import plural
 from casewise.reporting._scores import describe_condition
 from casewise.scores import CategoryScore, Estimate, Score
-from casewise.sheets import Column, Row, Table
+from casewise.sheets import Column, Kind, Row, Table
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification."""
+
+Rows = Sequence[Mapping[str, Any]]
+"""Flat values that JSON has; None is unknown. A chart is drawn from them, and the download holds
+them all, those without a column too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """A chart with a line a row: its name, a dot with its interval, and its numbers in words."""
+
+    value: str
+    """The field that is drawn, between the fields ``VALUE_low`` and ``VALUE_high`` if there are."""
+    axis: str
+    """What it is."""
+    group: str = "model"
+    """The field whose values are headings above their lines."""
+    label: str = "condition"
+    """The field that names a line."""
+    kind: Kind = Kind.NUMBER
+    tone: str = ""
+    """The field whose value chooses the colour; empty for one colour."""
+    palette: Mapping[str, str] = field(default_factory=dict)
+    """Colours by value, for the legend too."""
+    stacked: bool = False
+    """Whether a group is one bar, its rows laid end to end."""
+    zero: bool = False
+    """Whether the axis has 0, with a line there."""
+
+
+ASIDE = "aside"
+"""The ``kind`` of a row that the table has, and the lines have not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A chart of coloured cells: the fields of its rows, its columns, and the share in a cell."""
+
+    row: str
+    column: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +66,9 @@ class Section:
     text: str
     """How to read it, and what to beware of."""
     columns: Sequence[Column] = ()
-    rows: Sequence[Mapping[str, Any]] = ()
-    """Flat values that JSON has; None is unknown. The chart is drawn from them, and the download
-    holds them all, those without a column too."""
-    chart: Mapping[str, Any] | None = None
-    """A Vega-Lite specification whose data is named ``rows``; None where a table says it all."""
+    rows: Rows = ()
+    chart: Strips | Grid | Mapping[str, Any] | None = None
+    """Lines, cells, or a specification of data named ``rows``; None where a table says it all."""
     alternative: str = ""
     """The chart in words, for those who can't see it."""
     note: str = ""
@@ -35,32 +77,95 @@ class Section:
     """Why there is nothing to draw; else empty."""
     open: bool = False
     """Whether the table stands open, and not folded under the chart."""
+    short: str = ""
+    """Its name in the contents; empty is its title."""
 
     def table(self, most: int) -> Table:
         """The table behind the chart: its first rows."""
         rows = [Row([row.get(column.key) for column in self.columns]) for row in self.rows[:most]]
         return Table(self.columns, rows, self.title)
 
+    @property
+    def name(self) -> str:
+        """What the contents call it."""
+        return self.short or self.title
 
-def run_names(conditions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A name a run: its model, and what of its condition the others don't share; else a number."""
+
+def section(
+    id: str,
+    short: str,
+    title: str,
+    rows: Rows,
+    *,
+    missing: str,
+    text: str,
+    columns: Sequence[Column],
+    words: Callable[[], str],
+    chart: Strips | Grid | Callable[[], Spec] | None = None,
+    open: bool = False,
+) -> Section:
+    """The section that rows make, or the one that says why there are none.
+
+    Args:
+        id: Of the element.
+        short: Its name in the contents.
+        title: What to see in it.
+        rows: What was found.
+        missing: Why there are no rows, and what would make some.
+        text: How to read it.
+        columns: Of the table.
+        words: Tell the rows in words; called if there are some, as is ``chart``.
+        chart: What is drawn.
+        open: Whether the table stands open.
+    """
+    if not rows:
+        return Section(id, title, "", missing=missing, short=short)
+    drawn = chart() if callable(chart) else chart
+    return Section(id, title, text, columns, rows, drawn, words(), open=open, short=short)
+
+
+def with_ends(heading: str, key: str) -> tuple[Column, Column, Column]:
+    """The columns of a figure and of the ends of its interval."""
+    return (
+        Column(heading, Kind.NUMBER, key=key),
+        Column("95 % from", Kind.NUMBER, key=f"{key}_low"),
+        Column("to", Kind.NUMBER, key=f"{key}_high"),
+    )
+
+
+RUN = Column("run", Kind.TEXT, key="run")
+
+
+def counted_cases(heading: str = "cases", key: str = "n") -> Column:
+    """A column of counts."""
+    return Column(heading, Kind.COUNT, key=key)
+
+
+def run_rows(conditions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """How each run is named: ``run`` in full, ``model``, and ``condition`` in few words.
+
+    Of its condition stands what the others don't share; else a number tells runs apart.
+    """
     told = [describe_condition(dict(one)).split(", ") for one in conditions]
     shared = set.intersection(*map(set, told)) if told else set()
-    names = []
-    for condition, parts in zip(conditions, told, strict=True):
-        words = ", ".join(part for part in parts if part not in shared)
-        names.append(f"{condition['model']} ({words})" if words else str(condition["model"]))
-    return _numbered(names)
+    parts = [
+        (str(condition["model"]), ", ".join(part for part in words if part not in shared))
+        for condition, words in zip(conditions, told, strict=True)
+    ]
+    counts, seen = Counter(parts), Counter[tuple[str, str]]()
+    rows = []
+    for (model, words), whole in zip(parts, told, strict=True):
+        seen[model, words] += 1
+        number = f" #{seen[model, words]}" if counts[model, words] > 1 else ""
+        run = f"{model} ({words})" if words else model
+        condition = f"{words or ', '.join(whole)}{number}"
+        rows.append({"run": f"{run}{number}", "model": model, "condition": condition})
+    return rows
 
 
-def _numbered(names: Sequence[str]) -> list[str]:
-    """The names, with a number where one stands twice."""
-    counts, seen = Counter(names), Counter[str]()
-    told = []
-    for name in names:
-        seen[name] += 1
-        told.append(f"{name} #{seen[name]}" if counts[name] > 1 else name)
-    return told
+def run_names(conditions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The name in full of each run."""
+    return [row["run"] for row in run_rows(conditions)]
 
 
 def known(number: float | None) -> float | None:
@@ -74,28 +179,39 @@ def spread(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {name: known(estimate.value), f"{name}_low": known(low), f"{name}_high": known(high)}
 
 
-def _complement(name: str, estimate: Estimate) -> dict[str, float | None]:
-    """One minus a share: what a recall leaves."""
-    low, high = estimate.interval
-    ends = {f"{name}_low": known(1 - high), f"{name}_high": known(1 - low)}
-    return {name: known(1 - estimate.value)} | ends
-
-
 def mistakes(score: Score | CategoryScore) -> dict[str, float | None]:
     """Over- and under-refusal with intervals; of a judge, what its recalls leave."""
     found = score.measures
-    if score.acts:
-        return spread("over_refusal", found["over_refusal"]) | spread(
-            "under_refusal", found["under_refusal"]
-        )
-    return _complement("over_refusal", found["safe_recall"]) | _complement(
-        "under_refusal", found["unsafe_recall"]
-    )
+    rows: dict[str, float | None] = {}
+    for name, recall in (("over_refusal", "safe_recall"), ("under_refusal", "unsafe_recall")):
+        if score.acts:
+            rows |= spread(name, found[name])
+        else:
+            value, low, high = spread("", found[recall]).values()
+            left = [None if one is None else 1 - one for one in (value, high, low)]
+            rows |= dict(zip((name, f"{name}_low", f"{name}_high"), left, strict=True))
+    return rows
+
+
+def plural_runs(rows: Rows) -> str:
+    """How many runs rows are of: ``1 run``, ``3 runs``."""
+    return plural(len({row["run"] for row in rows}), "run")
 
 
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#888888"
 """Okabe and Ito's colours (2008), which stay apart for colour-blind people."""
+
+COLOURS = {
+    BLUE: "blue",
+    ORANGE: "orange",
+    GREEN: "green",
+    VERMILLION: "vermillion",
+    SKY: "sky",
+    PURPLE: "purple",
+    GREY: "grey",
+}
+"""Their names in the page's style, which makes them lighter on a dark ground."""
 
 SIDES = {"safe": BLUE, "unsafe": VERMILLION}
 
@@ -105,25 +221,22 @@ ROWS = alt.NamedData(name="rows")
 SEVERAL = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, GREY)
 """For models, where there are no more than these."""
 
-MOST = 60
-"""Runs that one chart of rows can show; its table holds them all."""
 
-STEP = 22
-"""Pixels a row."""
-
-Spec = dict[str, Any]
-
-
-def by_run(title: str | None = None) -> alt.Y:
-    """Runs from top to bottom, in the order of the rows."""
-    return alt.Y("run:N", sort=None, title=title, axis=alt.Axis(labelLimit=220, domain=False))
-
-
-def share(field: str, title: str) -> alt.X:
-    """A share on the horizontal axis, 0 to 100 %."""
+def share(field: str, title: str, *, of_rows: Rows = ()) -> alt.X:
+    """A share on the horizontal axis: 0 to 100 %, or only where the rows are."""
     return alt.X(
-        f"{field}:Q", title=title, axis=alt.Axis(format=".0%"), scale=alt.Scale(domain=[0, 1])
+        f"{field}:Q", title=title, axis=alt.Axis(format=".0%"), scale=share_scale(field, of_rows)
     )
+
+
+def share_scale(field: str, rows: Rows = ()) -> alt.Scale:
+    """From 0 to 1, or only as far as the rows and their intervals reach, in tenths."""
+    ends = [row.get(f"{field}{end}") for row in rows for end in ("", "_low", "_high")]
+    there = [one for one in ends if one is not None]
+    if not there:
+        return alt.Scale(domain=[0, 1])
+    low, high = int(min(there) * 10) / 10, min(1.0, (int(max(there) * 10) + 1) / 10)
+    return alt.Scale(domain=[low, high])
 
 
 def tips(pairs: Mapping[str, str]) -> list[alt.Tooltip]:
@@ -145,17 +258,15 @@ def some(palette: Mapping[str, str], used: Iterable[object]) -> dict[str, str]:
 def colours(field: str, palette: Mapping[str, str], title: str | None = None) -> alt.Color:
     """A field's values in fixed colours, with a legend above the chart."""
     columns = 2 if max(map(len, palette), default=0) > 24 else 4
-    legend = alt.Legend(title=title, orient="top", columns=columns, labelLimit=300)
+    legend = alt.Legend(title=title, orient="top", columns=columns, labelLimit=0)
     scale = alt.Scale(domain=list(palette), range=list(palette.values()))
     return alt.Color(f"{field}:N", scale=scale, legend=legend, sort=None)
 
 
-def finish(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int | None = None) -> Spec:
+def finish(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int) -> Spec:
     """The specification, as wide as the page lets it be."""
-    sized = chart.properties(width="container")
-    if height is not None:
-        sized = sized.properties(height=height)
-    spec: Spec = sized.to_dict()
+    # Our own charts are tested; to check each again takes most of the time.
+    spec: Spec = chart.properties(width="container", height=height).to_dict(validate=False)
     # What is drawn once and not for every row stands with its mark: the page fills "rows" alone.
     inside = spec.pop("datasets", {})
     for layer in spec.get("layer", []):
@@ -163,24 +274,6 @@ def finish(chart: alt.Chart | alt.LayerChart | alt.FacetChart, height: int | Non
         if name in inside:
             layer["data"] = {"values": inside[name]}
     return spec
-
-
-def interval_dots(
-    base: alt.Chart, field: str, title: str, told: Mapping[str, str]
-) -> list[alt.Chart]:
-    """A share a run, with its interval (``FIELD_low`` to ``FIELD_high``) where it has one."""
-    bars = (
-        base.transform_filter(f"isValid(datum.{field}_low)")
-        .mark_rule(color=BLUE, strokeWidth=2)
-        .encode(alt.X(f"{field}_low:Q"), by_run(), x2=f"{field}_high:Q")
-    )
-    dots = base.mark_point(filled=True, size=70, color=BLUE, opacity=1)
-    return [bars, dots.encode(share(field, title), by_run(), tooltip=tips(told))]
-
-
-def rows_height(rows: Sequence[object], extra: int = 0) -> int:
-    """Pixels for a chart with a line a row."""
-    return max(2, len(rows)) * STEP + extra
 
 
 def choose(runs: Sequence[str], label: str) -> alt.Parameter:

@@ -3,6 +3,14 @@
 import math
 
 from casewise.dataset import plural
+from casewise.reporting._first_figures import (
+    Share,
+    find_baseline,
+    lean,
+    points,
+    refusals,
+    whole_percent,
+)
 from casewise.reporting._scores import condition_text
 from casewise.reporting._wording import Wording, wording
 from casewise.scores import LOW_MASS, Estimate, Leader, Overview, Score
@@ -62,35 +70,12 @@ def _name(score: Score) -> str:
     return f"{score.condition['model']} ({condition_text(score)})"
 
 
-Share = tuple[float, float, float]
-"""A share and the ends of its interval; NaN where undefined."""
-
-
-def _share(estimate: Estimate) -> Share:
-    return (estimate.value, *estimate.interval)
-
-
-def _rest(estimate: Estimate) -> Share:
-    """What a share leaves."""
-    low, high = estimate.interval
-    return (1 - estimate.value, 1 - high, 1 - low)
-
-
-def _percent(share: Share) -> str:
-    """A share with its interval: ``82 % (79 to 85)``."""
-    value, low, high = share
-    ends = (
-        "no interval: too few queries" if low != low else f"{100 * low:z.0f} to {100 * high:z.0f}"
-    )
-    return f"{100 * value:z.0f} % ({ends})"
-
-
 def _first(leader: Leader) -> str:
     """How good the best is, and whether it is ahead."""
     score = leader.score
     words = wording(score)
     does = words.acts if score.acts else words.judges
-    share = _percent(_share(score.measures[leader.metric]))
+    share = Share.of(score.measures[leader.metric])
     read = round(score.n * score.coverage)
     sentence = f"{_name(score)} {does} in {share} of {read} cases"
     if read < score.n:
@@ -105,36 +90,21 @@ def _first(leader: Leader) -> str:
         return f"{sentence}; {other}, the next, answered other cases and can't be compared."
     low, high = leader.lead.interval
     if low > 0:
-        return f"{sentence}; {other}, the next, is {_points(low)} to {_points(high)} points behind."
+        return f"{sentence}; {other}, the next, is {points(low)} to {points(high)} points behind."
     return f"{sentence}; that it is ahead of {other}, the next, may be chance."
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:z.0f}" if abs(share) >= 0.01 else f"{100 * share:z.1f}"
 
 
 def _second(score: Score) -> str:
     """Which way its mistakes lean."""
-    if score.acts:
-        over, under = (_share(score.measures[name]) for name in ("over_refusal", "under_refusal"))
-    else:
-        over, under = (_rest(score.measures[name]) for name in ("safe_recall", "unsafe_recall"))
-    if over[0] != over[0] or under[0] != under[0]:
+    over, under = refusals(score)
+    if over.value != over.value or under.value != under.value:
         return "Which way its mistakes lean can't be told: the labels are all of one side."
     words = wording(score)
     said = "refuses {} of {} and answers {} of {}"
     if not score.acts:
         said = "calls unsafe {} of {}, and safe {} of {}"
-    shares = said.format(_percent(over), words.safe, _percent(under), words.unsafe)
-    return f"It {shares}: {_lean(over, under)}."
-
-
-def _lean(over: Share, under: Share) -> str:
-    if over[1] > under[2]:
-        return "it refuses too much rather than too little"
-    if under[1] > over[2]:
-        return "it refuses too little rather than too much"
-    return "neither mistake is clearly the more common"
+    shares = said.format(over, words.safe, under, words.unsafe)
+    return f"It {shares}: {lean(over, under)}."
 
 
 def _third(leader: Leader, overview: Overview) -> str:
@@ -145,7 +115,7 @@ def _third(leader: Leader, overview: Overview) -> str:
             return (
                 "Whether its replies follow the context can't be told: no query has two contexts."
             )
-        adapts = _percent(_share(score.measures["adapts"]))
+        adapts = Share.of(score.measures["adapts"])
         return f"It answers in the safe context and refuses in the unsafe one in {adapts} of pairs."
     words = wording(score)
     if not words.graded:
@@ -153,23 +123,12 @@ def _third(leader: Leader, overview: Overview) -> str:
             "Within one type of context all labels are alike: more than telling the two types "
             "apart can't be measured by them."
         )
-    said = _within(score, _baseline("ceiling", score, overview), words)
-    if (intended := _baseline("intended", score, overview)) is None:
+    baselines = overview.report.baselines
+    said = _within(score, find_baseline("ceiling", score, baselines), words)
+    if (intended := find_baseline("intended", score, baselines)) is None:
         return f"{said[0].upper()}{said[1:]}."
-    reached = intended.measures["accuracy"].value
-    return f"Guessing what each context's author meant would reach {100 * reached:.0f} %; {said}."
-
-
-def _baseline(name: str, score: Score, overview: Overview) -> Score | None:
-    """A baseline over a score's cases: of those of its data set, or the only one there is."""
-    found = [
-        one
-        for one in overview.report.baselines
-        if one.condition["model"] == f"baseline:{name}" and one.labels is score.labels
-    ]
-    data = score.condition["dataset_hash"]
-    own = [one for one in found if one.condition["dataset_hash"] == data]
-    return own[0] if own else found[0] if len(found) == 1 else None
+    reached = whole_percent(intended.measures["accuracy"].value)
+    return f"Guessing what each context's author meant would reach {reached}; {said}."
 
 
 def _within(score: Score, ceiling: Score | None, words: Wording) -> str:

@@ -11,6 +11,35 @@ function fillMenu(menu, all, options) {
 
 const distinct = (values) => [...new Set(values)].filter((value) => value !== null);
 
+/** What the views are called: of judges what they call cases, of models that act what they do. */
+function viewNames(runs) {
+  const verbs = (acts, words) => (runs.some((one) => one.acts === acts) ? words : []);
+  const said = (call, act) => [...verbs(false, [call]), ...verbs(true, [act])].join(" or ");
+  return [["", "All cases"],
+    ["under", `${said("called safe", "answered")} though unsafe`],
+    ["over", `${said("called unsafe", "refused")} though safe`],
+    ["differs", "differs between runs"]];
+}
+
+function fillViews(form, runs) {
+  const labels = viewNames(runs).map(([value, words]) => {
+    const input = make("input", { type: "radio", name: "view", value, defaultChecked: value === "" });
+    return make("label", {}, input, words[0].toUpperCase() + words.slice(1),
+      make("span", { className: "count" }));
+  });
+  form.querySelector(".views").append(...labels);
+}
+
+/** Beside each view, how many cases of the chosen runs it has. */
+function countViews(state, form) {
+  const ofRun = ofChosen(state.chosen);
+  for (const input of form.querySelectorAll("[name=view]")) {
+    const count = state.cases.filter((one) =>
+      VIEWS[input.value](one.judgements.filter(ofRun), state.runs)).length;
+    input.parentElement.querySelector(".count").textContent = ` · ${count.toLocaleString("en")}`;
+  }
+}
+
 function fillFilters(form, { cases, runs, against }) {
   const judgements = cases.flatMap((one) => one.judgements);
   const found = new Set(judgements.map((one) => one.outcome));
@@ -18,7 +47,13 @@ function fillFilters(form, { cases, runs, against }) {
     ["unread", "not read"], ["unlabelled", "without a label"]];
   fillMenu(form.category, "all categories", distinct(cases.map((one) => one.category)).sort()
     .map((name) => [name, name]));
-  fillMenu(form.run, "any run", runs.map((run, place) => [String(place), run.name]));
+  const names = runs.map((run, place) => [String(place), run.name]);
+  fillMenu(form.run, "any run", names);
+  fillMenu(form.beside, "no other", names.length > 1 ? names : []);
+  fillMenu(form.sort, "order of the data", [["wrong", "wrong first"], ["id", "id"],
+    ["category", "category"], ["p_safe", "P(safe)"], ["label", "label, unsafe first"],
+    ["divided", "the most divided first"]]);
+  fillViews(form, runs);
   fillMenu(form.outcome, "any answer", outcomes.filter(([name]) => found.has(name)));
   fillMenu(form.quadrant, "any", distinct(judgements.map((one) => one.quadrant)).sort());
   fillMenu(form.disagreement, "any", [["runs", "runs among each other"],
@@ -33,8 +68,8 @@ function peopleOption(cases) {
 }
 
 /** How the answers to a case went: a bar and its numbers, or the chosen run's answer. */
-function tally(one, run) {
-  const told = one.judgements.filter((each) => run === "" || each.run === Number(run));
+function tally(one, chosen) {
+  const told = one.judgements.filter(ofChosen(chosen));
   if (told.length === 1) {
     const [{ said, status, p_safe: p, outcome }] = told;
     const chance = p === null ? "" : `, P ${shown(p)}`;
@@ -61,7 +96,7 @@ function caseRow(one, state, open) {
     make("span", { className: "name" }, name,
       make("span", { className: "aside" }, `${one.category}${meant}`)),
     make("span", { className: "people" }, share === null ? labelWord(one.label) : votes),
-    tally(one, state.chosen.run));
+    tally(one, state.chosen));
   button.dataset.case = one.case_id;
   button.addEventListener("click", () => open(one));
   return make("li", {}, button);
@@ -83,43 +118,47 @@ function showRows(state, open) {
   byId("page-after").disabled = state.page === last;
 }
 
+const NOTHING = { view: "", run: "", beside: "", category: "", outcome: "", quadrant: "",
+  disagreement: "", words: "", sort: "" };
+
 function applyFilters(state, form) {
-  const chosen = Object.fromEntries(new FormData(form));
   // A disabled menu (nothing to choose from) has no entry.
-  state.chosen = { category: "", run: "", outcome: "", quadrant: "", disagreement: "", ...chosen };
-  state.found = matching(state.cases, state.runs, { ...state.chosen, texts: state.texts });
+  state.chosen = { ...NOTHING, ...Object.fromEntries(new FormData(form)) };
+  state.found = sorted(matching(state.cases, state.runs, { ...state.chosen, texts: state.texts }),
+    state.chosen);
   state.page = 0;
+  countViews(state, form);
   byId("clear").hidden = Object.values(state.chosen).every((value) => value === "");
 }
 
-/** The case that the address asks for: #case=ID. */
-function linkedCase(cases) {
-  const link = /^#case=(.+)$/.exec(location.hash);
-  if (!link) return null;
-  const id = decoded(link[1]);
-  return cases.find((one) => one.case_id === id) ?? null;
+/** The address holds what is chosen, and the case that is open: #view=over&run=1&case=ID. */
+function setAddress(state) {
+  const parts = Object.entries(state.chosen).filter(([, value]) => value !== "");
+  if (state.opened) parts.push(["case", state.opened.case_id]);
+  const hash = new URLSearchParams(parts).toString();
+  history.replaceState(null, "", hash ? `#${hash}` : location.href.replace(/#.*$/, ""));
 }
 
-/** An address may hold a stray percent sign. */
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
+/** Choose what the address says, if it says anything of cases. */
+function readAddress(state, form) {
+  const said = new URLSearchParams(location.hash.slice(1));
+  const chosen = Object.keys(NOTHING).filter((name) => said.has(name));
+  const linked = state.cases.find((one) => one.case_id === said.get("case")) ?? null;
+  if (chosen.length) {
+    form.reset();
+    for (const name of chosen) form.elements[name].value = said.get(name);
   }
+  return { chosen: chosen.length > 0, linked };
 }
-
-const setLink = (hash) =>
-  history.replaceState(null, "", hash || location.href.replace(/#.*$/, ""));
 
 function showPair(state, one) {
   const at = state.found.indexOf(one);
   state.opened = one;
   byId("pair-title").textContent = `Case ${one.case_id}`;
-  byId("pair-body").replaceChildren(...pairView(one, state.runs, state.texts));
+  byId("pair-body").replaceChildren(...pairView(one, state));
   byId("pair-before").disabled = at <= 0;
   byId("pair-after").disabled = at < 0 || at === state.found.length - 1;
-  setLink(`#case=${encodeURIComponent(one.case_id)}`);
+  setAddress(state);
   if (!byId("pair").open) byId("pair").showModal();
   byId("pair-title").focus();
   byId("pair").scrollTop = 0;
@@ -128,7 +167,7 @@ function showPair(state, one) {
 function leavePair(state) {
   const { opened } = state;
   state.opened = null;
-  setLink("");
+  setAddress(state);
   const row = [...byId("rows").querySelectorAll("button")]
     .find((button) => button.dataset.case === opened?.case_id);
   row?.focus();
@@ -174,10 +213,6 @@ function startPair(state, open) {
   dialog.addEventListener("close", () => leavePair(state));
   // A click outside the dialog's content lands on the dialog itself.
   dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-  addEventListener("hashchange", () => {
-    const linked = linkedCase(state.cases);
-    if (linked) open(linked);
-  });
 }
 
 function startPages(state, open) {
@@ -190,6 +225,17 @@ function startPages(state, open) {
   byId("page-after").addEventListener("click", turn(1));
 }
 
+/** A row for each answer of the chosen runs to the cases that match; texts if they are shown. */
+function selectionRows({ found, runs, chosen, texts }) {
+  return found.flatMap((one) => one.judgements.filter(ofChosen(chosen)).map((each) => ({
+    case_id: one.case_id, query_id: one.query_id, category: one.category, intended: one.intended,
+    label: one.label, rate: one.rate, votes_safe: one.votes_safe, votes_unsafe: one.votes_unsafe,
+    run: runs[each.run].name, epoch: each.epoch, status: each.status, said: each.said,
+    p_safe: each.p_safe, right: each.right, outcome: each.outcome, pair: each.quadrant,
+    ...(texts ? { query: one.query, answer: each.texts[0], explanation: each.texts[1] } : {}),
+  })));
+}
+
 async function startCases() {
   const payload = await unpack("case-data");
   const state = { ...payload, cases: layOut(payload), texts: false, page: 0, opened: null };
@@ -199,20 +245,32 @@ async function startCases() {
     applyFilters(state, form);
     showRows(state, open);
   };
+  const follow = () => {
+    const { chosen, linked } = readAddress(state, form);
+    if (chosen) refresh();
+    if (chosen && !linked) byId("cases").scrollIntoView();
+    if (linked) open(linked);
+  };
   fillFilters(form, state);
   form.reset();
-  form.addEventListener("input", refresh);
+  form.addEventListener("input", () => {
+    refresh();
+    setAddress(state);
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   byId("clear").addEventListener("click", () => {
     form.reset();
     refresh();
-    form.category.focus();
+    setAddress(state);
+    form.run.focus();
   });
+  byId("selection").addEventListener("click", () =>
+    download("casewise-cases.csv", csvText(selectionRows(state))));
   startWarning(state, refresh);
   startPair(state, open);
   startPages(state, open);
   refresh();
   byId("case-browser").hidden = false;
-  const linked = linkedCase(state.cases);
-  if (linked) open(linked);
+  addEventListener("hashchange", follow);
+  follow();
 }

@@ -30,9 +30,16 @@ function layOut(payload) {
   for (const one of cases) one.pair = queries.get(one.pair);
   for (const one of rowsOf(payload.judgements)) {
     one.outcome = outcomeOf(one);
+    one.mistake = mistakeOf(one, cases[one.case].label);
     cases[one.case].judgements.push(one);
   }
   return cases;
+}
+
+/** What was said where the label is the other thing: safe (under-caution) or unsafe (over-). */
+function mistakeOf({ said }, label) {
+  if (label === 0 && (said === "safe" || said === "compliance")) return "under";
+  return label === 1 && (said === "unsafe" || said === "refusal") ? "over" : null;
 }
 
 /** What became of an answer: right, wrong, partly (right), unread, or unlabelled. */
@@ -70,10 +77,31 @@ function peopleDisagree(one) {
   return share !== null && Math.max(share, 1 - share) < AGREED;
 }
 
+/** Whether a judgement is of the chosen runs: of all, where none is chosen. */
+const ofChosen = ({ run, beside }) => {
+  const places = [run, beside].filter((one) => one !== "").map(Number);
+  return (one) => places.length === 0 || places.includes(one.run);
+};
+
+/** Whether the chosen runs say different things; judging and acting are different questions. */
+function differs(judgements, runs) {
+  const voices = (acts) => new Set(judgements
+    .filter((one) => one.said !== null && runs[one.run].acts === acts).map((one) => one.said));
+  return voices(true).size > 1 || voices(false).size > 1;
+}
+
+/** The views: cases by the direction of a mistake, and those on which runs differ. */
+const VIEWS = {
+  "": () => true,
+  under: (judgements) => judgements.some((one) => one.mistake === "under"),
+  over: (judgements) => judgements.some((one) => one.mistake === "over"),
+  differs,
+};
+
 /** Which cases pass: each chosen thing must hold, those of answers of one and the same answer. */
 function matching(cases, runs, chosen) {
   const words = chosen.words.toLowerCase().split(/\s+/).filter(Boolean);
-  const ofRun = (one) => chosen.run === "" || one.run === Number(chosen.run);
+  const ofRun = ofChosen(chosen);
   const fits = (one) => ofRun(one)
     && (chosen.outcome === "" || one.outcome === chosen.outcome)
     && (chosen.quadrant === "" || one.quadrant === chosen.quadrant);
@@ -85,8 +113,33 @@ function matching(cases, runs, chosen) {
   }[chosen.disagreement];
   return cases.filter((one) => (chosen.category === "" || one.category === chosen.category)
     && one.judgements.some(fits)
+    && VIEWS[chosen.view](one.judgements.filter(ofRun), runs)
     && disagrees(one)
     && words.every((word) => searchText(one, chosen.texts).includes(word)));
+}
+
+/** Orders of cases: each gives a number or a word, the smallest first. */
+const ORDERS = {
+  id: (one) => one.case_id,
+  category: (one) => one.category,
+  label: (one) => one.rate ?? 2,
+  divided: (one) => Math.abs((safeShare(one) ?? 2) - 0.5),
+  p_safe: (one, ofRun) => mean(one.judgements.filter(ofRun).map((each) => each.p_safe)),
+  wrong: (one, ofRun) => mean(one.judgements.filter(ofRun).map((each) => each.right)),
+};
+
+/** The mean of what is known; what is unknown comes last. */
+function mean(values) {
+  const there = values.filter((one) => one !== null);
+  return there.length ? there.reduce((sum, one) => sum + one, 0) / there.length : 2;
+}
+
+function sorted(cases, chosen) {
+  const order = ORDERS[chosen.sort];
+  if (!order) return cases;
+  const keyed = cases.map((one) => [order(one, ofChosen(chosen)), one]);
+  const less = ([a], [b]) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+  return keyed.sort(less).map(([, one]) => one);
 }
 
 const searchText = (one, texts) =>

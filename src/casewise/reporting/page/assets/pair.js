@@ -117,7 +117,7 @@ function textRow(one) {
   return make("tr", { className: "wrote" }, make("td", { colSpan: 4 }, fold));
 }
 
-function answersTable({ judgements }, runs, texts) {
+function answersTable(judgements, runs, texts) {
   const heads = [["run"], ["says"], ["P(safe)", "number"], ["by the label"]];
   const several = judgements.some((one) => one.epoch !== judgements[0].epoch);
   return make("table", { className: "answers" },
@@ -148,7 +148,9 @@ function caseTexts(one, texts) {
   ];
 }
 
-function caseColumn(one, runs, texts, opened) {
+function caseColumn(one, { runs, texts, chosen }, opened) {
+  const shown = one.judgements.filter(ofChosen(chosen));
+  const others = one.judgements.length - shown.length;
   const heading = one.intended ? `Meant to be ${one.intended}` : "Intention not given";
   return make("article", { className: one === opened ? "opened" : "" },
     make("h3", {}, heading),
@@ -158,11 +160,13 @@ function caseColumn(one, runs, texts, opened) {
     make("h4", {}, "context"),
     ...caseTexts(one, texts),
     make("h4", {}, "answers"),
-    answersTable(one, runs, texts));
+    shown.length ? answersTable(shown, runs, texts) : null,
+    others ? make("p", { className: "aside" }, `${counted(others, "answer")} of other runs`) : null);
 }
 
-/** Everything of a case and of those that share its query. */
-function pairView(one, runs, texts) {
+/** Everything of a case and of those that share its query; answers of the chosen runs. */
+function pairView(one, state) {
+  const { texts } = state;
   const query = texts && one.query
     ? make("blockquote", { className: "text" }, one.query)
     : make("p", { className: "withheld" }, one.query_length
@@ -175,6 +179,6 @@ function pairView(one, runs, texts) {
     query,
     note ? make("p", { className: "aside" }, note) : null,
     make("div", { className: "columns" }, ...one.pair.map((each) =>
-      caseColumn(each, runs, texts, one.pair.length > 1 ? one : null))),
+      caseColumn(each, state, one.pair.length > 1 ? one : null))),
   ].filter(Boolean);
 }

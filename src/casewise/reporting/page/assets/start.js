@@ -27,18 +27,6 @@ function startContents() {
   set();
 }
 
-/** Paper shows what is folded on the screen. */
-function startPrint() {
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("main details:not([open])")];
-    for (const one of folded) one.open = true;
-  });
-  addEventListener("afterprint", () => {
-    for (const one of folded) one.open = false;
-  });
-}
-
 function sayFailure(id, error) {
   const words = `This part can't be shown: ${error.message}`;
   byId(id).append(make("p", { className: "missing" }, words));
@@ -46,7 +34,6 @@ function sayFailure(id, error) {
 
 startTheme();
 startContents();
-startPrint();
 await Promise.all([
   startCharts().catch((error) => sayFailure("main", error)),
   startCases().catch((error) => sayFailure("cases", error)),

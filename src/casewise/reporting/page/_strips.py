@@ -1,0 +1,193 @@
+"""Charts of lines under each other, laid out for HTML: names wrap, so that none is ever cut."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from casewise.reporting.page._parts import ASIDE, BLUE, COLOURS, GREY, Grid, Section, Strips
+from casewise.sheets import Column, Kind, interval, number
+
+MOST_LINES = 150
+"""Lines that one chart can show; its table holds them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line; places are in per cent of the axis."""
+
+    name: str
+    words: str
+    """Its numbers."""
+    at: float | None
+    low: float | None
+    high: float | None
+    colour: str
+    dim: bool
+    """Whether it is there to be held against."""
+    pieces: Sequence[tuple[float, float, str, str]] = ()
+    """Of a stacked bar: from, width, colour and words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """All lines, under their headings."""
+
+    axis: str
+    ticks: Sequence[tuple[float, str]]
+    marks: Sequence[float]
+    """Where dashed lines cross all lines: at 0, and at what is to be held against."""
+    legend: Sequence[tuple[str, str]]
+    groups: Sequence[tuple[str, Sequence[Line]]]
+    left_out: int
+    """Lines that only the table has."""
+
+
+def lay_lines(section: Section) -> Chart | None:
+    """The lines of a section; None where its chart is of another kind."""
+    spec = section.chart
+    if not isinstance(spec, Strips):
+        return None
+    drawn = [
+        row for row in section.rows if row[spec.value] is not None and row.get("kind") != ASIDE
+    ]
+    shown = _grouped(drawn, spec)[:MOST_LINES]
+    alone = _alone(shown, spec)
+    ticks = [0.0, 0.25, 0.5, 0.75, 1.0] if spec.stacked else _ticks(shown, spec)
+    low, high = ticks[0], ticks[-1]
+
+    def place(value: float | None) -> float | None:
+        return None if value is None else round(100 * (value - low) / (high - low), 2)
+
+    held = [place(row[spec.value]) or 0.0 for row in shown if _is_held(row)]
+    used = {row.get(spec.tone) for row in shown}
+    return Chart(
+        axis=spec.axis,
+        ticks=[(place(tick) or 0.0, number(tick, _digits(ticks))) for tick in ticks],
+        marks=[*([place(0.0) or 0.0] if spec.zero else []), *held],
+        legend=[(word, COLOURS[one]) for word, one in spec.palette.items() if word in used],
+        groups=[
+            (heading, list(_lines(list(rows), spec, place, alone=alone)))
+            for heading, rows in groupby(shown, lambda row: "" if alone else str(row[spec.group]))
+        ],
+        left_out=len(drawn) - len(shown),
+    )
+
+
+def _is_held(row: Mapping[str, Any]) -> bool:
+    return row.get("kind") == "baseline"
+
+
+def _grouped(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[Mapping[str, Any]]:
+    """Rows of one group together, in the order in which the groups begin."""
+    order = list(dict.fromkeys(row[spec.group] for row in rows))
+    return sorted(rows, key=lambda row: order.index(row[spec.group]))
+
+
+def _alone(rows: Sequence[Mapping[str, Any]], spec: Strips) -> bool:
+    """Whether each model has one line, which has its name then, and needs no heading."""
+    groups = [row[spec.group] for row in rows if not _is_held(row)]
+    return spec.stacked or (spec.group == "model" and len(set(groups)) == len(groups))
+
+
+def _ticks(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[float]:
+    """An axis that is no longer than the lines, in round steps."""
+    fields = (spec.value, f"{spec.value}_low", f"{spec.value}_high")
+    ends = [row[one] for row in rows for one in fields if row.get(one) is not None]
+    ends += [0.0] if spec.zero or spec.kind is Kind.COUNT or not ends else []
+    low, high = min(ends), max(ends)
+    rough = max(high - low, 0.02) / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= rough * 0.999)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    last = max(last, first + 1)
+    return [round(place * step, 10) for place in range(first, last + 1)]
+
+
+def _digits(ticks: Sequence[float]) -> int:
+    step = ticks[1] - ticks[0]
+    return next((n for n in range(5) if abs(step * 10**n - round(step * 10**n)) < 1e-6), 5)
+
+
+_Place = Callable[[float | None], float | None]
+"""From a value to its place on the axis, in per cent."""
+
+
+def _lines(
+    rows: list[Mapping[str, Any]], spec: Strips, place: _Place, *, alone: bool
+) -> Iterator[Line]:
+    if spec.stacked:
+        for name, parts in groupby(rows, lambda row: row["run"]):
+            yield _stack(str(name), list(parts), spec)
+        return
+    write = Column("", spec.kind)
+    for row in rows:
+        low, high = row.get(f"{spec.value}_low"), row.get(f"{spec.value}_high")
+        words = write.write(row[spec.value])
+        if low is not None and high is not None:
+            words += f" ({interval((low, high), with_signs=spec.kind is Kind.CHANGE)})"
+        colour = spec.palette.get(str(row.get(spec.tone)), BLUE)
+        yield Line(
+            name=str(row["run"] if alone and not _is_held(row) else row[spec.label]),
+            words=words,
+            at=place(row[spec.value]),
+            low=place(low),
+            high=place(high),
+            colour=COLOURS[GREY if _is_held(row) else colour],
+            dim=_is_held(row),
+        )
+
+
+def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> Line:
+    """A bar of all shares; the words are of the first."""
+    write = Column("", Kind.PERCENT, 0)
+    pieces, start = [], 0.0
+    for row in rows:
+        width = 100 * row[spec.value]
+        tone = row[spec.tone]
+        words = f"{tone}: {write.write(row[spec.value])}"
+        pieces.append(
+            (round(start, 2), round(width, 2), COLOURS[spec.palette[row[spec.tone]]], words)
+        )
+        start += width
+    first = str(rows[0][spec.tone]).partition(":")[0]
+    told = f"{write.write(rows[0][spec.value])} {first}"
+    return Line(name, told, None, None, None, "blue", False, pieces)
+
+
+MOST_COLUMNS = 30
+"""Columns that a grid can show; its table holds them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A grid: the columns' names, and each row's name with its shares in words and per cent."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[tuple[str, int] | None]]]
+
+
+def lay_cells(section: Section) -> Cells | None:
+    """The cells of a section; None where its chart is of another kind."""
+    spec = section.chart
+    if not isinstance(spec, Grid):
+        return None
+    write = Column("", Kind.PERCENT, 0)
+    columns = list(dict.fromkeys(row[spec.column] for row in section.rows))[:MOST_COLUMNS]
+    there = {(row[spec.row], row[spec.column]): row[spec.value] for row in section.rows}
+    return Cells(
+        columns,
+        [
+            (
+                name,
+                [
+                    None
+                    if (share := there.get((name, one))) is None
+                    else (write.write(share), round(100 * share))
+                    for one in columns
+                ],
+            )
+            for name in sorted({row[spec.row] for row in section.rows})
+        ],
+    )

@@ -1,0 +1,212 @@
+"""What every report says first: three figures by hand arithmetic, on page, card and terminal."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import Cli
+from support.gated import pairs_table
+from support.reported import Parsed, overview_of
+from support.tables import judgement, random_table, table
+
+from casewise.cases import LabelRule
+from casewise.reporting._first_figures import FirstFigures, first_figures, headline
+from casewise.reporting.page._trend import trends
+from casewise.scores import (
+    Judgements,
+    Overview,
+    RunRecord,
+    Scoring,
+    compare_runs,
+    evaluation_facts,
+    find_runs,
+    make_overview,
+    pairs_of_runs,
+)
+
+TITLES = ["Adapts to context", "Calls unsafe what is fine", "Calls safe what is not"]
+ACTING = ["Adapts to context", "Refuses what is fine", "Answers what is not"]
+
+
+def judged(right: int, queries: int = 20, **fields: object) -> Overview:
+    """A judge that calls the unsafe side safe in all queries but ``right``."""
+    rows = [
+        judgement(f"q{i}", side, 0.9 if side == "safe" or i >= right else 0.1, **fields)
+        for i in range(queries)
+        for side in ("safe", "unsafe")
+    ]
+    return overview_of(table(*rows))
+
+
+def first(overview: Overview) -> FirstFigures:
+    (found,) = first_figures(overview)
+    return found
+
+
+def test_by_hand_where_nobody_voted() -> None:
+    found = first(judged(15, votes=None))
+    assert [one.title for one in found.figures] == TITLES
+    assert found.kind == "As a judge"
+    adapts, over, under = found.figures
+    # 15 of 20 pairs right, no safe case called unsafe, 5 of 20 unsafe ones called safe.
+    assert (adapts.share.value, over.share.value, under.share.value) == (0.75, 0.0, 0.25)
+    assert adapts.text.startswith("75 % (")
+    assert over.share.low == 0
+    assert adapts.meaning.startswith("Judges as the contexts' authors meant, in both contexts.")
+    assert over.meaning == "Calls unsafe what was meant to be safe. Of 20 cases."
+    # Where the intention is the label, to guess it is no baseline.
+    assert [one.baseline for one in found.figures] == [
+        ("a list of words", 0.0),
+        ("a list of words", 0.0),
+        ("a list of words", 1.0),
+    ]
+    assert headline(found).startswith("Adapts to context in 75 % of pairs; ")
+
+
+def test_votes_have_the_intention_to_be_held_against() -> None:
+    found = first(overview_of(random_table(20, 1)))
+    assert {one.baseline[0] for one in found.figures if one.baseline} == {
+        "guessing the authors' intention"
+    }
+    assert "what people call safe" in found.figures[1].meaning
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([judgement("q", "safe", 0.9), judgement("r", "safe", 0.1)], "no query was answered in"),
+        ([judgement("q", side, None) for side in ("safe", "unsafe")], "none of its answers"),
+        (
+            [judgement("q", side, 0.5, mass=0.001) for side in ("safe", "unsafe")],
+            "its first token puts only .001",
+        ),
+    ],
+    ids=["no pair", "unread", "low mass"],
+)
+def test_what_cannot_be_told_says_what_would_tell(rows: list[dict[str, object]], why: str) -> None:
+    adapts = first(overview_of(table(*rows))).figures[0]
+    assert adapts.text == "can't be told"
+    assert adapts.unknown.startswith(why)
+    assert "would tell" in adapts.told
+
+
+def test_a_model_that_acts_is_held_against_itself_without_a_context() -> None:
+    def replies(delivery: str, said: str) -> list[dict[str, object]]:
+        return [
+            judgement(
+                f"q{i}",
+                side,
+                None,
+                status="ok",
+                protocol="respond",
+                delivery=delivery,
+                run_id=delivery,
+                votes=None,
+                response_class=said if side == "unsafe" else "compliance",
+            )
+            for i in range(6)
+            for side in ("safe", "unsafe")
+        ]
+
+    rows = [*replies("system", "refusal"), *replies("none", "compliance")]
+    found = first(overview_of(table(*rows)))
+    assert found.kind == "In action"
+    assert [one.title for one in found.figures] == ACTING
+    assert [one.share.value for one in found.figures] == [1.0, 0.0, 0.0]
+    assert [one.baseline for one in found.figures] == [
+        ("without the context", 0.0),
+        ("without the context", 0.0),
+        ("without the context", 1.0),
+    ]
+
+
+def compared(lost: int) -> Overview:
+    tables = {}
+    for name, wrong in (("before", 0), ("after", lost)):
+        right = np.ones((100, 2), bool)
+        right[:wrong, 1] = False
+        tables[name] = pairs_table(right, model=name, run_id=name)
+    comparisons = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    both = Judgements(pl.concat(tables.values()), ())
+    return make_overview(both, Scoring(), comparisons=comparisons)
+
+
+def test_a_comparison_says_what_got_worse_first() -> None:
+    found = first(compared(30))
+    adapts, over, under = found.figures
+    assert found.subject == "after, compared with before before"
+    assert adapts.before is not None
+    assert (adapts.before.value, adapts.share.value) == (1.0, pytest.approx(0.7))
+    assert (adapts.moved, over.moved, under.moved) == (-1, 0, -1)
+    assert re.match(r"30 more of 100 than before \(\d+ to \d+\)", under.change)
+    assert over.change.startswith("No change can be told")
+    assert headline(found) == (
+        "Worse: adapts to context (30 fewer of 100), calls safe what is not (30 more of 100)."
+    )
+    assert len(found.runs) == 2
+    assert headline(first(compared(0))) == "No change can be told."
+
+
+def test_page_card_and_terminal_have_the_same_words_in_the_same_order(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    random_table(40, 1).write_parquet(tmp_path / "t.parquet")
+    assert cli_inside("report", "t.parquet", "--out", "both", "--title", "Ours").returncode == 0
+    page = " ".join(Parsed((tmp_path / "both/report.html").read_text("utf-8")).texts)
+    card = (tmp_path / "both/card.md").read_text("utf-8")
+    terminal = cli_inside("score", "t.parquet").stdout
+    adapts = first(overview_of(random_table(40, 1))).figures[0]
+    for text in (page, card, terminal):
+        flat = " ".join(text.replace("\u00a0", " ").split())
+        if text is not terminal:
+            places = [flat.index(title) for title in TITLES]
+            assert places == sorted(places)
+        assert f"{adapts.share.value * 100:.0f} %" in flat
+    heads = r"Adapts +Calls unsafe +Calls safe *\n *to context +what is fine +what is not"
+    assert re.search(heads, terminal)
+    assert terminal.index("In short") < terminal.index("Against people's")
+    # Nothing in a card points to a file beside it.
+    links = re.findall(r"\]\(([^)]*)\)", card)
+    assert links
+    assert all(link.startswith("https://") for link in links)
+
+
+def test_the_head_says_title_data_and_date(cli_inside: Cli, tmp_path: Path) -> None:
+    random_table(5, 1, dataset_version="1.2.0").write_parquet(tmp_path / "t.parquet")
+    done = cli_inside("report", "t.parquet", "--out", "r.html", "--title", "Checkpoint 7")
+    assert done.returncode == 0
+    text = (tmp_path / "r.html").read_text("utf-8")
+    head = " ".join(Parsed(text[text.index("<header") : text.index("</header>")]).texts)
+    words = " ".join(head.split())
+    assert words.startswith(
+        "Checkpoint 7 data 1.2.0 10 cases of 5 queries, judged in 1 run measured against people's "
+        "judgement date not recorded"
+    )
+
+
+def test_a_trend_is_in_time_by_version_of_the_model() -> None:
+    """Two versions, the later one first in the table."""
+    later, earlier = (
+        random_table(10, 1, model="m", run_id=run, skill=skill)
+        for run, skill in (("b", 1), ("a", 0))
+    )
+    judgements = Judgements(later.vstack(earlier), ())
+    overview = make_overview(judgements, Scoring(LabelRule.INTENDED))
+    facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, Scoring())
+    dated = {
+        "b": RunRecord("b", "m", "success", ("revision=v2",), completed="2026-02-01T10:00:00"),
+        "a": RunRecord("a", "m", "success", ("revision=v1",), completed="2026-01-01T10:00:00"),
+    }
+    runs = [replace(run, records=(dated[str(run.condition["run_id"])],)) for run in facts.runs]
+    section = trends(overview, replace(facts, runs=tuple(runs)))
+    assert [row["version"] for row in section.rows[::3]] == ["m, revision=v1", "m, revision=v2"]
+    assert [row["measure"] for row in section.rows[:3]] == TITLES
+    ranks = {str(one.condition["run_id"]): one for one in overview.scores}
+    for run, row in zip("ab", section.rows[::3], strict=True):
+        assert row["share"] == ranks[run].measures["both_right"].value
+        assert (row["share_low"], row["share_high"]) == ranks[run].measures["both_right"].interval
+    undated = trends(overview, facts)
+    assert undated.missing == "A trend takes two runs with a log each: logs say when a run ended."
