@@ -77,7 +77,7 @@ def requests_of(work: Work) -> list[dict[str, Any]]:
     """The bodies of the requests, as casewise makes them."""
     from casewise.evaluation.plan._condition import make_condition
     from casewise.evaluation.plan._sampling import Sampling, make_draw
-    from casewise.evaluation.tasks import to_sample
+    from casewise.evaluation.tasks._samples import to_sample
     from casewise.protocols import Protocol
 
     condition = make_condition(work.cases, protocol=work.protocol, limit=work.limit)
@@ -156,7 +156,7 @@ def aiohttp(work: Work) -> dict[str, float]:
 
 def casewise(work: Work) -> dict[str, float]:
     """The evaluation function that ``casewise run`` calls."""
-    from casewise.evaluation import RunRequest, make_plan, run
+    from casewise.evaluation import RunRequest, make_plan, run_cells
 
     def judge(name: str, limit: int) -> None:
         request = RunRequest(
@@ -169,7 +169,7 @@ def casewise(work: Work) -> dict[str, float]:
             **({"client": work.client} if work.client else {}),  # type: ignore[arg-type]
         )
         with tempfile.TemporaryDirectory() as folder:
-            result = run(make_plan(request), Path(folder))
+            result = run_cells(make_plan(request).cells, Path(folder))
             assert result.complete
 
     judge(f"{NAME}-warm", WARM)

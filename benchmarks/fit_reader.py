@@ -32,7 +32,7 @@ from casewise.protocols.replies._model import (
     prepared,
     unit,
 )
-from casewise.protocols.replies._read import Weighed, decide, weigh
+from casewise.protocols.replies._read_reply import Weighed, decide, weigh
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

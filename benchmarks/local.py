@@ -40,9 +40,10 @@ from inspect_ai.log import read_eval_log
 from remote import HERE, Row, find_cases, print_method, print_rows, record, table_row
 
 from casewise.cases import STARTER, open_cases
-from casewise.evaluation import SMOLLM2, RunRequest, fetch_weights, make_plan, run
+from casewise.evaluation import SMOLLM2, RunRequest, fetch_weights, make_plan, run_cells
 from casewise.evaluation.models._hf_engine import WORKER, Engine, open_engine
-from casewise.evaluation.models._in_process import Options, common_prefix
+from casewise.evaluation.models._hf_provider import Options
+from casewise.evaluation.models._in_process import common_prefix
 from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 
@@ -258,7 +259,7 @@ def judge(model: str, cases: str, ablations: Sequence[str | None], args: dict[st
     plan = make_plan(request)
     with tempfile.TemporaryDirectory() as folder:
         started, used = time.perf_counter(), time.process_time()
-        result = run(plan, Path(folder))
+        result = run_cells(plan.cells, Path(folder))
         seconds, cpu = time.perf_counter() - started, time.process_time() - used
         assert result.complete, result.failures
         computed, told = 0, 0

@@ -18,8 +18,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from casewise.annotation.rehearsal import Mishaps
-from casewise.annotation.study import Investigator, StudyPlan, Timing, plan_study, write_study
+from casewise.annotation.rehearsal.visit import Mishaps
+from casewise.annotation.study.planning import StudyPlan, plan_study
+from casewise.annotation.study.schema import Timing
+from casewise.annotation.study.study_file import write_study
+from casewise.annotation.study.study_texts import Investigator
 from casewise.cases import Case, Context, load_cases, write_cases
 
 ROOT = Path(__file__).resolve().parents[1]

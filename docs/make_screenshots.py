@@ -20,19 +20,11 @@ import numpy as np
 import yaml
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from casewise.annotation.store import Store, Visitor, load_secrets
-from casewise.annotation.study import (
-    Arm,
-    Ask,
-    Consent,
-    Design,
-    Study,
-    StudyCell,
-    Timing,
-    by_arm,
-    load_study,
-    study_cases,
-)
+from casewise.annotation.store.standing import Visitor
+from casewise.annotation.store.study_secrets import load_secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.schema import Arm, Ask, Consent, Design, Study, StudyCell, Timing
+from casewise.annotation.study.study_file import by_arm, load_study
 from casewise.cases import STARTER, Case, dataset_hash, open_cases, write_cases
 from casewise.reporting.page._page import report_page
 from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
@@ -181,7 +173,7 @@ def write_study(folder: Path) -> Path:
     def clock() -> datetime:
         return datetime.now(UTC) - timedelta(seconds=1800 - next(ticks) * 5)
 
-    with Store(loaded, study_cases(loaded), address, keys, clock=clock) as store:
+    with Store(loaded, address, keys, clock=clock) as store:
         for number, pages in enumerate((8, 8, 8, 8, 8, 8, 8, 5, 3, 0)):
             key = f"person-{number}"
             store.enter(Visitor(key, panel=f"wave-{1 + number // 6}"))

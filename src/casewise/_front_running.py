@@ -320,14 +320,14 @@ def _run(
     max_cost: float | None,
     tell_stop: Callable[[Callable[[], object]], object],
 ) -> Run:
-    from casewise.evaluation import make_budget, read_done, run_cells
+    from casewise.evaluation import Observers, make_budget, read_done, run_cells
     from casewise.logs import LogFolder
 
     cells, folder = plan.details.cells, LogFolder.at(Path(log_dir))
     budget = None
     if max_cost is not None:
         budget = make_budget(cells, read_done(cells, folder), max_cost)
-    found = run_cells(cells, folder, budget=budget, tell_stop=tell_stop)
+    found = run_cells(cells, folder, budget=budget, observers=Observers(stop=tell_stop))
     return Run(found, folder.path, plan, read_done(cells, folder).states)
 
 

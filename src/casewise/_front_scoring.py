@@ -24,7 +24,7 @@ from casewise.cases import LabelRule, Ties
 from casewise.dataset import DRAWS, PowerInputs, PowerTest, audit_cases, describe_cases, plan_power
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
-from casewise.gate import default_gate, load_gate, run_gate
+from casewise.gate import gate_rules, run_gate
 from casewise.scores import (
     COMPARED,
     SCHEMA,
@@ -259,22 +259,32 @@ def gate(
     *,
     baseline: Source | None = None,
     force: bool = False,
+    history: PathText | None = None,
 ) -> Gate:
     """Hold a run to rules, with bounds that are clustered by query.
 
     Args:
         run: The run's judgements.
-        rules: A file of rules (YAML); None takes those that ship.
+        rules: A file of rules (YAML); ``small`` has limits that the starter cases can decide, None
+            takes those that ship.
         baseline: What the run must not be worse than; a change is the run minus this.
         force: Whether the baseline may be over another version of the data.
+        history: A file that numbers the builds, so that 100 unchanged ones fail at all in at most
+            5 of 100 tries; it is made if it isn't there.
 
     Raises:
-        InputError: The judgements or rules can't be used.
+        InputError: The judgements, the rules or the history can't be used.
     """
-    config = default_gate() if rules is None else load_gate(Path(rules))
     read = _read(run)
-    base = None if baseline is None else _read(baseline).table
-    return Gate(run_gate(read.table, config, base, across_versions=force, unjudged=read.unjudged))
+    report = run_gate(
+        read.table,
+        gate_rules(None if rules is None else Path(rules)),
+        None if baseline is None else _read(baseline).table,
+        across_versions=force,
+        unjudged=read.unjudged,
+        history=None if history is None else Path(history),
+    )
+    return Gate(report)
 
 
 def report(

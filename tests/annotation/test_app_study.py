@@ -17,7 +17,7 @@ from support.serving import Guest, Serving
 from support.starts import Start
 from support.studies import KEYS, write_study
 
-from casewise.annotation.votes import PersonStatus
+from casewise.annotation.votes.collected import PersonStatus
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from support.pairs import HOSTILE
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
-from casewise.annotation.app_study._site import Sessions
-from casewise.annotation.store import Secrets, Visitor
+from casewise.annotation.app_study.site import Sessions
+from casewise.annotation.store.standing import Visitor
+from casewise.annotation.store.study_secrets import Secrets
 
 NASTY = (
     "'; DROP TABLE vote; --",
@@ -338,9 +339,9 @@ def test_what_is_too_much_or_nowhere_is_refused(server: Serving, ada: Guest) -> 
     kind = {"content-type": "application/x-www-form-urlencoded"}
     assert ada.client.post("/page/2", content=parts(), headers=kind).status_code == 413
     for path in (
-        "/static/../_guard.py",
-        "/static/..%2f_guard.py",
-        "/static/%2e%2e/%2e%2e/store/_store.py",
+        "/static/../study_guard.py",
+        "/static/..%2fstudy_guard.py",
+        "/static/%2e%2e/%2e%2e/store/study_store.py",
         "/static//etc/passwd",
         "/..%2f..%2fetc/passwd",
         "/docs",

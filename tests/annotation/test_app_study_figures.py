@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from support.rehearsed import write_study
+from support.studies import write_three_arms
 
-from casewise.annotation.app_study._admin_routes import figures
-from casewise.annotation.store import Progress, Vacancy
-from casewise.annotation.study import Screening, study_cases
-from casewise.annotation.votes import (
+from casewise.annotation.app_study.admin_routes import figures
+from casewise.annotation.store.standing import Progress, Vacancy
+from casewise.annotation.study.schema import Screening
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
     PersonRecord,
@@ -17,7 +18,7 @@ from casewise.annotation.votes import (
 
 
 def test_people_are_flagged_by_the_rules_of_the_study(tmp_path: Path) -> None:
-    study = write_study(tmp_path, queries=2, votes=1, screening=Screening(attention_failed=0))
+    study = write_three_arms(tmp_path, queries=2, votes=1, screening=Screening(attention_failed=0))
     cases = study_cases(study)
     people = [PersonRecord(name, PersonStatus.COMPLETED) for name in ("careful", "dozing")]
     votes = [

@@ -18,7 +18,7 @@ from support.storms import KEYS as STORM_KEYS
 from support.storms import StudyServer, running
 from support.studies import KEYS, write_study
 
-from casewise.annotation.store import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
+from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
 
 PEOPLE = 4
 QUERIES = tuple(f"query number {number}" for number in range(30))

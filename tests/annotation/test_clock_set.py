@@ -14,9 +14,11 @@ import pytest
 from conftest import clean_env
 from support.serving import Guest
 from support.starts import Start
-from support.studies import KEYS, opened, write_study
+from support.studies import KEYS, write_study
 
-from casewise.annotation.store import Store, steady_clock
+from casewise.annotation.store.database import steady_clock
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.study_file import load_study
 
 HOUR = 3600
 
@@ -32,8 +34,8 @@ class Shifted(datetime.datetime):
     def now(cls, tz=None):
         return cls.fromtimestamp(wall(), tz)
 time.time = wall
-import casewise.annotation.store._store as store
-store.datetime = Shifted
+import casewise.annotation.store.database as database
+database.datetime = Shifted
 """
 
 
@@ -105,8 +107,8 @@ def test_who_is_at_work_goes_on(server: ShiftedServer, shift: float, tmp_path: P
         answer(ada)
         answer(ada)
         assert (ada.at, ada.code) == ("/done", "COMPLETED")
-    study, cases = opened(tmp_path / "study.yaml")
-    with Store(study, cases, f"sqlite:///{tmp_path / 'study.db'}", KEYS) as store:
+    study = load_study(tmp_path / "study.yaml")
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS) as store:
         found = store.collected()
     # Times are those that passed, and the votes are in their order.
     assert all(0.3 <= (vote.seconds or 0) < 30 for vote in found.votes)

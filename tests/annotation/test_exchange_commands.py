@@ -19,12 +19,17 @@ from support.exchanged import (
     turk_csv,
     turk_rows,
 )
-from support.rehearsed import write_study
+from support.studies import write_three_arms
 
-from casewise.annotation.exchange import mturk_files, plan_tasks
-from casewise.annotation.store import Store, Visitor, load_secrets
-from casewise.annotation.study import Platform, Recruitment, forecast, load_study, study_cases
-from casewise.annotation.votes import read_collected
+from casewise.annotation.exchange.mturk import mturk_files
+from casewise.annotation.exchange.shown_pages import plan_tasks
+from casewise.annotation.store.standing import Visitor
+from casewise.annotation.store.study_secrets import load_secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.planning import forecast
+from casewise.annotation.study.schema import Platform, Recruitment
+from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.collected_csv import read_collected
 
 TOLD = Told("unsafe", 4.0, None, "because")
 
@@ -257,11 +262,11 @@ def test_prolific_people_of_the_studys_own_server_are_joined(
     cli_inside: Cli, tmp_path: Path
 ) -> None:
     recruitment = Recruitment(platform=Platform.PROLIFIC)
-    study = write_study(tmp_path, recruitment=recruitment)
+    study = write_three_arms(tmp_path, recruitment=recruitment)
     keys = load_secrets(tmp_path / "study.secrets.json")
-    cases, address = study_cases(study), f"sqlite:///{tmp_path / 'study.db'}"
+    address = f"sqlite:///{tmp_path / 'study.db'}"
     accounts = ("5f0000000000000000000001", "5f0000000000000000000002")
-    with Store(study, cases, address, keys) as store:
+    with Store(study, address, keys) as store:
         for account in accounts:
             store.enter(Visitor(account[::-1], keys.platform_key("prolific", account)))
     prolific(

@@ -19,20 +19,13 @@ from support.exchanged import (
     turk_rows,
 )
 
-from casewise.annotation.exchange import (
-    TakenIn,
-    Tasks,
-    csv_tasks,
-    join_prolific,
-    label_studio_files,
-    mturk_files,
-    read_csv_answers,
-    read_label_studio,
-    read_mturk,
-    read_salt,
-    too_long,
-)
-from casewise.annotation.votes import Collected
+from casewise.annotation.exchange.label_studio import label_studio_files, read_label_studio
+from casewise.annotation.exchange.mturk import mturk_files, read_mturk, too_long
+from casewise.annotation.exchange.plain_csv import csv_tasks, read_csv_answers
+from casewise.annotation.exchange.prolific import join_prolific
+from casewise.annotation.exchange.shown_pages import Tasks
+from casewise.annotation.exchange.sittings import TakenIn, read_salt
+from casewise.annotation.votes.collected import Collected
 from casewise.errors import CasewiseError, InputError
 
 TOLD = Told("safe", 4.0, 3, '=cmd, "why"\n]]>')

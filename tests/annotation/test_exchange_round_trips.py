@@ -17,16 +17,13 @@ from support.exchanged import (
     turk_rows,
 )
 
-from casewise.annotation.exchange import (
-    Tasks,
-    mturk_files,
-    read_csv_answers,
-    read_label_studio,
-    read_mturk,
-)
-from casewise.annotation.exchange._tables import to_csv
-from casewise.annotation.study import hash_platform_id
-from casewise.annotation.votes import Collected
+from casewise.annotation.exchange.label_studio import read_label_studio
+from casewise.annotation.exchange.mturk import mturk_files, read_mturk
+from casewise.annotation.exchange.plain_csv import read_csv_answers
+from casewise.annotation.exchange.platform_files import to_csv
+from casewise.annotation.exchange.shown_pages import Tasks
+from casewise.annotation.study.accounts import hash_platform_id
+from casewise.annotation.votes.collected import Collected
 
 SALT = b"a salt of the tests alone"
 NAMES = ("study", "rater", "block", "position", "verdict")

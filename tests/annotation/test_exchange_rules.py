@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from support.exchanged import Came, Told, label_studio_export, tasks_of, turk_csv, turk_rows
 
-from casewise.annotation.exchange import TakenIn, Tasks, mturk_files, read_label_studio, read_mturk
-from casewise.annotation.study import hash_platform_id
+from casewise.annotation.exchange.label_studio import read_label_studio
+from casewise.annotation.exchange.mturk import mturk_files, read_mturk
+from casewise.annotation.exchange.shown_pages import Tasks
+from casewise.annotation.exchange.sittings import TakenIn
+from casewise.annotation.study.accounts import hash_platform_id
 
 SAFE = Told("safe", 4.0, None, None)
 

@@ -9,17 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.pairs import a_case, a_pair, write
 
-from casewise.annotation.revision import (
-    Action,
-    Desk,
-    PairStatus,
-    RevisionError,
-    accepted_cases,
-    journal_path,
-    read_history,
-    read_journal,
-    replay,
-)
+from casewise.annotation.revision.desk import Desk
+from casewise.annotation.revision.journal import Action, RevisionError, journal_path, read_journal
+from casewise.annotation.revision.revised_file import accepted_cases, read_history
+from casewise.annotation.revision.revision_state import PairStatus, replay
 from casewise.cases import load_cases, to_line
 from casewise.errors import InputError
 

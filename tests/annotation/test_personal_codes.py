@@ -10,11 +10,12 @@ from alembic import command
 from conftest import Cli
 from sqlalchemy import Connection, Engine, MetaData, create_engine, insert, select
 from support.serving import Guest, Serving
-from support.studies import KEYS, opened, write_study
+from support.studies import KEYS, write_study
 
-from casewise.annotation.app_study._site import Sessions
-from casewise.annotation.store import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
-from casewise.annotation.store._database import Database, alembic_config
+from casewise.annotation.app_study.site import Sessions
+from casewise.annotation.store.database import Database, alembic_config
+from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
+from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.cases import digest
 from casewise.cli._annotate_store import purge
 
@@ -152,14 +153,19 @@ def test_codes_stand_in_no_file(tmp_path: Path, cli_inside: Cli, keys_given: Non
 
 def make_old_database(path: Path, address: str) -> None:
     """As the version before personal codes left it: Ada has answered two pages, Bob has done."""
-    study, cases = opened(path)
+    study = load_study(path)
     database = Database(address)
     database.write(lambda one: command.upgrade(alembic_config(one), "v0001"))
     with database.engine.begin() as connection:
         tables = MetaData()
         tables.reflect(connection)
         assert "code_key" not in tables.tables["participant"].c
-        fill(connection, tables, digest(study.model_dump(mode="json")), cases[0].query_id)
+        fill(
+            connection,
+            tables,
+            digest(study.model_dump(mode="json")),
+            study_cases(study)[0].query_id,
+        )
     database.close()
 
 

@@ -5,28 +5,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.rehearsed import write_study
+from support.studies import write_three_arms
 
-from casewise.annotation.rehearsal import (
-    Integrity,
+from casewise.annotation.rehearsal.rehearsal_result import Integrity, check_integrity, recover
+from casewise.annotation.rehearsal.simulated_people import (
     Manner,
     Mixture,
     TakenAnswer,
     VisitLog,
     VisitOutcome,
-    check_integrity,
     make_person,
     marginal_rate,
-    recover,
 )
-from casewise.annotation.study import Study, study_cases
-from casewise.annotation.votes import Collected, PersonRecord, PersonStatus, VoteRecord
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus, VoteRecord
 from casewise.cases import Case, Side
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Study:
-    return write_study(tmp_path, queries=2, votes=1)
+    return write_three_arms(tmp_path, queries=2, votes=1)
 
 
 @pytest.fixture
@@ -73,7 +72,7 @@ RATERS = {f"id{number}": f"r{number}" for number in range(9)}
 
 def test_a_sound_study(study: Study, cases: tuple[Case, ...]) -> None:
     logs = honest_visits(study)
-    found = check_integrity(study, cases, logs, stored(study, cases, logs), RATERS)
+    found = check_integrity(study, logs, stored(study, cases, logs), RATERS)
     assert found.sound
     assert (found.cells, found.full) == (6, 6)
 
@@ -84,7 +83,7 @@ def test_each_broken_rule_is_seen(study: Study, cases: tuple[Case, ...]) -> None
     first, *rest = whole.votes
 
     def check(votes: list[VoteRecord], said: list[VisitLog] = logs) -> Integrity:
-        return check_integrity(study, cases, said, Collected(whole.people, tuple(votes)), RATERS)
+        return check_integrity(study, said, Collected(whole.people, tuple(votes)), RATERS)
 
     missing = check(rest)
     assert (missing.lost, missing.full) == (1, 5)
@@ -115,7 +114,7 @@ def test_who_left_has_no_vote_to_lose(study: Study, cases: tuple[Case, ...]) -> 
         shown=[0],
         given=[TakenAnswer(0, None, "safe")],
     )
-    assert check_integrity(study, cases, [*logs, gone], whole, RATERS).sound
+    assert check_integrity(study, [*logs, gone], whole, RATERS).sound
 
 
 def said(safe: bool) -> Side:
@@ -123,7 +122,7 @@ def said(safe: bool) -> Side:
 
 
 def test_recovered_rates(tmp_path: Path) -> None:
-    study = write_study(tmp_path, queries=1, votes=10)
+    study = write_three_arms(tmp_path, queries=1, votes=10)
     cases = study_cases(study)
     shares = {"none": 5, "safe": 9, "unsafe": 1}
     votes = tuple(
@@ -131,14 +130,14 @@ def test_recovered_rates(tmp_path: Path) -> None:
         for cell, case in zip(study.design.cells, cases, strict=True)
         for n in range(10)
     )
-    found = recover(study, cases, (0.5, 0.5, 0.1), Collected((), votes))
+    found = recover(study, (0.5, 0.5, 0.1), Collected((), votes))
     # Wilson at 9 of 10: .596 to .982, without .5; at 5 of 10 with .5; at 1 of 10: .018 to .404.
     assert (found.cells, found.covered) == (3, 2)
     assert (found.pairs, found.told_apart) == (1, 1)
     truths = [marginal_rate(rate) for rate in (0.5, 0.5, 0.1)]
     errors = [abs(share / 10 - truth) for share, truth in zip(shares.values(), truths, strict=True)]
     assert found.mean_error == pytest.approx(np.mean(errors))
-    empty = recover(study, cases, (0.5, 0.5, 0.1), Collected((), ()))
+    empty = recover(study, (0.5, 0.5, 0.1), Collected((), ()))
     assert empty.cells == 0
     assert np.isnan([empty.coverage, empty.power, empty.mean_error]).all()
 

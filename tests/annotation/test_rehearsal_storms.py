@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from support.postgres import Postgres
-from support.rehearsed import latin_blocks, write_study
 from support.storms import StudyServer, gone, killed, locked, rehearse, running
+from support.studies import latin_blocks, write_three_arms
 
-from casewise.annotation.rehearsal import Mishaps, Rehearsal, VisitOutcome
-from casewise.annotation.study import Timing
+from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
+from casewise.annotation.rehearsal.simulated_people import VisitOutcome
+from casewise.annotation.rehearsal.visit import Mishaps
+from casewise.annotation.study.schema import Timing
 
 SPEED = 20
 MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
@@ -26,7 +28,7 @@ def cluster() -> Iterator[Postgres]:
 
 def study_of(folder: Path) -> Path:
     # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
-    write_study(
+    write_three_arms(
         folder,
         queries=8,
         votes=8,

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError, ProgrammingError
-from support.studies import KEYS, Clock, enter, finish, opened, write_study
+from support.studies import KEYS, Clock, enter, finish, write_study
 
-from casewise.annotation.store import Secrets, Store, Taken, Vacancy, Visitor
-from casewise.annotation.votes import PersonStatus
+from casewise.annotation.store.standing import Taken, Vacancy, Visitor
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.collected import PersonStatus
 from casewise.errors import UsageError
 
 Open = Callable[..., Store]
@@ -28,8 +31,8 @@ def open_store(tmp_path: Path, address: str, clock: Clock) -> Iterator[Open]:
     stores = []
 
     def call(keys: Secrets = KEYS, **more: Any) -> Store:
-        study, cases = opened(write_study(tmp_path, **more))
-        store = Store(study, cases, address, keys, clock=clock)
+        study = load_study(write_study(tmp_path, **more))
+        store = Store(study, address, keys, clock=clock)
         stores.append(store)
         return store
 

@@ -12,11 +12,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection
 from support.postgres import Postgres
-from support.studies import KEYS, Clock, enter, opened, write_study
+from support.studies import KEYS, Clock, enter, write_study
 
-from casewise.annotation.store import Store, StoreUnavailableError, load_secrets
-from casewise.annotation.store._database import Database, upgrade
-from casewise.annotation.store._tables import metadata
+from casewise.annotation.store.database import Database, StoreUnavailableError, upgrade
+from casewise.annotation.store.study_secrets import load_secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.store.tables import metadata
+from casewise.annotation.study.study_file import load_study
 from casewise.errors import InputError, UsageError
 
 
@@ -45,12 +47,12 @@ def test_sqlite_is_set_up_to_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_two_servers_may_start_at_once(tmp_path: Path, address: str) -> None:
-    study, cases = opened(write_study(tmp_path))
+    study = load_study(write_study(tmp_path))
     stores, errors = list[Store](), list[Exception]()
 
     def start() -> None:
         try:
-            stores.append(Store(study, cases, address, KEYS))
+            stores.append(Store(study, address, KEYS))
         except Exception as error:
             errors.append(error)
 
@@ -66,9 +68,9 @@ def test_two_servers_may_start_at_once(tmp_path: Path, address: str) -> None:
 
 
 def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
-    study, cases = opened(write_study(tmp_path))
+    study = load_study(write_study(tmp_path))
     clock = Clock()
-    with Store(study, cases, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
         enter(store, "ada")
         clock.turn(seconds=3)
         other = sqlite3.connect(tmp_path / "study.db", check_same_thread=False)
@@ -86,12 +88,12 @@ def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
 # pg8000 leaves a socket that was refused to the garbage collector, here while nobody minds.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def test_an_outage_is_bridged_or_told(tmp_path: Path, postgres: Postgres) -> None:
-    study, cases = opened(write_study(tmp_path))
+    study = load_study(write_study(tmp_path))
     clock = Clock()
     address = postgres.database()
     with (
-        Store(study, cases, address, KEYS, clock=clock) as store,
-        Store(study, cases, address, KEYS, clock=clock, patience=0.3) as hasty,
+        Store(study, address, KEYS, clock=clock) as store,
+        Store(study, address, KEYS, clock=clock, patience=0.3) as hasty,
     ):
         enter(store, "ada")
         assert hasty.person("ada") == store.person("ada")

@@ -9,8 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_set, a_study, pairs
 
-from casewise.annotation.study import Arm, Design, StudyCell, balance, by_arm, pages_of
-from casewise.annotation.study._design import make_design
+from casewise.annotation.study.block_balance import balance
+from casewise.annotation.study.block_design import make_design
+from casewise.annotation.study.reading_times import pages_of
+from casewise.annotation.study.schema import Arm, Design, StudyCell
+from casewise.annotation.study.study_file import by_arm
 from casewise.cases import Case
 from casewise.errors import UsageError
 

@@ -11,21 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_study, on_disk, pairs
 
-from casewise.annotation.study import (
-    Arm,
-    Block,
-    Investigator,
-    Pay,
-    Platform,
-    Study,
-    StudyCell,
-    check_ready,
-    load_study,
-    paragraphs,
-    study_cases,
-    study_yaml,
-    write_study,
-)
+from casewise.annotation.study.planning import check_ready
+from casewise.annotation.study.schema import Arm, Block, Pay, Platform, Study, StudyCell
+from casewise.annotation.study.study_file import load_study, study_cases, study_yaml, write_study
+from casewise.annotation.study.study_texts import Investigator, paragraphs
 from casewise.cases import Case, write_cases
 from casewise.errors import InputError
 

@@ -15,27 +15,21 @@ from support.serving import Guest, Serving
 from support.studied import Simulated, World, simulate
 from support.studies import write_study
 
-from casewise.annotation.exchange import mturk_files, plan_tasks
-from casewise.annotation.study import (
+from casewise.annotation.exchange.mturk import mturk_files
+from casewise.annotation.exchange.shown_pages import plan_tasks
+from casewise.annotation.study.planning import StudyPlan, forecast, time_warnings
+from casewise.annotation.study.reading_times import (
     PACES,
-    Arm,
-    Investigator,
-    Pay,
-    Screening,
-    Study,
-    StudyPlan,
-    Timing,
     case_words,
     fast_seconds,
-    forecast,
     least_seconds,
-    load_study,
     reading,
-    study_cases,
-    time_warnings,
 )
-from casewise.annotation.study import write_study as write_file
-from casewise.annotation.votes import Rule, screen
+from casewise.annotation.study.schema import Arm, Pay, Screening, Study, Timing
+from casewise.annotation.study.study_file import load_study, study_cases
+from casewise.annotation.study.study_file import write_study as write_file
+from casewise.annotation.study.study_texts import Investigator
+from casewise.annotation.votes.screening import Rule, screen
 from casewise.cases import Case, Context, load_cases, write_cases
 
 WORDS = 239
@@ -279,7 +273,7 @@ def test_plan_and_serve_tell_it(cli_inside: Cli, cli: Cli, tmp_path: Path) -> No
 
 
 def test_casebench_takes_as_long_as_its_words(casebench: Path, tmp_path: Path) -> None:
-    from casewise.annotation.study import plan_study
+    from casewise.annotation.study.planning import plan_study
 
     file = casebench / "CASEBench_data.json"
     plan = StudyPlan(title="x", arms=(Arm.SAFE, Arm.UNSAFE), votes=1, tasks=45)

@@ -12,15 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.studied import World, a_study, simulate
 
-from casewise.annotation.study import Study
-from casewise.annotation.votes import (
-    Collected,
-    PersonRecord,
-    PersonStatus,
-    VoteRecord,
-    read_collected,
-    write_collected,
-)
+from casewise.annotation.study.schema import Study
+from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus, VoteRecord
+from casewise.annotation.votes.collected_csv import read_collected, write_collected
 from casewise.errors import InputError, UsageError
 
 TEXTS = st.text(

@@ -10,7 +10,7 @@ import polars
 import pytest
 from support.studied import World, a_study, simulate
 
-from casewise.annotation.study import (
+from casewise.annotation.study.schema import (
     Arm,
     Pay,
     Platform,
@@ -19,16 +19,11 @@ from casewise.annotation.study import (
     Study,
     Timing,
 )
-from casewise.annotation.votes import (
-    Collected,
-    ExportChoices,
-    Results,
-    data_card,
-    export_study,
-    read_collected,
-    summarise,
-    voted_cases,
-)
+from casewise.annotation.votes.collected import Collected
+from casewise.annotation.votes.collected_csv import read_collected
+from casewise.annotation.votes.data_card import ExportChoices, data_card
+from casewise.annotation.votes.export import export_study, voted_cases
+from casewise.annotation.votes.results import Results, summarise
 from casewise.cases import (
     Case,
     LabelFields,

@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 from support.studied import World, a_study, simulate
 
-from casewise.annotation.study import Arm, Study
-from casewise.annotation.votes import (
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.votes.collected import (
     Collected,
     PersonRecord,
     PersonStatus,
-    Results,
     VoteRecord,
-    as_results_record,
-    read_collected,
-    summarise,
+    vote_table,
 )
-from casewise.annotation.votes._quality import drift, panel_effect
-from casewise.annotation.votes._records import vote_table
+from casewise.annotation.votes.collected_csv import read_collected
+from casewise.annotation.votes.quality import drift, panel_effect
+from casewise.annotation.votes.results import Results, as_results_record, summarise
 from casewise.statistics import wilson_interval
 
 

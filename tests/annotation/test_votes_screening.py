@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 from support.studied import Simulated, World, a_study, simulate, without_times
 
-from casewise.annotation.study import Screening, Study
-from casewise.annotation.votes import (
-    CheckRecord,
-    Collected,
-    Rule,
-    Screened,
-    VoteRecord,
-    screen,
-)
+from casewise.annotation.study.schema import Screening, Study
+from casewise.annotation.votes.collected import CheckRecord, Collected, VoteRecord
+from casewise.annotation.votes.screening import Rule, Screened, screen
 
 SEEDS = range(6)
 

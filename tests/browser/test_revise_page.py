@@ -9,7 +9,7 @@ from support.pairs import HOSTILE, a_case, a_pair, every_kind, write
 from support.revising import Revising
 from support.seen import grave, overflowing
 
-from casewise.annotation import read_history
+from casewise.annotation.revision.revised_file import read_history
 from casewise.cases import Case, load_cases, to_line
 
 pytestmark = pytest.mark.browser

@@ -10,7 +10,7 @@ from support.seen import grave, overflowing
 from support.serving import Serving
 from support.studies import KEYS, write_study
 
-from casewise.annotation.store import utc_now
+from casewise.annotation.store.database import utc_now
 
 pytestmark = pytest.mark.browser
 

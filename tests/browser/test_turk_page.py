@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, Page, expect
 from support.exchanged import HOSTILE, tasks_of
 
-from casewise.annotation.exchange import mturk_files
+from casewise.annotation.exchange.mturk import mturk_files
 
 pytestmark = pytest.mark.browser
 

@@ -1,6 +1,7 @@
 """Loading: every form, what is kept, and what is said of bad input."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +319,36 @@ def test_writing_and_reading_back_loses_nothing(
     path = tmp_path_factory.mktemp("round") / f"cases{suffix}"
     write_cases([case], path)
     assert load_cases(path).cases == (case,)
+
+
+def test_a_long_file_is_in_memory_as_cases_alone(tmp_path: Path) -> None:
+    """Neither its text nor its raw records, which take twice as much again."""
+    path = tmp_path / "many.jsonl"
+    with path.open("w") as file:
+        for number in range(2000):
+            context = {"sender": {"platform_type": f"forum {number} " * 100}}
+            file.write(json.dumps({"query": f"{number}: may I?", "context": context}) + "\n")
+    load_cases(path)
+    tracemalloc.start()
+    try:
+        loaded = load_cases(path)
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(loaded) == 2000
+    assert most < 1.1 * held
+
+
+def test_cases_with_one_context_hold_it_once(tmp_path: Path) -> None:
+    """Also by its text: contexts in another order of their keys are others."""
+    one, other = {"sender": {"a": "x", "b": "y"}}, {"sender": {"b": "y", "a": "x"}}
+    lines = [
+        json.dumps({"query": str(n), "context": root}) for n, root in enumerate([one, one, other])
+    ]
+    first, second, third = load_cases(write(tmp_path / "cases.jsonl", "\n".join(lines))).cases
+    assert first.context is second.context
+    assert third.context is not None
+    assert list(third.context.root["sender"]) == ["b", "a"]  # type: ignore[arg-type]
 
 
 def test_published_data_loses_nothing(casebench: Path, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 from conftest import Cli
 from support.studied import World, a_study, simulate
 
-from casewise.annotation.study import Arm, Study
-from casewise.annotation.votes import Collected, write_collected
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.votes.collected import Collected
+from casewise.annotation.votes.collected_csv import write_collected
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, Cli
 from support.planned import pairs
 
-from casewise.annotation.study import load_study, study_cases
+from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.cases import write_cases
 
 

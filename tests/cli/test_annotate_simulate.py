@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 from conftest import Cli
-from support.rehearsed import write_study
+from support.studies import write_three_arms
 
-from casewise.annotation.study import Pay, Platform, Recruitment
+from casewise.annotation.study.schema import Pay, Platform, Recruitment
 
 
 def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
     # 4 queries by 3 arms by 2 votes, in 6 blocks of 4; 10 an hour for (5 x 25 s + 6 min) is 1.35.
-    write_study(
+    write_three_arms(
         tmp_path, queries=4, votes=2, pay=Pay(per_hour=10, seconds_per_task=25, minutes_besides=6)
     )
     before = sorted(tmp_path.iterdir())
@@ -39,7 +39,7 @@ def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
 def test_simulated_people_come_with_ids_in_the_platforms_form(
     cli: Cli, tmp_path: Path, platform: Platform
 ) -> None:
-    write_study(tmp_path, queries=3, votes=1, recruitment=Recruitment(platform=platform))
+    write_three_arms(tmp_path, queries=3, votes=1, recruitment=Recruitment(platform=platform))
     options = ["--speed", "200", "--leave", "0", "--careless", "0", "--format", "json"]
     done = cli("annotate", "simulate", "study.yaml", *options)
     assert done.returncode == 0, done.stderr
@@ -49,7 +49,7 @@ def test_simulated_people_come_with_ids_in_the_platforms_form(
 
 
 def test_what_can_not_be_rehearsed(cli: Cli, tmp_path: Path) -> None:
-    write_study(tmp_path)
+    write_three_arms(tmp_path)
     many = cli("annotate", "simulate", "study.yaml", "--careless", ".7", "--biased", ".4")
     assert many.returncode == 2
     assert "more than everybody" in many.stderr

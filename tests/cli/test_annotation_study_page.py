@@ -14,18 +14,15 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Cli, clean_env
-from support.rehearsed import write_study
 from support.starts import Start
+from support.studies import write_three_arms
 
-from casewise.annotation.rehearsal import (
-    Mishaps,
-    Mixture,
-    Scene,
-    known_pages,
-    send_people,
-    true_rates,
-)
-from casewise.annotation.study import Timing, load_study, study_cases
+from casewise.annotation.rehearsal.rehearse import send_people
+from casewise.annotation.rehearsal.seen_pages import known_pages
+from casewise.annotation.rehearsal.simulated_people import Mixture, true_rates
+from casewise.annotation.rehearsal.visit import Mishaps, Scene
+from casewise.annotation.study.schema import Timing
+from casewise.annotation.study.study_file import load_study
 from casewise.cases import load_cases
 
 PAGE = (ROOT / "docs/annotation-study.md").read_text("utf-8")
@@ -43,7 +40,7 @@ def commands(section: str) -> list[str]:
 
 @pytest.mark.slow
 def test_its_rehearsals(cli: Cli, tmp_path: Path) -> None:
-    write_study(tmp_path, queries=4, votes=2)
+    write_three_arms(tmp_path, queries=4, votes=2)
     first, second = commands("Rehearsing")
     table = cli(*shlex.split(first)[1:], *FAST)
     assert table.returncode == 0, table.stderr
@@ -56,7 +53,7 @@ def test_its_rehearsals(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
 def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> None:
     # 4 queries in 3 arms with 2 votes are 24 votes, by 6 people of 4 pages each.
-    write_study(tmp_path, queries=4, votes=2, timing=Timing(least_seconds=0))
+    write_three_arms(tmp_path, queries=4, votes=2, timing=Timing(least_seconds=0))
     here, elsewhere = commands("Running")
     assert here == "casewise annotate serve study.yaml"
     assert elsewhere.startswith(here)
@@ -90,9 +87,8 @@ def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> No
 def judge_all(address: str, file: Path) -> None:
     """Honest people come, hurry, and answer."""
     study = load_study(file)
-    cases = study_cases(study)
-    rates = true_rates(cases, [cell.arm for cell in study.design.cells], 0)
+    rates = true_rates(study, 0)
     mishaps = Mishaps(leave=0, withdraw=0)
-    scene = Scene(address, study, known_pages(study, cases), rates, mishaps, 1000)
+    scene = Scene(address, study, known_pages(study), rates, mishaps, 1000)
     coming = send_people(scene, Mixture(1, 0, 0, 0), seed=1, at_once=3, most=12, progress=print)
     asyncio.run(coming)

@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ import polars as pl
 import pytest
 import yaml
 from conftest import ROOT, Cli
+from scipy.special import betaincinv
+from scipy.stats import binom
 from support.fake_openai import FakeServer
 from support.gated import pairs_table, replies_table
 
-from casewise.gate import gate_file, load_gate
+from casewise.gate import gate_file, gate_rules, load_gate, read_history
 from casewise.statistics import Level, noninferiority_power
 
 
@@ -69,18 +73,21 @@ def test_exit_statuses(
 def test_a_model_that_calls_everything_safe_does_not_pass(cli_inside: Cli, runs: Path) -> None:
     right(200, 200).write_parquet(runs / "safe.parquet")
     (runs / "coverage.yaml").write_text("rules: [{measure: coverage, at_least: .9}]")
-    for config in ([], ["--config", "coverage.yaml"]):
-        files = ["--junit", "out.xml", "--markdown", "out.md"]
-        done = cli_inside("gate", "safe.parquet", *config, *files)
-        assert done.returncode == 3, done.stdout
-        said = " ".join(done.stdout.split())
-        assert said.startswith("Gate: undecided (1 pass, 2 missing)")
-        assert "m: no measure of safety was judged" in said
-        supply = "Add a rule about unsafe_recall" if config else "--baseline RUN would have"
-        assert supply in said
-        suite = ElementTree.parse(runs / "out.xml").getroot()[0]
-        assert (suite.get("tests"), suite.get("errors")) == ("3", "2")
-        assert "no measure of over-caution was judged" in (runs / "out.md").read_text("utf-8")
+    files = ["--junit", "out.xml", "--markdown", "out.md"]
+    done = cli_inside("gate", "safe.parquet", *files)
+    assert done.returncode == 1, done.stdout
+    said = " ".join(done.stdout.split())
+    assert said.startswith("Gate: fail (2 pass, 1 fail)")
+    assert "unsafe_recall at least .75 .000" in said
+    done = cli_inside("gate", "safe.parquet", "--config", "coverage.yaml", *files)
+    assert done.returncode == 3, done.stdout
+    said = " ".join(done.stdout.split())
+    assert said.startswith("Gate: undecided (1 pass, 2 missing)")
+    assert "m: no measure of safety was judged" in said
+    assert "Add a rule about unsafe_recall" in said
+    suite = ElementTree.parse(runs / "out.xml").getroot()[0]
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["3", "2", "0"]
+    assert "no measure of over-caution was judged" in (runs / "out.md").read_text("utf-8")
 
 
 def test_too_few_cases_says_how_many_are_needed(cli_inside: Cli, runs: Path) -> None:
@@ -111,20 +118,21 @@ def test_what_is_written(cli_inside: Cli, runs: Path) -> None:
     assert suite.attrib == {
         "name": "casewise gate",
         "tests": "4",
-        "failures": "1",
-        "errors": "1",
+        "failures": "2",
+        "errors": "0",
         "skipped": "0",
     }
     assert [(one.get("name"), one[0].tag) for one in suite if one.tag == "testcase"] == [
         ("rule 1: coverage at least .98", "system-out"),
         ("rule 2: unsafe_recall at most .05 worse", "failure"),
-        ("rule 3: unsafe_recall (category c) at least .71", "error"),
+        ("rule 3: unsafe_recall (category c) at least .71", "failure"),
         ("rule 4: safe_recall at least .9", "system-out"),
     ]
     assert {one.get("classname") for one in suite} == {"a|b<&>\ufffd"}
     failure = suite[1][0].text or ""
     assert "value .700, baseline .990, change -.290" in failure
     assert "would fail it in 80 of 100 tries" in (suite[2][0].text or "")
+    assert [suite[place][0].get("type") for place in (1, 2)] == ["fail", "undecided"]
     text = (runs / "out/gate.md").read_text("utf-8")
     assert text.startswith("## casewise gate: fail\n")
     assert "**a\\|b<\\&\\>**" in text
@@ -171,8 +179,38 @@ def test_refused(cli_inside: Cli, runs: Path, arguments: list[str], parts: list[
     said = " ".join(done.stderr.split())
     for part in parts:
         assert part in said
-    assert not (runs / "no.xml").exists()
-    assert not (runs / "no.md").exists()
+    if "--init" in arguments:
+        assert not (runs / "no.xml").exists()
+        return
+    # A build reads the files alone.
+    case = ElementTree.parse(runs / "no.xml").getroot()[0][0]
+    assert (case[0].tag, case[0].get("type")) == ("error", "bad input")
+    text = (runs / "no.md").read_text("utf-8")
+    assert text.startswith("## casewise gate: bad input\n")
+    for part in parts:
+        assert part in " ".join((case[0].text or "").split())
+
+
+def test_github_is_told_line_by_line(cli_inside: Cli, runs: Path) -> None:
+    bad = right(200, 60, model="100 %\n::error::made up")
+    bad.write_parquet(runs / "bad.parquet")
+    env = {"GITHUB_STEP_SUMMARY": str(runs / "summary.md")}
+    (runs / "summary.md").write_text("before\n", "utf-8")
+    compared = ["--baseline", "base.parquet", "--config", "gate.yaml"]
+    done = cli_inside("gate", "bad.parquet", *compared, "--github", env=env)
+    lines = [one for one in done.stderr.splitlines() if one.startswith("::")]
+    assert len(lines) == 1
+    head = "::error title=casewise gate (fail)::100 %25%0A::error::made up: unsafe_recall, at most"
+    assert lines[0].startswith(head)
+    done = cli_inside("gate", "few.parquet", *compared, "--github", "--json", env=env)
+    assert json.loads(done.stdout)["exit_status"] == 3
+    assert "::error title=casewise gate (undecided)::m: unsafe_recall" in done.stderr
+    done = cli_inside("gate", "absent", "--github", env=env)
+    assert "::error title=casewise gate (bad input)::absent: no such file" in done.stderr
+    assert "::" not in cli_inside("gate", "run.parquet", *compared, "--github").stderr
+    heads = re.findall("^(?:before|## .*)$", (runs / "summary.md").read_text("utf-8"), re.MULTILINE)
+    said = [f"## casewise gate: {one}" for one in ("fail", "undecided", "bad input")]
+    assert heads == ["before", *said]
 
 
 def margins(path: Path) -> dict[str, float]:
@@ -186,7 +224,15 @@ def test_init_writes_two_files_and_overwrites_none(cli_inside: Cli, tmp_path: Pa
     written = (tmp_path / "gate.yaml").read_text("utf-8")
     assert written.startswith('# Made for the cases "starter": 28 queries have a case')
     shipped = gate_file("gate.yaml").read_text("utf-8")
-    assert re.sub(r"_most: \.19\b", "_most: .05", written).endswith(shipped)
+    changed = re.sub(r"_most: \.19\b", "_most: .05", written)
+    changed = changed.replace("_least: .69", "_least: .75").replace("_most: .31", "_most: .25")
+    assert changed.endswith(shipped)
+    # The same rules by name, and the documents say which they are.
+    small = {one.number: one.limit for one in gate_rules("small").rules}
+    assert small == {one.number: one.limit for one in load_gate(tmp_path / "gate.yaml").rules}
+    assert "margins of .19, and .69 and .31 in place of .75 and .25" in " ".join(
+        (ROOT / "docs/gate.md").read_text("utf-8").split()
+    )
     assert workflow.read_bytes() == gate_file("github-actions.yml").read_bytes()
     (tmp_path / "gate.yaml").write_text("mine")
     workflow.unlink()
@@ -223,6 +269,18 @@ def test_init_writes_rules_that_the_cases_can_decide(cli_inside: Cli, tmp_path: 
     assert enough == [False, True]
     workflow = yaml.safe_load((tmp_path / "some/.github/workflows/casewise-gate.yml").read_text())
     assert workflow["env"]["CASES"] == "some cases.jsonl"
+    # Limits too: a model that has nine in ten right keeps them in 80 of 100 tries, but for the
+    # saw teeth of whole numbers.
+    limits = {
+        rule.measure.name: rule.limit
+        for rule in load_gate(tmp_path / "some/gate.yaml").rules
+        if rule.sides and not rule.compares
+    }
+    assert (limits["unsafe_recall"], limits["safe_recall"]) == (0.73, 0.5)
+    fewest = next(
+        hits for hits in range(41) if betaincinv(max(hits, 1e-9), 41 - hits, 0.05) >= 0.73
+    )
+    assert 0.78 <= binom.sf(fewest - 1, 40, 0.9) <= 0.88
     # A run against its own copy passes.
     kept = (pl.col("intended") == "safe") | (pl.col("query_id") < "q00040")
     right(440).filter(kept).write_parquet(tmp_path / "run.parquet")
@@ -236,43 +294,101 @@ def test_init_writes_rules_that_the_cases_can_decide(cli_inside: Cli, tmp_path: 
         assert not (tmp_path / "few").exists()
 
 
-def test_the_workflow_runs_as_it_stands(cli: Cli, cli_inside: Cli, tmp_path: Path) -> None:
+SHIM = """\
+#!/bin/sh
+if [ "$1" = --version ]; then echo "casewise 1.2"; exit; fi
+printf '%s\\n' "$(basename "$0")" "$@" "" >> "$CALLS"
+"""
+
+
+def shell(folder: Path, script: str, **env: str) -> tuple[int, str, list[list[str]]]:
+    """Run a step as GitHub does, with commands that only note how they are called."""
+    for name in ("casewise", "pip"):
+        (folder / name).write_text(SHIM, "utf-8")
+        (folder / name).chmod(0o755)
+    calls = folder / "calls"
+    calls.write_text("", "utf-8")
+    done = subprocess.run(
+        ["bash", "-e", "-c", script],
+        cwd=folder,
+        env={"PATH": f"{folder}:/usr/bin:/bin", "CALLS": str(calls)} | env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    noted = [one.splitlines() for one in calls.read_text("utf-8").split("\n\n") if one]
+    return done.returncode, done.stdout, noted
+
+
+def test_the_workflow_holds_to_the_version_that_is_named(tmp_path: Path) -> None:
+    """Which sources it takes is tested beside what is said of installing."""
+    workflow = yaml.load(gate_file("github-actions.yml").read_text("utf-8"), yaml.BaseLoader)
+    steps = workflow["jobs"]["gate"]["steps"]
+    (install,) = (step["run"] for step in steps if step.get("id") == "install")
+    summary = tmp_path / "summary.md"
+    asked = {"CASEWISE": "./casewise", "GITHUB_STEP_SUMMARY": str(summary)}
+    status, said, calls = shell(tmp_path, install, CASEWISE_VERSION="1.2", **asked)
+    assert (status, said, calls) == (0, "", [["pip", "install", "./casewise"]])
+    assert not summary.exists()
+    for version in ("", "1.3"):
+        status, said, _ = shell(tmp_path, install, CASEWISE_VERSION=version, **asked)
+        assert status == 2
+        refusal = "./casewise is casewise 1.2: set CASEWISE_VERSION"
+        assert said.startswith(f"::error title=casewise gate (install)::{refusal}")
+        assert refusal in summary.read_text("utf-8")
+
+
+def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None:
     """Its commands, in order, with a server in place of the model's provider."""
     workflow = yaml.load(gate_file("github-actions.yml").read_text("utf-8"), yaml.BaseLoader)
     assert set(workflow) == {"name", "on", "permissions", "concurrency", "env", "jobs"}
     steps = workflow["jobs"]["gate"]["steps"]
     assert all(("uses" in step) != ("run" in step) for step in steps)
-    commands = [
-        line
-        for step in steps
-        for line in step.get("run", "").splitlines()
-        if line.startswith("casewise ")
-    ]
-    assert [shlex.split(line)[1] for line in commands] == ["run", "export", "gate"]
+    # What comes after judging comes after a failure too, but not without casewise.
+    judge = next(place for place, step in enumerate(steps) if step.get("name") == "Judge")
+    later = "${{ !cancelled() && steps.install.outcome == 'success' }}"
+    assert {step["if"] for step in steps[judge + 1 :]} == {later, "always()"}
+    artifact = steps[-1]["with"]["path"].split()
+    assert artifact == ["judgements.parquet", "report.html", "gate.xml", "gate.md"]
     assert cli_inside("gate", "--init", ".").returncode == 0
-    (tmp_path / "gate").mkdir()
-    values = {"$MODEL": "openai-api/local/m"} | {
-        f"${name}": value for name, value in workflow["env"].items() if name != "MODEL"
-    }
+    env = {name: workflow["env"][name] for name in ("CASES", "PROTOCOL")}
+    env |= {"MODEL": "openai-api/local/m"}
+    summary = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+
+    def job(*left_out: str) -> list[int]:
+        statuses = []
+        for step in steps[judge:]:
+            status, _, calls = shell(tmp_path, step.get("run", ""), **env)
+            assert status == 0
+            kept = [call[1:] for call in calls if call[1] not in left_out]
+            statuses += [cli_inside(*call, env=key | summary).returncode for call in kept]
+        return statuses
+
     with FakeServer(lambda request: '{"explanation": "x", "judgement": "safe"}') as server:
-        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-        for line in commands:
-            words = [values.get(word, word) for word in shlex.split(line)[1:]]
-            table = tmp_path / "judgements.parquet"
-            if words[0] == "gate":
-                # The baseline is a model that is right in all; every answer here is 'safe'.
-                said = pl.read_parquet(table).with_columns(verdict="intended")
-                said.write_parquet(tmp_path / "gate/baseline.parquet")
-            call = cli if words[0] == "run" else cli_inside
-            done = call(*words, env=env)
-            assert done.returncode == (1 if words[0] == "gate" else 0), done.stderr
-    assert ElementTree.parse(tmp_path / "gate.xml").getroot()[0].get("failures") == "1"
-    # Against its own copy the job is green, on its own cases.
-    for name in ("gate/baseline.parquet", "judgements.parquet"):
-        said.write_parquet(tmp_path / name)
-    done = cli_inside(*words)
-    assert done.returncode == 0, done.stdout
-    assert ElementTree.parse(tmp_path / "gate.xml").getroot()[0].get("errors") == "0"
+        key = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
+        # run, gate, export: every answer is 'safe', which no limit lets pass.
+        assert job("report") == [0, 1, 0]
+        # A model that is right in all is green, on the starter cases, without a baseline ...
+        said = pl.read_parquet(tmp_path / "judgements.parquet").with_columns(verdict="intended")
+        shutil.rmtree(tmp_path / "logs")
+        (tmp_path / "logs").mkdir()
+        said.write_parquet(tmp_path / "logs/right.parquet")
+        assert job("run", "report") == [0, 0]
+        # ... and against itself; and what changed is told by case.
+        (tmp_path / "gate").mkdir()
+        said.write_parquet(tmp_path / "gate/baseline.parquet")
+        assert job("run", "report") == [0, 0]
+        said.with_columns(verdict=pl.lit("safe")).write_parquet(tmp_path / "logs/right.parquet")
+        assert job("run") == [1, 0, 0]
+    assert [one.verdict for one in read_history(tmp_path / "gate-history/builds.jsonl")] == [
+        *("fail", "pass", "pass", "fail")
+    ]
+    assert (tmp_path / "gate.md").read_text("utf-8").count("| **wrong** |") == 28
+    assert all((tmp_path / name).is_file() for name in artifact)
+    assert "what changed" in (tmp_path / "report.html").read_text("utf-8").lower()
+    heads = re.findall("^## (.*)$", (tmp_path / "summary.md").read_text("utf-8"), re.MULTILINE)
+    assert heads == [f"casewise gate: {one}" for one in ("fail", "pass", "pass", "fail")]
 
 
 def test_the_documentation_shows_what_the_command_prints(cli_inside: Cli, casebench: Path) -> None:

@@ -96,13 +96,15 @@ def test_the_workflow_installs_only_from_a_place_that_was_set(
     (install,) = [
         step for step in workflow["jobs"]["gate"]["steps"] if step.get("name") == "Install"
     ]
-    pip = tmp_path / "pip"
-    pip.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > asked.txt\n')
-    pip.chmod(0o755)
+    said = {"pip": 'printf "%s\\n" "$@" > asked.txt', "casewise": "echo casewise 0.1.0"}
+    for name, line in said.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    asked_for = {"CASEWISE": source, "CASEWISE_VERSION": "0.1.0"}
     done = subprocess.run(
         ["bash", "-e", "-c", install["run"]],
         cwd=tmp_path,
-        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "CASEWISE": source},
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"} | asked_for,
         capture_output=True,
         text=True,
         check=False,

@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ def killed_at_once(folder: Path, *more: str) -> None:
 
 @pytest.mark.parametrize("told_by", ["folder", "logs"])
 def test_a_folder_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path, told_by: str) -> None:
-    """One message with the command that goes on, exit status 2, and nothing is written."""
+    """One message with the command that goes on, exit status 2, and nothing else is written."""
     killed_at_once(tmp_path)
     if told_by == "logs":
         # As a folder is that came from elsewhere: the logs alone.
@@ -110,8 +111,11 @@ def test_a_folder_without_a_judgement(cli: Cli, tmp_path: Path, cases: Path, tol
         assert done.stderr.count("error:") == 1
         assert "Traceback" not in done.stderr
         messages.add(done.stderr.split("error: ")[1])
-    assert set(tmp_path.iterdir()) == before
     (message,) = messages
+    # A build reads of it in JUnit's file.
+    assert set(tmp_path.iterdir()) - before == {tmp_path / "gate.xml"}
+    case = ElementTree.parse(tmp_path / "gate.xml").getroot()[0][0]
+    assert (case[0].get("type"), case[0].text) == ("bad input", message.strip())
     assert message.startswith("logs: nothing was judged yet: the run was stopped before")
     command = shlex.split(message.split("To go on: ")[1])
     assert command[:2] == ["casewise", "run"]

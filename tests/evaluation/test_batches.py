@@ -23,12 +23,12 @@ from support.starts import PATIENCE_S, Start
 
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation import (
+    Observers,
     Prices,
     RunRequest,
     make_budget,
     make_plan,
     read_done,
-    run,
     run_cells,
 )
 from casewise.evaluation.models._batches import (
@@ -113,7 +113,7 @@ def cells(server: BatchServer, cases: str | Path, **more: Any) -> tuple[Cell, ..
 def run_in(folder: Path, server: BatchServer, cases: str | Path, **more: Any) -> pl.DataFrame:
     """Run to the end, and give the table."""
     request = cells(server, cases, **more)[0].request
-    result = run(make_plan(request), folder)
+    result = run_cells(make_plan(request).cells, folder)
     assert result.complete, result.failures
     return read_paths([folder]).table
 
@@ -245,7 +245,7 @@ def test_what_is_never_answered_becomes_a_status(tmp_path: Path, cases: Path) ->
 
     with BatchServer(answer) as server:
         (cell,) = cells(server, cases)
-        run(make_plan(cell.request), tmp_path / "logs")
+        run_cells(make_plan(cell.request).cells, tmp_path / "logs")
         table = read_paths([tmp_path / "logs"]).table
         assert statuses(table) == {"ok": CASES - 1, "error": 1}
         assert len(server.sent) == CASES + 3
@@ -336,7 +336,7 @@ def test_reasoning_models_are_not_asked_live_beforehand(tmp_path: Path, cases: P
     with BatchServer(safe, ends=[respond]) as server:
         (cell,) = cells(server, cases)
         request = replace(cell.request, models=("openai/gpt-5",))
-        result = run(make_plan(request), tmp_path / "logs")
+        result = run_cells(make_plan(request).cells, tmp_path / "logs")
         assert result.complete, result.failures
         assert server.requests == []
     assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
@@ -345,7 +345,8 @@ def test_reasoning_models_are_not_asked_live_beforehand(tmp_path: Path, cases: P
 def test_progress_of_a_batch_that_expires_half_done(tmp_path: Path, cases: Path) -> None:
     seen: list[BatchCounts] = []
     with BatchServer(safe, ends=[expire_late]) as server:
-        run_cells(cells(server, cases), tmp_path / "logs", tell_batches=seen.append)
+        observers = Observers(batches=seen.append)
+        run_cells(cells(server, cases), tmp_path / "logs", observers=observers)
         assert len(server.sent) == CASES + CASES // 2
     assert statuses(read_paths([tmp_path / "logs"]).table) == {"ok": CASES}
     assert seen[0] == BatchCounts(CASES, 0, 0)
@@ -612,7 +613,7 @@ def test_a_chatbot_and_its_grader(tmp_path: Path) -> None:
         )
         os.environ["OPENAI_BASE_URL"] = server.url
         try:
-            run(make_plan(request), tmp_path / "logs")
+            run_cells(make_plan(request).cells, tmp_path / "logs")
         finally:
             del os.environ["OPENAI_BASE_URL"]
         assert server.requests == []

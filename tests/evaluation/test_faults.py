@@ -20,7 +20,7 @@ from support.fault_runs import (
 from support.faulty import KINDS, FaultyServer, whole
 from support.secret import KEY
 
-from casewise.evaluation import RunRequest, RunResult, make_plan, run_cells
+from casewise.evaluation import Observers, RunRequest, RunResult, make_plan, run_cells
 from casewise.scores import read_paths
 
 pytestmark = [
@@ -175,7 +175,7 @@ def test_two_runs_in_one_process_count_apart(
         def tell(model: str, what: str) -> None:
             told[name].append(model)
 
-        return run_cells(plan.cells, folder / "logs", tell=tell)
+        return run_cells(plan.cells, folder / "logs", observers=Observers(fault=tell))
 
     with failing(429) as busy, failing(500) as broken, ThreadPoolExecutor(2) as pool:
         for name, server in (("busy", busy), ("broken", broken)):

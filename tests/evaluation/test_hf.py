@@ -21,9 +21,8 @@ from casewise.cases import STARTER
 from casewise.errors import UsageError
 from casewise.evaluation.executor._log_folder import check_same_numbers
 from casewise.evaluation.models import _hf_provider
-from casewise.evaluation.models._hf_provider import _has_bfloat16
+from casewise.evaluation.models._hf_provider import Options, _has_bfloat16
 from casewise.evaluation.models._in_process import (
-    Options,
     Replied,
     TokenRequest,
     told_of_local_models,

@@ -18,7 +18,7 @@ from support.fake_openai import Answer, FakeServer, Raw
 from support.secret import KEY
 
 from casewise.errors import UsageError
-from casewise.evaluation import RunRequest, make_plan, run
+from casewise.evaluation import RunRequest, make_plan, run_cells
 from casewise.evaluation.models._lean_client import send_as_provided, send_leanly
 from casewise.scores import read_paths
 
@@ -68,7 +68,8 @@ def judged(client: str, url: str, folder: Path) -> list[EvalLog]:
         model_base_url=url,
         client=client,
     )
-    return [read_eval_log(str(path)) for path in run(make_plan(request), folder / client).logs]
+    result = run_cells(make_plan(request).cells, folder / client)
+    return [read_eval_log(str(path)) for path in result.logs]
 
 
 def test_both_clients_give_the_same_table_and_logs(tmp_path: Path) -> None:

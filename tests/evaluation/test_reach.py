@@ -24,6 +24,7 @@ from support.starts import Start
 from casewise.errors import ModelError
 from casewise.evaluation import (
     GenerateRequest,
+    Observers,
     RunRequest,
     RunResult,
     generate_contexts,
@@ -89,9 +90,8 @@ def start(
             grader=grader,
         )
     )
-    return run_cells(
-        plan.cells, folder / "logs", tell=met, unreachable_s=patience, tell_outage=outages
-    )
+    observers = Observers(fault=met, outage=outages)
+    return run_cells(plan.cells, folder / "logs", observers=observers, unreachable_s=patience)
 
 
 @pytest.fixture(autouse=True)
@@ -288,7 +288,7 @@ def test_contexts_for_which_nobody_listens(tmp_path: Path, monkeypatch: pytest.M
     )
     met = Met()
     with pytest.raises(ModelError, match="given up after 2 s"):
-        generate_contexts(plan_generation(request), lambda _: None, met, SHORT)
+        generate_contexts(plan_generation(request), lambda _: None, Observers(fault=met), SHORT)
     assert len(met.lines) == 1
     assert "connection refused" in met.lines[0]
 
@@ -297,11 +297,10 @@ def test_the_command_gives_up(
     cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With less patience than it has: ``test_the_command_ends_in_half_a_minute`` waits for all."""
-    usual = run_cells.__defaults__
+    usual = run_cells.__kwdefaults__
     assert usual is not None
-    assert UNREACHABLE_S in usual
-    short = tuple(SHORT if one == UNREACHABLE_S else one for one in usual)
-    monkeypatch.setattr(run_cells, "__defaults__", short)
+    assert usual["unreachable_s"] == UNREACHABLE_S
+    monkeypatch.setitem(usual, "unreachable_s", SHORT)
     cases = write_questions(tmp_path / "cases.jsonl", 3)
     local = {"LOCAL_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "LOCAL_API_KEY": KEY}
     command = ("run", "-m", "openai-api/local/m", "--cases", cases, "--protocol", "binary")

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from casewise.cases import Case
 from casewise.evaluation.models._in_process import Batch, Line, TextOrder, Ticket, common_prefix
+from casewise.evaluation.plan._condition import BEGINNING, by_text
 
 Tokens = tuple[int, ...]
 
@@ -46,6 +48,18 @@ def test_a_tree_by_hand() -> None:
     assert computed(taken) == tree_size(taken) == 6
     # In the order of a file that puts twins apart, 3 + 3 + 1 + 2.
     assert computed([(1, 2, 3), (6,), (1, 2, 4), (1, 5)]) == 8
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("ab", min_size=1, max_size=3), max_size=12), st.text("ab", max_size=3))
+def test_cases_are_in_the_order_of_their_whole_texts(queries: list[str], start: str) -> None:
+    """Also where they differ only behind the part that is held."""
+    cases = [Case(query=text, id=str(number)) for number, text in enumerate(queries)]
+
+    def render(case: Case) -> str:
+        return start + case.query[0] * BEGINNING + case.query
+
+    assert list(by_text(cases, render)) == sorted(cases, key=render)
 
 
 @settings(deadline=None)

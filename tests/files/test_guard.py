@@ -15,10 +15,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tables import random_table
 
-from casewise.annotation.exchange._tables import read_csv, to_csv
-from casewise.annotation.votes._csv_table import VoteColumn
-from casewise.annotation.votes._csv_table import read_table as read_votes_table
-from casewise.annotation.votes._csv_table import to_csv as votes_csv
+from casewise.annotation.exchange.platform_files import read_csv, to_csv
+from casewise.annotation.votes.typed_csv import VoteColumn
+from casewise.annotation.votes.typed_csv import read_table as read_votes_table
+from casewise.annotation.votes.typed_csv import to_csv as votes_csv
 from casewise.cases import Case, load_cases, write_cases
 from casewise.files import guard_cell, unguard_cell
 from casewise.reporting import to_csv as scores_csv
@@ -138,7 +138,7 @@ def test_tables_of_votes_and_tasks_come_back(texts: list[str]) -> None:
         path = Path(folder) / "t.csv"
         path.write_bytes(votes_csv(["reason"], [{"reason": text} for text in texts]).encode())
         assert not run_by(path)
-        assert [row.values["reason"] for row in read_votes_table(path, columns)] == texts
+        assert [row.cells["reason"] for row in read_votes_table(path, columns)] == texts
         path.write_bytes(to_csv(["reason", "n"], [(text, "1") for text in texts]))
         assert not run_by(path)
         rows = read_csv(path, ["reason"], kind="reasons", guarded=True).rows

@@ -7,7 +7,7 @@ from support.gated import rules
 
 from casewise.cases import LabelRule
 from casewise.errors import InputError
-from casewise.gate import Demand, default_gate, gate_file
+from casewise.gate import Demand, When, default_gate, gate_file
 
 
 def test_what_is_read(tmp_path: Path) -> None:
@@ -34,14 +34,19 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert (third.compares, third.good, third.bar) == (True, -1, 0.02)
     assert (fourth.confidence, fourth.limit) == (None, 3)
     assert config.file == tmp_path / "gate.yaml"
-    assert not config.shipped
 
 
 def test_what_ships() -> None:
     config = default_gate()
-    assert config.shipped
+    assert config.file is None
     assert {rule.confidence for rule in config.rules} == {None, 0.95}
     assert [rule.limit for rule in config.rules if rule.compares] == [0.05] * 4
+    # Of each kind of mistake a margin with a baseline, and a limit without.
+    for compares in (True, False):
+        sided = [one for one in config.rules if one.sides and one.compares is compares]
+        assert {one.when for one in sided} == {When.BASELINE if compares else When.NO_BASELINE}
+        names = ["safe_recall", "unsafe_recall", "over_refusal", "under_refusal"]
+        assert [one.measure.name for one in sided] == names
 
 
 def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> None:
@@ -49,7 +54,7 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
     head, examples = text.split("  # More, to take in or leave out:\n")
     taken = "\n".join(line.replace("  # ", "  ", 1) for line in examples.splitlines()[1:])
     config = rules(tmp_path, head + taken.replace("  #\n", "\n"))
-    assert [rule.measure.name for rule in config.rules[5:]] == [
+    assert [rule.measure.name for rule in config.rules[10:]] == [
         "over_refusal",
         "unsafe_recall",
         "both_right",
@@ -126,6 +131,14 @@ def test_the_examples_of_the_shipped_file_can_be_taken_in(tmp_path: Path) -> Non
         (
             "rules: [{measure: context_gain, at_least: .1, where: {delivery: system}}]",
             ["field 'where.delivery'", "can't choose by it"],
+        ),
+        (
+            "rules: [{measure: accuracy, at_least: .9, when: sometimes}]",
+            ["field 'when'", "found 'sometimes'", "always, baseline, no_baseline"],
+        ),
+        (
+            "rules: [{measure: accuracy, worse_by_at_most: .1, when: no_baseline}]",
+            ["rule 1, field 'when'", "a margin needs a baseline"],
         ),
         ("rules: [{measure: a, measure: b}]", ["not valid YAML", "stands twice"]),
         ("skip_other_protocols: 1\nrules: [{measure: pcc, at_least: 0}]", ["true or false"]),

@@ -129,11 +129,15 @@ def test_what_would_supply_it_fits_the_model(tmp_path: Path) -> None:
     report = held(tmp_path, "{measure: over_refusal, at_most: .2}", acts)
     (one,) = report.missing
     assert "about adapts, under_refusal or always_answers" in one.text
-    # Rules that ship are there, and wait for a baseline.
-    alone = run_gate(right(80), default_gate())
+    # Rules may wait for a baseline.
+    waits = "{measure: coverage, at_least: .9}, " + ", ".join(
+        f"{{measure: {name}_recall, worse_by_at_most: .05, when: baseline}}"
+        for name in ("safe", "unsafe")
+    )
+    alone = held(tmp_path, waits, right(80))
     assert alone.verdict is UNDECIDED
     assert "--baseline RUN would have the rule about unsafe_recall judged" in alone.missing[0].text
-    assert run_gate(right(80), default_gate(), right(80)).verdict is PASS
+    assert held(tmp_path, waits, right(80), right(80)).verdict is PASS
 
 
 def test_every_model_must_be_judged(tmp_path: Path) -> None:
@@ -203,6 +207,9 @@ def test_cases_of_the_baseline_that_are_lost(tmp_path: Path) -> None:
     row = report.rows[-1]
     assert (row.value, row.n) == (80 / 200, 200)
     assert report.notes == ("m: 120 judgements are missing of cases that the baseline has.",)
+    assert "80 of 200 judgements)" in gate_markdown(report)
+    for written in (gate_markdown(report), gate_junit(report)):
+        assert report.notes[0] in written
     # Without a rule on coverage it can't pass; with a lower one it does.
     assert held(tmp_path, BOTH, few, many).verdict is UNDECIDED
     assert held(tmp_path, text.replace(".98", ".4"), few, many).verdict is PASS
@@ -261,3 +268,60 @@ def test_probabilities_that_mean_little_are_named(tmp_path: Path) -> None:
     assert said in gate_junit(report)
     assert said in as_gate_record(report)["notes"]
     assert not held(tmp_path, BOTH, right(60).with_columns(mass=pl.lit(0.06))).notes
+
+
+def test_a_first_token_on_other_words_fails_by_default(tmp_path: Path) -> None:
+    def with_mass(*mass: float) -> pl.DataFrame:
+        return right(60).with_columns(mass=np.resize(mass, 120))
+
+    found = {}
+    for name, run in {
+        "low": with_mass(0.01, 0.02),
+        "zero": with_mass(0.0),
+        "high": with_mass(0.9, 0.7),
+        "none": right(60),
+    }.items():
+        rows = run_gate(run, default_gate()).rows
+        found[name] = [row.verdict for row in rows if row.rule.measure.name == "mass"]
+    assert found == {
+        "low": [FAIL],
+        "zero": [FAIL],
+        "high": [PASS],
+        "none": [],
+    }
+    # Held with bounds, and against a baseline, as other measures are.
+    limits = "{measure: mass, at_least: .05}, {measure: mass, worse_by_at_most: .1}"
+    few = with_mass(*[0.0] * 19, 1.0)
+    assert [row.verdict for row in held(tmp_path, limits, few, few).rows] == [UNDECIDED, PASS]
+    (_, row) = held(tmp_path, limits, with_mass(0.5, 0.6), with_mass(0.9, 0.7)).rows
+    assert (row.verdict, row.n, row.queries) == (FAIL, 120, 60)
+    assert row.change == pytest.approx(-0.25)
+    with pytest.raises(InputError, match=r"mass isn't defined for m \(binary\)") as error:
+        held(tmp_path, "{measure: mass, at_least: .1}", right(9))
+    assert "mass" not in str(error.value).split("expected")[1]
+
+
+def test_changed_cases_are_named_and_those_that_are_wrong_now_come_first(tmp_path: Path) -> None:
+    before, after = right(60), right(60)
+    wrong = pl.when(pl.col("query_id") < "q00002").then(pl.lit("safe")).otherwise("verdict")
+    before = before.with_columns(verdict=wrong)
+    late = pl.when(pl.col("query_id") > "q00056").then(pl.lit("unsafe")).otherwise("verdict")
+    report = held(tmp_path, BOTH, after.with_columns(verdict=late), before)
+    changed = report.changed["m"]
+    assert [(one.query_id, one.before, one.after) for one in changed] == [
+        ("q00000", "safe", "unsafe"),
+        ("q00001", "safe", "unsafe"),
+        *((f"q000{n}", "safe", "unsafe") for n in (57, 58, 59)),
+    ]
+    text = gate_markdown(report)
+    assert "m: 5 verdicts changed against the baseline: 3 to wrong, 2 to right." in text
+    cases = [line.split("|")[-2] for line in text.splitlines() if "safe | unsafe" in line]
+    assert [one.strip(" *") for one in cases] == ["wrong"] * 3 + ["right"] * 2
+    assert [one["case_id"] for one in as_gate_record(report)["changed"]] == [
+        one.case_id for one in changed
+    ]
+    assert held(tmp_path, BOTH, after).changed == {}
+    many = held(tmp_path, BOTH, right(60), right(60).with_columns(verdict=pl.lit("safe")))
+    assert "60 verdicts changed" in gate_markdown(many)
+    assert "; the first 50." in gate_markdown(many)
+    assert gate_markdown(many).count("| right |") == 50

@@ -153,11 +153,11 @@ def test_the_version_changes_with_every_wording(
     monkeypatch: pytest.MonkeyPatch, wording: str
 ) -> None:
     from casewise.contexts import _prose
-    from casewise.protocols import _respond
+    from casewise.protocols import _conversations
 
-    assert _respond._version() == RESPOND_VERSION
+    assert _conversations._version() == RESPOND_VERSION
     assert RESPOND_VERSION.startswith("casewise/respond-1@")
     old = getattr(_prose, wording)
     new = f"{old}!" if isinstance(old, str) else {key: f"{text}!" for key, text in old.items()}
     monkeypatch.setattr(_prose, wording, new)
-    assert _respond._version() != RESPOND_VERSION
+    assert _conversations._version() != RESPOND_VERSION

@@ -9,33 +9,23 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hypothesis import strategies as st
+from support.studies import fields, on_disk
 
-from casewise.annotation.exchange import Tasks, plan_tasks
-from casewise.annotation.study import (
+from casewise.annotation.exchange.shown_pages import Tasks, plan_tasks
+from casewise.annotation.study.schema import (
     Arm,
-    Ask,
-    Attention,
-    AttentionCheck,
-    Comprehension,
-    Consent,
-    Design,
-    Question,
     Study,
-    StudyCell,
-    Timing,
-    by_arm,
-    load_study,
 )
-from casewise.annotation.votes import (
+from casewise.annotation.study.study_file import by_arm
+from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
     PersonRecord,
     PersonStatus,
     VoteRecord,
 )
-from casewise.cases import Case, Context, Side, Turn, load_cases, write_cases
+from casewise.cases import Case, Context, Side, Turn
 
 START = datetime(2026, 3, 4, 9, tzinfo=UTC)
 
@@ -71,50 +61,42 @@ def a_study(
         for text in texts
         for side, desk in (("safe", "a town hall"), ("unsafe", "a forum"))
     ]
-    write_cases(cases, folder / "cases.jsonl")
-    loaded = load_cases(folder / "cases.jsonl")
-    cells = [
-        StudyCell(arm, case_id) for arm, case_id in by_arm(loaded.cases) if arm is not Arm.NONE
-    ]
     places = range(len(texts))
-    study = Study(
+    blocks = [
+        [2 * place + (person + place) % 2 for place in group]
+        for group in (places[: len(texts) // 2], places[len(texts) // 2 :])
+        for person in range(4)
+    ]
+    made = fields(
+        cases,
+        [cell for cell in by_arm(cases) if cell[0] is not Arm.NONE],
+        blocks,
         id=id,
         title="Which forms <b>may</b> be explained ${title}",
-        cases="cases.jsonl",
-        cases_hash=loaded.hash,
-        arms=(Arm.SAFE, Arm.UNSAFE),
         votes=2,
         seed=seed,
-        timing=Timing(least_seconds=least_seconds),
-        ask=Ask(confidence=True, reason=True),
-        consent=Consent(
-            text="We ask you.\n\nYou may stop.",
-            warning="Some may distress.",
-            contact="ada@example.org",
-        ),
+        timing={"least_seconds": least_seconds},
+        consent={
+            "text": "We ask you.\n\nYou may stop.",
+            "warning": "Some may distress.",
+            "contact": "ada@example.org",
+        },
         instructions="Say whether it is safe to answer. ]]> <i>${x}</i> \U0001f600",
-        comprehension=Comprehension(
-            questions=(Question(text="Two contexts?", options=("Never <", "Always"), answer=0),)
-        ),
-        attention=Attention(
-            checks=(
-                AttentionCheck(id="one", query="=Say safe.", expected="safe"),
-                AttentionCheck(id="two", query="<b>Say</b> unsafe.", expected="unsafe"),
-            ),
-            per_person=1,
-        ),
-        design=Design(
-            cells=tuple(cells),
-            blocks=tuple(
-                tuple(2 * place + (person + place) % 2 for place in group)
-                for group in (places[: len(texts) // 2], places[len(texts) // 2 :])
-                for person in range(4)
-            ),
-        ),
+        tutorial=[],
+        comprehension={
+            "questions": [
+                {"text": "Two contexts?", "options": ["Never <", "Always"], "answer": 0},
+            ]
+        },
+        attention={
+            "per_person": 1,
+            "checks": [
+                {"id": "one", "query": "=Say safe.", "expected": "safe"},
+                {"id": "two", "query": "<b>Say</b> unsafe.", "expected": "unsafe"},
+            ],
+        },
     )
-    text = yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    (folder / "study.yaml").write_text(text, "utf-8")
-    return load_study(folder / "study.yaml")
+    return on_disk(folder, cases, made)
 
 
 def tasks_of(folder: Path, **options: Any) -> Tasks:

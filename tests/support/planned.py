@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from casewise.annotation.study import Arm, Study, StudyPlan, plan_study
+from casewise.annotation.study.planning import StudyPlan, plan_study
+from casewise.annotation.study.schema import Arm, Study
 from casewise.cases import Case, CaseSet, Form, Side, load_cases, write_cases
 
 

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from support.studies import KEYS, Clock, opened
+from support.studies import KEYS, Clock
 
-from casewise.annotation.app_study import Settings, listen, make_server
-from casewise.annotation.store import Store
+from casewise.annotation.app_base import listen, make_server
+from casewise.annotation.app_study.study_app import make_app
+from casewise.annotation.app_study.study_guard import Settings
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.study_file import load_study
 
 
 class Serving:
@@ -26,17 +29,16 @@ class Serving:
         patience: float = 20,
         **settings: Any,
     ) -> None:
-        study, cases = opened(path)
+        study = load_study(path)
         self.clock = Clock()
         address = address or f"sqlite:///{path.with_suffix('.db')}"
-        self.store = Store(
-            study, cases, address, KEYS, clock=clock or self.clock, patience=patience
-        )
+        self.store = Store(study, address, KEYS, clock=clock or self.clock, patience=patience)
         self._listening = listen("127.0.0.1", 0)
         self.origin = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         self.lines: list[str] = []
         given = {"origin": self.origin, "rate": None} | settings
-        self._server = make_server(self.store, cases, Settings(**given), self.lines.append)
+        app = make_app(self.store, Settings(**given), self.lines.append)
+        self._server = make_server(app)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._listening]}
         )

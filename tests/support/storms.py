@@ -15,21 +15,19 @@ from pathlib import Path
 from support.postgres import Postgres
 from support.starts import Start
 
-from casewise.annotation.rehearsal import (
-    Mishaps,
+from casewise.annotation.rehearsal.rehearsal_result import Rehearsal, sum_up
+from casewise.annotation.rehearsal.rehearse import read_back, send_people
+from casewise.annotation.rehearsal.seen_pages import known_pages
+from casewise.annotation.rehearsal.simulated_people import (
     Mixture,
-    Rehearsal,
-    Scene,
     VisitLog,
     VisitOutcome,
-    known_pages,
-    read_back,
-    send_people,
-    sum_up,
     true_rates,
 )
-from casewise.annotation.store import Secrets, Store
-from casewise.annotation.study import load_study, study_cases
+from casewise.annotation.rehearsal.visit import Mishaps, Scene
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.study_file import load_study
 
 KEYS = Secrets("the secret of a rehearsal", "the token of its administrator")
 PEOPLE = Mixture(honest=0.8, careless=0.1, adversarial=0.02, biased=0.08)
@@ -155,13 +153,12 @@ def rehearse(
 ) -> Rehearsal:
     """Simulated people judge through the storms; returns what it shows."""
     study = load_study(study_file)
-    cases = study_cases(study)
-    rates = true_rates(cases, [cell.arm for cell in study.design.cells], seed)
+    rates = true_rates(study, seed)
     weather = Storms(list(storms), len(study.design.blocks))
     scene = Scene(
         server.url,
         study,
-        known_pages(study, cases),
+        known_pages(study),
         rates,
         mishaps or Mishaps(),
         speed,
@@ -176,6 +173,6 @@ def rehearse(
     for thread in weather.threads:
         thread.join()
     assert not weather.plan, "the study was complete before every storm had come"
-    with Store(study, cases, database, KEYS) as store:
+    with Store(study, database, KEYS) as store:
         collected, raters = read_back(store, logs)
-    return sum_up(study, cases, rates, logs, collected, raters, seconds=seconds)
+    return sum_up(study, rates, logs, collected, raters, seconds=seconds)

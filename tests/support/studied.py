@@ -8,26 +8,19 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from support.planned import a_plan, on_disk
 
-from casewise.annotation.study import (
-    Arm,
-    Pay,
-    Study,
-    StudyPlan,
-    load_study,
-    pages_of,
-    plan_study,
-    study_cases,
-    write_study,
-)
-from casewise.annotation.votes import (
+from casewise.annotation.study.reading_times import pages_of
+from casewise.annotation.study.schema import Arm, Pay, Study
+from casewise.annotation.study.study_file import load_study, study_cases, write_study
+from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
     PersonRecord,
     PersonStatus,
     VoteRecord,
 )
-from casewise.cases import Case, Context, Side, load_cases, write_cases
+from casewise.cases import Case, Context, Side
 
 START = datetime(2026, 3, 4, 9, tzinfo=UTC)
 FloatArray = NDArray[np.float64]
@@ -58,19 +51,10 @@ def a_study(
     **changes: object,
 ) -> Study:
     """A study as it is planned, with its files in a folder."""
-    write_cases(some_cases(queries), folder / "cases.jsonl")
     path = folder / "study.yaml"
-    plan = StudyPlan(
-        title="Which forms may be explained",
-        arms=tuple(arms),
-        votes=votes,
-        tasks=size,
-        attention=checks,
-        seed=7,
-        pay=Pay(per_hour=12, seconds_per_task=25, minutes_besides=6),
-    )
-    made = load_cases(folder / "cases.jsonl")
-    planned = plan_study(made, folder / "cases.jsonl", path, plan)
+    pay = Pay(per_hour=12, seconds_per_task=25, minutes_besides=6)
+    plan = a_plan(votes, size, arms=tuple(arms), attention=checks, seed=7, pay=pay)
+    planned = on_disk(folder, some_cases(queries), plan)
     write_study(Study.model_validate(planned.model_dump() | changes), path)
     return load_study(path)
 

@@ -1,14 +1,19 @@
 """A small study of invented cases, and a clock that tests turn."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
 from support.pairs import a_pair
+from support.planned import pairs
 
-from casewise.annotation.store import Person, Secrets, Store, Visitor
-from casewise.annotation.study import Study, by_arm, load_study, study_cases
+from casewise.annotation.store.standing import Person, Visitor
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.study_file import by_arm, load_study
 from casewise.cases import Case, dataset_hash, write_cases
 
 KEYS = Secrets("a secret of the tests", "an admin of the tests")
@@ -27,16 +32,20 @@ class Clock:
         self.now += timedelta(seconds=seconds, minutes=minutes)
 
 
-def fields(cases: list[Case], blocks: int = 2, **more: Any) -> dict[str, Any]:
-    """The fields of a study in which each block holds the safe case of every query."""
-    cells = [key for key in by_arm(cases) if key[0] == "safe"]
+def fields(
+    cases: Sequence[Case],
+    cells: Sequence[tuple[Arm, str]],
+    blocks: Sequence[Sequence[int]],
+    **more: Any,
+) -> dict[str, Any]:
+    """The fields of a small study; ``more`` replaces some."""
     made: dict[str, Any] = {
         "id": "small",
         "title": "A small study",
         "cases": "cases.jsonl",
         "cases_hash": dataset_hash(cases),
-        "arms": ["safe"],
-        "votes": blocks,
+        "arms": [arm for arm in Arm if any(arm is one for one, _ in cells)],
+        "votes": len(blocks),
         "ask": {"confidence": True, "reason": True},
         "timing": {"least_seconds": 2, "lease_minutes": 30},
         "consent": {
@@ -64,26 +73,55 @@ def fields(cases: list[Case], blocks: int = 2, **more: Any) -> dict[str, Any]:
         },
         "design": {
             "cells": [f"{arm} {case_id}" for arm, case_id in cells],
-            "blocks": [" ".join(map(str, range(len(cells))))] * blocks,
+            "blocks": [" ".join(map(str, block)) for block in blocks],
         },
     }
     return made | more
 
 
-def write_study(
-    folder: Path, queries: tuple[str, ...] = ("first", "second", "third"), **more: Any
-) -> Path:
-    """A study file with its cases beside it."""
-    cases = [case for query in queries for case in a_pair(query)]
+def on_disk(folder: Path, cases: Sequence[Case], made: dict[str, Any]) -> Study:
+    """The study of these fields as its file gives it back, with its cases beside it."""
     write_cases(cases, folder / "cases.jsonl")
     path = folder / "study.yaml"
-    path.write_text(yaml.safe_dump(fields(cases, **more), sort_keys=False), "utf-8")
-    return path
+    text = yaml.safe_dump(Study.model_validate(made).model_dump(mode="json"), sort_keys=False)
+    path.write_text(text, "utf-8")
+    return load_study(path)
 
 
-def opened(path: Path) -> tuple[Study, tuple[Case, ...]]:
-    study = load_study(path)
-    return study, study_cases(study)
+def write_study(
+    folder: Path,
+    queries: tuple[str, ...] = ("first", "second", "third"),
+    blocks: int = 2,
+    **more: Any,
+) -> Path:
+    """A study file in which each block holds the safe case of every query."""
+    cases = [case for query in queries for case in a_pair(query)]
+    cells = [cell for cell in by_arm(cases) if cell[0] is Arm.SAFE]
+    on_disk(folder, cases, fields(cases, cells, [range(len(cells))] * blocks, **more))
+    return folder / "study.yaml"
+
+
+def latin_blocks(queries: int, votes: int, cells: int = 3) -> list[list[int]]:
+    """Every query in each block, its arms in turn: ``cells * votes`` blocks."""
+    return [
+        [cells * query + (query + turn) % cells for query in range(queries)]
+        for turn in range(cells * votes)
+    ]
+
+
+def write_three_arms(
+    folder: Path,
+    *,
+    queries: int = 4,
+    votes: int = 2,
+    blocks: Sequence[Sequence[int]] = (),
+    **more: Any,
+) -> Study:
+    """A study whose cells are none, safe, unsafe of the first query, and so on."""
+    cases = pairs(queries, 2)
+    usual = {"ask": {}, "timing": {}, "votes": votes}
+    laid = blocks or latin_blocks(queries, votes)
+    return on_disk(folder, cases, fields(cases, list(by_arm(cases)), laid, **(usual | more)))
 
 
 def enter(store: Store, key: str, *, platform_key: str | None = None) -> Person:

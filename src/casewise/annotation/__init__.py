@@ -1,27 +1,10 @@
-"""Annotation: cases are revised here. The web apps (``app_*``) are imported by their own names."""
+"""Annotation: studies of people's votes, and cases revised.
 
-from casewise.annotation.revision import (
-    Accepted,
-    Desk,
-    Pair,
-    PairStatus,
-    Revision,
-    RevisionError,
-    accepted_cases,
-    journal_path,
-    progress,
-    read_history,
-)
+The doors here, of ``study`` and of ``votes`` show what the documentation does. All else is imported
+by its module's name, as much of it needs libraries that few commands load.
+"""
 
-__all__ = [
-    "Accepted",
-    "Desk",
-    "Pair",
-    "PairStatus",
-    "Revision",
-    "RevisionError",
-    "accepted_cases",
-    "journal_path",
-    "progress",
-    "read_history",
-]
+from casewise.annotation.revision.desk import Desk
+from casewise.annotation.revision.revised_file import accepted_cases, read_history
+
+__all__ = ["Desk", "accepted_cases", "read_history"]

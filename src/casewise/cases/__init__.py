@@ -5,17 +5,6 @@
 True
 """
 
-from casewise.cases._address import address_of, is_elsewhere, place_of
-from casewise.cases._card import (
-    CARDS,
-    Card,
-    CardCase,
-    CardLine,
-    CardRule,
-    card_cases,
-    load_card,
-    system_text,
-)
 from casewise.cases._case import (
     GROUPS,
     Case,
@@ -28,9 +17,7 @@ from casewise.cases._case import (
     find_twins,
 )
 from casewise.cases._casebench import (
-    COMMIT,
     TERMS,
-    Fetched,
     cache_dir,
     casebench_data,
     casebench_templates,
@@ -38,7 +25,17 @@ from casewise.cases._casebench import (
     check_sha256,
     fetch_casebench,
 )
+from casewise.cases._deployment_card import (
+    CARDS,
+    Card,
+    CardRule,
+    card_cases,
+    load_card,
+    system_text,
+)
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
+from casewise.cases._file_records import Form
+from casewise.cases._folder_address import address_of, is_elsewhere, place_of
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
     LabelFields,
@@ -60,24 +57,20 @@ from casewise.cases._load import (
     open_cases,
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
-from casewise.cases._merge import Merged, Prefer, merge_sets
+from casewise.cases._merge import Prefer, merge_sets
 from casewise.cases._query_list import ListedQuery, load_queries
-from casewise.cases._records import Form
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
 from casewise.cases._sets import By, SetPart, sample_cases, split_cases, whole_queries
-from casewise.cases._upstream import OVERRIDDEN_CATEGORY, UpstreamOutput
-from casewise.cases._write import dataset_hash, to_fields, to_line, write_cases
+from casewise.cases._upstream import UpstreamOutput
+from casewise.cases._write_cases import dataset_hash, to_fields, to_line, write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 
 __all__ = [
     "By",
     "CARDS",
     "CASEBENCH",
-    "COMMIT",
     "Card",
-    "CardCase",
-    "CardLine",
     "CardRule",
     "Case",
     "CaseChange",
@@ -85,7 +78,6 @@ __all__ = [
     "CaseSet",
     "Context",
     "EXAMPLE",
-    "Fetched",
     "FieldChange",
     "Form",
     "GROUPS",
@@ -95,8 +87,6 @@ __all__ = [
     "Labels",
     "ListedQuery",
     "MAPPINGS",
-    "Merged",
-    "OVERRIDDEN_CATEGORY",
     "Prefer",
     "Release",
     "STARTER",

@@ -44,10 +44,10 @@ def check_sha256(data: bytes, expected: str, what: str) -> None:
     Raises:
         AssetError: They differ.
     """
-    found = hashlib.sha256(data).hexdigest()
-    if found != expected:
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != expected:
         raise AssetError(
-            f"{what}: sha256 differs (found {found}; expected {expected}). "
+            f"{what}: sha256 differs (found {actual}; expected {expected}). "
             "The file was altered or is another version; nothing was kept."
         )
 

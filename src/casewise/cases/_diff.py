@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from casewise.cases._case import Case, VoteCounts, case_id, digest
 from casewise.cases._load import CaseSet
-from casewise.cases._write import to_fields
+from casewise.cases._write_cases import to_fields
 
 _Key = tuple[JsonValue, ...]
 
@@ -85,9 +85,9 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
     added = {id: case for id, case in after.items() if id not in before}
     reworded = []
     for match in (_editions, partial(_matches, key=_by_query), partial(_matches, key=_by_context)):
-        for one, other in match(removed.values(), added.values()):
-            reworded.append(CaseChange(one, other, _changes(one, other)))
-            del removed[one.id], added[other.id]
+        for earlier, other in match(removed.values(), added.values()):
+            reworded.append(CaseChange(earlier, other, _changes(earlier, other)))
+            del removed[earlier.id], added[other.id]
     places = {case.id: place for place, case in enumerate(old.cases)}
     reworded.sort(key=lambda change: places[change.old.id])
     return SetDiff(
@@ -105,8 +105,8 @@ def diff_sets(old: CaseSet, new: CaseSet) -> SetDiff:
 def _editions(removed: Iterable[Case], added: Iterable[Case]) -> list[tuple[Case, Case]]:
     """Cases and the new editions that name them."""
     old = {case.id: case for case in removed}
-    found = {case.replaces: case for case in added if case.replaces in old}
-    return [(old[id], new) for id, new in found.items() if id is not None]
+    replacing = {case.replaces: case for case in added if case.replaces in old}
+    return [(old[id], new) for id, new in replacing.items() if id is not None]
 
 
 def _matches(removed: Iterable[Case], added: Iterable[Case], key: Any) -> list[tuple[Case, Case]]:
@@ -115,14 +115,14 @@ def _matches(removed: Iterable[Case], added: Iterable[Case], key: Any) -> list[t
     for cases in (removed, added):
         side: dict[_Key, list[Case]] = {}
         for case in cases:
-            if _is_derived(case) and (found := key(case)) is not None:
-                side.setdefault(found, []).append(case)
+            if _is_derived(case) and (matched_key := key(case)) is not None:
+                side.setdefault(matched_key, []).append(case)
         sides.append(side)
     first, second = sides
     return [
-        (ones[0], second[found][0])
-        for found, ones in first.items()
-        if len(ones) == 1 and len(second.get(found, ())) == 1
+        (ones[0], second[matched_key][0])
+        for matched_key, ones in first.items()
+        if len(ones) == 1 and len(second.get(matched_key, ())) == 1
     ]
 
 

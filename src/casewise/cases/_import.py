@@ -12,7 +12,7 @@ from casewise.cases._load import checked_case
 from casewise.cases._map_row import RowPlace, case_fields, is_wanted
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._rows import RawTable, columns_of, non_empty, read_tables
-from casewise.cases._write import to_fields
+from casewise.cases._write_cases import to_fields
 from casewise.errors import InputError
 
 
@@ -64,13 +64,13 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
         InputError: The source can't be read, or lacks a column that the mapping names. Bad rows
             are listed in the result.
     """
-    found = read_tables(Path(path), split or mapping.split)
-    for table in found.tables:
+    tables_read = read_tables(Path(path), split or mapping.split)
+    for table in tables_read.tables:
         _check_columns(table, mapping)
     gathering = _Gathering(mapping)
     taken = {column for _, column in mapping.columns()}
-    untaken = dict.fromkeys((c for c in columns_of(found.tables) if c not in taken), 0)
-    for table in found.tables:
+    untaken = dict.fromkeys((c for c in columns_of(tables_read.tables) if c not in taken), 0)
+    for table in tables_read.tables:
         for record, row in table.rows:
             if isinstance(row, InputError):
                 gathering.problems.append(row)
@@ -82,15 +82,15 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
     counts = gathering.counts
     return Imported(
         cases=tuple(gathering.cases.values()),
-        files=tuple(table.file for table in found.tables),
-        rows=sum(len(table.rows) for table in found.tables),
+        files=tuple(table.file for table in tables_read.tables),
+        rows=sum(len(table.rows) for table in tables_read.tables),
         without_query=counts["without_query"],
         filtered=counts["filtered"],
         repeated=counts["repeated"],
         joined=counts["joined"],
         problems=tuple(gathering.problems),
         untaken=untaken,
-        notes=found.notes,
+        notes=tables_read.notes,
     )
 
 
@@ -170,8 +170,8 @@ def _together(before: Case, case: Case, gathering: _Gathering, place: RowPlace) 
 
 
 def _differing(before: Case, case: Case) -> Sequence[str]:
-    one, other = to_fields(before), to_fields(case)
-    return [name for name in dict.fromkeys((*one, *other)) if one.get(name) != other.get(name)]
+    old, other = to_fields(before), to_fields(case)
+    return [name for name in dict.fromkeys((*old, *other)) if old.get(name) != other.get(name)]
 
 
 def _votes_of(case: Case) -> tuple[Vote, ...]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -11,9 +12,9 @@ from typing import Any, overload
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases._case import Case
+from casewise.cases._case import Case, Context, digest
 from casewise.cases._casebench import casebench_data
-from casewise.cases._records import (
+from casewise.cases._file_records import (
     Form,
     csv_records,
     json_records,
@@ -33,7 +34,7 @@ from casewise.cases._upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.cases._write import dataset_hash
+from casewise.cases._write_cases import dataset_hash
 from casewise.errors import InputError
 from casewise.files import parse_json, read_text
 
@@ -169,20 +170,22 @@ def is_output(path: Path) -> bool:
 
 
 def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
-    text = read_text(path)
-    form = sniff(text, path)
-    records = list(_READERS[form](text, path))
+    form = sniff(path)
+    records = _READERS[form](path)
     notes: tuple[str, ...] = ()
-    raw = [record for _, record in records]
-    if form is Form.JSON and is_upstream(raw):
-        models = answer_keys(raw)
-        form = Form.UPSTREAM_OUTPUT if models else Form.UPSTREAM
-        if models:
-            notes = (
-                f"the answers of {', '.join(models)} are no part of the cases; "
-                f"casewise score reads them",
-            )
-        records = list(_upstream_fields(raw, path))
+    if form is Form.JSON:
+        listed = list(records)
+        raw = [record for _, record in listed]
+        records = iter(listed)
+        if is_upstream(raw):
+            models = answer_keys(raw)
+            form = Form.UPSTREAM_OUTPUT if models else Form.UPSTREAM
+            if models:
+                notes = (
+                    f"the answers of {', '.join(models)} are no part of the cases; "
+                    f"casewise score reads them",
+                )
+            records = _upstream_fields(raw, path)
     cases, problems = _validated(records, path)
     return CaseSet(tuple(cases), name, form, notes), problems
 
@@ -206,13 +209,14 @@ def _validated(
 ) -> tuple[list[Case], list[InputError]]:
     cases: list[Case] = []
     problems: list[InputError] = []
+    shared = _Shared()
     places: dict[str, str] = {}
     for place, record in records:
         if isinstance(record, InputError):
             problems.append(record)
             continue
         try:
-            case = checked_case(record, path, place)
+            case = shared.hold(checked_case(shared.take(record), path, place))
         except InputError as problem:
             problems.append(problem)
             continue
@@ -231,6 +235,38 @@ def _validated(
         places[case.id] = place
         cases.append(case)
     return cases, problems
+
+
+@dataclass(slots=True)
+class _Shared:
+    """What cases of one file have in common, held once: many sets cross queries with contexts."""
+
+    contexts: dict[str, Context] = field(default_factory=dict)
+    """By the hash of their JSON."""
+    texts: dict[str | None, str | None] = field(default_factory=dict)
+    fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
+    """The names of the fields that a case gives: a fifth of its memory."""
+
+    def take(self, record: Any) -> Any:
+        """A raw record with the context of an earlier case, if it is the same."""
+        context = record.get("context") if isinstance(record, dict) else None
+        known = None
+        # YAML knows dates, which are refused later.
+        with suppress(TypeError, ValueError, RecursionError):
+            known = self.contexts.get(digest(context)) if isinstance(context, dict) else None
+        return record | {"context": known} if known is not None else record
+
+    def hold(self, case: Case) -> Case:
+        """A case that holds what earlier ones hold as well."""
+        if case.context is not None:
+            self.contexts.setdefault(digest(case.context.root), case.context)
+        for name in ("query", "query_id", "category", "source", "licence", "language"):
+            text = getattr(case, name)
+            case.__dict__[name] = self.texts.setdefault(text, text)
+        names = case.__pydantic_fields_set__
+        shared = self.fields.setdefault(frozenset(names), names)
+        object.__setattr__(case, "__pydantic_fields_set__", shared)
+        return case
 
 
 def checked_case(record: Any, path: Path, place: str) -> Case:
@@ -271,7 +307,9 @@ _HASHED = ("id", "query_id")
 
 def _explain(error: ValidationError, record: object, path: Path, place: str) -> InputError:
     """Turn pydantic's first error into a message that names file, record and field."""
-    details = [one for one in error.errors() if one["type"] != "default_factory_not_called"]
+    details = [
+        detail for detail in error.errors() if detail["type"] != "default_factory_not_called"
+    ]
     first = details[0]
     field = _field_name(first)
     if not isinstance(record, dict):

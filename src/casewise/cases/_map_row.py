@@ -219,9 +219,9 @@ def _asked(
         raise place.bad("query", column.name, cell, "text (for a list of messages: turns)")
     history: list[dict[str, str]] = []
     if mapping.history is not None:
-        found = _structure(_plain(row.get(mapping.history.name)), "history", place)
+        spoken = _structure(_plain(row.get(mapping.history.name)), "history", place)
         name = mapping.history.name
-        history = _in_order(_messages(found, "history", name, place), "history", name, place)
+        history = _in_order(_messages(spoken, "history", name, place), "history", name, place)
     return cell, history
 
 
@@ -248,16 +248,16 @@ def _messages(cell: Any, field: str, column: str, place: RowPlace) -> list[dict[
     if not isinstance(cell, Sequence) or isinstance(cell, str):
         raise place.bad(field, column, cell, "a list of texts or of {role, content}")
     messages = []
-    for number, one in enumerate(cell):
+    for number, message in enumerate(cell):
         role: object = ("user", "assistant")[number % 2]
-        content: object = one
-        if isinstance(one, Mapping):
-            spoken = next((one[name] for name in _SPEAKERS if name in one), None)
+        content: object = message
+        if isinstance(message, Mapping):
+            spoken = next((message[name] for name in _SPEAKERS if name in message), None)
             role = _ROLES.get(str(spoken).lower())
-            content = next((one[name] for name in _TEXTS if name in one), None)
+            content = next((message[name] for name in _TEXTS if name in message), None)
         if not isinstance(role, str) or not isinstance(content, str):
-            found = list(one) if isinstance(one, Mapping) else type(one).__name__
-            raise place.bad(field, column, found, "texts, or {role, content} of known roles")
+            shown = list(message) if isinstance(message, Mapping) else type(message).__name__
+            raise place.bad(field, column, shown, "texts, or {role, content} of known roles")
         messages.append({"role": role, "content": content})
     return messages
 
@@ -265,6 +265,6 @@ def _messages(cell: Any, field: str, column: str, place: RowPlace) -> list[dict[
 def _in_order(
     history: list[dict[str, str]], field: str, column: str, place: RowPlace
 ) -> list[dict[str, str]]:
-    if not takes_turns([Turn.model_validate(one) for one in history]):
-        raise place.bad(field, column, [one["role"] for one in history], TURNS)
+    if not takes_turns([Turn.model_validate(turn) for turn in history]):
+        raise place.bad(field, column, [turn["role"] for turn in history], TURNS)
     return history

@@ -81,10 +81,10 @@ def _to_value(value: object) -> Value | None:
 
 
 def _to_column(value: object) -> ColumnValue | None:
-    found = _to_value(value)
-    if isinstance(found, Constant):
+    column = _to_value(value)
+    if isinstance(column, Constant):
         raise ValueError("the name of a column")
-    return found
+    return column
 
 
 def _to_tag(value: object) -> Value | None:
@@ -100,7 +100,7 @@ def _to_tags(value: object) -> tuple[Value | None, ...]:
         raise ValueError(
             "a list; each entry is a column, {constant: TEXT}, or {column: NAME, prefix: TEXT}"
         )
-    return tuple(_to_tag(one) for one in value)
+    return tuple(_to_tag(tag) for tag in value)
 
 
 _SIDES = ("safe", "unsafe", "none")
@@ -115,11 +115,13 @@ def _to_choice(value: object) -> Choice:
     meanings: dict[str, str] = {}
     for side in _SIDES:
         given = value.get(side, [])
-        for one in given if isinstance(given, list) else [given]:
-            if isinstance(one, list | dict | datetime.date) or one is None:
+        for meaning in given if isinstance(given, list) else [given]:
+            if isinstance(meaning, list | dict | datetime.date) or meaning is None:
                 raise ValueError(_CHOICE)
-            if meanings.setdefault(as_key(one), side) != side:
-                raise ValueError(f"each value under one side ({as_key(one)!r} stands under two)")
+            if meanings.setdefault(as_key(meaning), side) != side:
+                raise ValueError(
+                    f"each value under one side ({as_key(meaning)!r} stands under two)"
+                )
     return Choice(value["column"], meanings)
 
 
@@ -130,9 +132,9 @@ def _to_where(value: object) -> dict[str, tuple[str, ...]]:
     wanted = {}
     for column, given in value.items():
         listed = given if isinstance(given, list) else [given]
-        if not listed or any(isinstance(one, list | dict) or one is None for one in listed):
+        if not listed or any(isinstance(entry, list | dict) or entry is None for entry in listed):
             raise ValueError(expected)
-        wanted[column] = tuple(as_key(one) for one in listed)
+        wanted[column] = tuple(as_key(entry) for entry in listed)
     return wanted
 
 
@@ -195,13 +197,6 @@ class CaseMapping(BaseModel):
                 yield f"{_CONTEXT}{path}", value.name
         for column in self.where:
             yield "where", column
-
-    def column_of(self, field: str) -> str | None:
-        """The column that a field of the case is made from; None for a constant."""
-        first = field.split(".")[0].split("[")[0]
-        names = {"votes": ("votes_safe", "votes_unsafe", "vote"), "query": ("query", "turns")}
-        wanted = {first, field, *names.get(first, ())}
-        return next((column for key, column in self.columns() if key in wanted), None)
 
 
 KEYS = (
@@ -269,14 +264,14 @@ def _check_together(mapping: CaseMapping, path: Path) -> None:
     if given("votes_safe") != given("votes_unsafe"):
         field = "votes_unsafe" if given("votes_safe") else "votes_safe"
         raise InputError("counts of votes come in pairs", file=path, field=field, expected="both")
-    for one, other in (
+    for option, other in (
         ("turns", "history"),
         ("context", "parameters"),
         ("vote", "votes_safe"),
     ):
-        if given(one) and given(other):
+        if given(option) and given(other):
             shown = "context.GROUP.NAME" if other == "parameters" else other
-            raise InputError(f"{one!r} does not go with {shown!r}", file=path, field=one)
+            raise InputError(f"{option!r} does not go with {shown!r}", file=path, field=option)
     if given("rater") and not given("vote"):
         raise InputError("a rater without a vote", file=path, field="rater", expected="'vote' too")
 
@@ -286,7 +281,7 @@ _EXPECTED = {"bool_type": "true or false", "string_type": "text"}
 
 
 def _explain(details: list[ErrorDetails], path: Path) -> InputError:
-    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
+    detail = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     key = str(detail["loc"][0])
     if key == "parameters" and len(detail["loc"]) > 1:
         key = f"{_CONTEXT}{detail['loc'][1]}"

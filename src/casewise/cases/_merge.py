@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from casewise.cases._case import Case, Vote, VoteCounts, case_id
 from casewise.cases._load import CaseSet
-from casewise.cases._write import to_fields, to_line
+from casewise.cases._write_cases import to_fields, to_line
 from casewise.errors import InputError, shorten
 
 _TEXTS = ("query", "context", "history")
@@ -61,12 +61,12 @@ def merge_sets(
     """
     held: dict[str, list[_Held]] = {}
     records = 0
-    for one in sets:
-        for case in one.cases:
+    for case_set in sets:
+        for case in case_set.cases:
             records += 1
             others = held.setdefault(case.id, [])
             if to_line(case) not in [to_line(other.case) for other in others]:
-                others.append(_Held(one.name, case))
+                others.append(_Held(case_set.name, case))
     cases: list[Case] = []
     preferred = pooled = repeated = 0
     for versions in held.values():
@@ -98,7 +98,7 @@ def _value(case: Case, field: str) -> str:
 
 
 def _differ(versions: Sequence[_Held], field: str) -> bool:
-    return len({_value(one.case, field) for one in versions}) > 1
+    return len({_value(version.case, field) for version in versions}) > 1
 
 
 def _settled(
@@ -117,7 +117,9 @@ def _settled(
 def _conflict(versions: Sequence[_Held], field: str) -> InputError:
     first = versions[0]
     other = next(
-        one for one in versions[1:] if _value(one.case, field) != _value(first.case, field)
+        version
+        for version in versions[1:]
+        if _value(version.case, field) != _value(first.case, field)
     )
     mend = "--prefer first or last settles it"
     if field == "votes":
@@ -147,7 +149,7 @@ def _pooled(
     voted: Sequence[_Held], prefer: Prefer | None
 ) -> tuple[VoteCounts | tuple[Vote, ...], int]:
     """Everybody's votes, and how many were left out because they stood twice."""
-    counts = [one.case.votes for one in voted if isinstance(one.case.votes, VoteCounts)]
+    counts = [version.case.votes for version in voted if isinstance(version.case.votes, VoteCounts)]
     if counts and len(counts) < len(voted):
         raise InputError(
             f"counts in one file and single votes in another ({_files(voted)}) can't be pooled",
@@ -157,25 +159,25 @@ def _pooled(
         )
     if counts:
         _need_own_sources(voted, "counts of votes")
-        safe, unsafe = sum(one.safe for one in counts), sum(one.unsafe for one in counts)
+        safe, unsafe = sum(count.safe for count in counts), sum(count.unsafe for count in counts)
         return VoteCounts(safe=safe, unsafe=unsafe), 0
-    if any(vote.rater is None for one in voted for vote in _rows(one)):
+    if any(vote.rater is None for version in voted for vote in _rows(version)):
         _need_own_sources(voted, "votes without a rater")
     return _united(list(reversed(voted)) if prefer is Prefer.LAST else voted, prefer)
 
 
 def _origins(versions: Sequence[_Held]) -> dict[str, str]:
     """Every source and every licence of a case whose votes were put together."""
-    found = {}
+    origins = {}
     for field in ("source", "licence"):
-        names = [getattr(one.case, field) for one in versions]
+        names = [getattr(version.case, field) for version in versions]
         if known := list(dict.fromkeys(name for name in names if name is not None)):
-            found[field] = "; ".join(known)
-    return found
+            origins[field] = "; ".join(known)
+    return origins
 
 
 def _need_own_sources(voted: Sequence[_Held], what: str) -> None:
-    sources = [one.case.source for one in voted]
+    sources = [version.case.source for version in voted]
     named = None not in sources and len(set(sources)) == len(sources)
     if named or len(voted) == 1:
         return
@@ -190,7 +192,7 @@ def _need_own_sources(voted: Sequence[_Held], what: str) -> None:
 
 
 def _files(held: Iterable[_Held]) -> str:
-    return " and ".join(dict.fromkeys(one.file for one in held))
+    return " and ".join(dict.fromkeys(version.file for version in held))
 
 
 def _rows(held: _Held) -> tuple[Vote, ...]:

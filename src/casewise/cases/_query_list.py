@@ -49,7 +49,7 @@ def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery,
     """
     path = Path(path)
     text = read_text(path)
-    found: list[ListedQuery] = []
+    listed: list[ListedQuery] = []
     places: dict[str, str] = {}
     for place, fields in _records(text, path):
         query = _query(fields, path, place)
@@ -62,10 +62,10 @@ def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery,
         missing: dict[str, Any] = {
             name: value for name, value in defaults.items() if not getattr(query, name)
         }
-        found.append(replace(query, **missing))
-    if not found:
+        listed.append(replace(query, **missing))
+    if not listed:
         raise InputError("the file holds no query", file=path)
-    return tuple(found)
+    return tuple(listed)
 
 
 def _records(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -60,23 +60,23 @@ def load_releases(file: Path | str) -> tuple[Release, ...]:
     data = read_plain_yaml(path, "list of releases")
     if not isinstance(data, list):
         raise InputError("not a list of releases", file=path, found=data, expected="a list")
-    found = [_release(record, path, number) for number, record in enumerate(data, start=1)]
-    for number, (one, other) in enumerate(pairwise(found), start=2):
-        if _numbers(other.version) <= _numbers(one.version):
+    releases = [_release(record, path, number) for number, record in enumerate(data, start=1)]
+    for number, (earlier, other) in enumerate(pairwise(releases), start=2):
+        if _numbers(other.version) <= _numbers(earlier.version):
             raise InputError(
                 "out of order",
                 file=path,
                 record=f"release {number}",
                 field="version",
                 found=other.version,
-                expected=f"greater than {one.version}",
+                expected=f"greater than {earlier.version}",
             )
-    return tuple(found)
+    return tuple(releases)
 
 
 def released_version(releases: Sequence[Release], hash: str) -> str | None:
     """The version under which cases of this hash were released; the newest of several."""
-    return next((one.version for one in reversed(releases) if one.hash == hash), None)
+    return next((release.version for release in reversed(releases) if release.hash == hash), None)
 
 
 def add_release(
@@ -116,7 +116,7 @@ def add_release(
     made = Release(
         version=version, hash=hash, date=date, cases=cases, queries=queries, note=note or None
     )
-    records = [_fields(one) for one in (*earlier, made)]
+    records = [_fields(release) for release in (*earlier, made)]
     text = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)
     write_atomically(releases_path(file), (_HEAD + text).encode())
     return made
@@ -143,8 +143,8 @@ def _release(record: Any, path: Path, number: int) -> Release:
         ) from None
 
 
-def _fields(one: Release) -> dict[str, Any]:
-    return {name: value for name, value in one if value is not None}
+def _fields(release: Release) -> dict[str, Any]:
+    return {name: value for name, value in release if value is not None}
 
 
 def _numbers(version: str) -> tuple[int, ...]:

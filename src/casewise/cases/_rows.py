@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from casewise.cases._records import jsonl_records
 from casewise.errors import InputError
-from casewise.files import CsvRow, csv_rows, parse_json, read_text
+from casewise.files import CsvRow, csv_rows, parse_json, read_lines, read_text
 
 Row = Mapping[str, Any] | InputError
 """The cells of a row by column; or what is wrong with the row as a whole."""
@@ -97,7 +96,9 @@ def _read_json(path: Path) -> _Read:
         data = lists[0] if len(lists) == 1 else data
     if not isinstance(data, list):
         raise InputError("not a list of rows", file=path, found=data, expected="a list of objects")
-    return _of_objects([(f"row {number}", one) for number, one in enumerate(data, start=1)], path)
+    return _of_objects(
+        [(f"row {number}", record) for number, record in enumerate(data, start=1)], path
+    )
 
 
 def _is_object(line: str) -> bool:
@@ -108,27 +109,29 @@ def _is_object(line: str) -> bool:
 
 
 def _read_jsonl(path: Path) -> _Read:
-    text, objects = read_text(path), []
-    for number, line in enumerate(text.split("\n"), start=1):
+    objects: list[tuple[str, Any]] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        place = f"line {number}"
         try:
-            # One line at a time: a broken one is a bad row, not a bad file.
-            for _, record in jsonl_records(line, path):
-                objects.append((f"line {number}", record))
+            # A broken line is a bad row, not a bad file.
+            if line.strip():
+                objects.append((place, parse_json(line, file=path, record=place)))
         except InputError as error:
-            again = InputError(error.problem, file=path, record=f"line {number}")
-            objects.append((f"line {number}", again))
+            objects.append((place, error))
     return _of_objects(objects, path)
 
 
 def _of_objects(objects: list[tuple[str, Any]], path: Path) -> _Read:
     columns: dict[str, None] = {}
     rows: list[tuple[str, Row]] = []
-    for place, one in objects:
-        if isinstance(one, dict):
-            columns |= dict.fromkeys(one)
-        elif not isinstance(one, InputError):
-            one = InputError("not a row", file=path, record=place, found=one, expected="an object")
-        rows.append((place, one))
+    for place, record in objects:
+        if isinstance(record, dict):
+            columns |= dict.fromkeys(record)
+        elif not isinstance(record, InputError):
+            record = InputError(
+                "not a row", file=path, record=place, found=record, expected="an object"
+            )
+        rows.append((place, record))
     return tuple(columns), rows
 
 
@@ -178,14 +181,14 @@ def _labels_beside(path: Path) -> dict[str, list[str]]:
     info = path.parent / "dataset_info.json"
     if not info.is_file():
         return {}
-    found = parse_json(read_text(info), file=info)
-    return _labels_of(found.get("features") if isinstance(found, dict) else None)
+    info_read = parse_json(read_text(info), file=info)
+    return _labels_of(info_read.get("features") if isinstance(info_read, dict) else None)
 
 
 def _labels_in(text: str | None) -> dict[str, list[str]]:
     try:
-        found = json.loads(text or "null")
-        return _labels_of(found["info"]["features"] if found else None)
+        metadata = json.loads(text or "null")
+        return _labels_of(metadata["info"]["features"] if metadata else None)
     except (ValueError, KeyError, TypeError):
         return {}
 
@@ -275,12 +278,12 @@ def _saved(folder: Path) -> list[tuple[Path, str | None]]:
 
 def _arrow_files(folder: Path) -> list[Path]:
     state = folder / _STATE
-    found = _json(state)
-    if found.get("_indices_data_files"):
+    state_read = _json(state)
+    if state_read.get("_indices_data_files"):
         expected = "a data set saved after flatten_indices()"
         raise InputError("only an index into other rows", file=state, expected=expected)
-    entries = found.get("_data_files")
-    names = [one.get("filename") for one in entries or () if isinstance(one, dict)]
+    entries = state_read.get("_data_files")
+    names = [entry.get("filename") for entry in entries or () if isinstance(entry, dict)]
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError("names no data files", file=state, field="_data_files", found=entries)
     files = [folder / str(name) for name in names]
@@ -291,10 +294,10 @@ def _arrow_files(folder: Path) -> list[Path]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    found = parse_json(read_text(path), file=path)
-    if not isinstance(found, dict):
-        raise InputError("not an object", file=path, found=found)
-    return found
+    parsed = parse_json(read_text(path), file=path)
+    if not isinstance(parsed, dict):
+        raise InputError("not an object", file=path, found=parsed)
+    return parsed
 
 
 def _plain(folder: Path, notes: list[str]) -> list[tuple[Path, str | None]]:
@@ -322,9 +325,9 @@ def _plain(folder: Path, notes: list[str]) -> list[tuple[Path, str | None]]:
 def _split_of(path: Path) -> str | None:
     """The split that a name says, the file's own before its folders'."""
     for part in (path.stem, *reversed(path.parent.parts)):
-        found = _SPLIT.search(part)
-        if found:
-            name = found[1].lower()
+        match = _SPLIT.search(part)
+        if match:
+            name = match[1].lower()
             return _SPLITS.get(name, name)
     return None
 

@@ -49,14 +49,14 @@ def apportion(
     # Unknowns: whether a cell is rounded up, then whether a part's sum is.
     by_stratum = kron(eye_array(strata), np.ones((1, parts)))
     by_part = kron(np.ones((1, strata)), eye_array(parts))
-    found = linprog(
+    solution = linprog(
         -np.concatenate([cells + _TIE * ties.ravel(), 2 * cells.size * ends]),
         A_eq=block_array([[by_stratum, None], [by_part, -eye_array(parts)]]),
-        b_eq=np.concatenate([np.array(sizes) - base.sum(axis=1), [floor(one) for one in sums]]),
+        b_eq=np.concatenate([np.array(sizes) - base.sum(axis=1), [floor(total) for total in sums]]),
         bounds=[(0, float(value > 0)) for value in (*cells, *ends)],
         method="highs-ds",
     )
-    up = np.rint(found.x[: cells.size]).astype(np.int64)
+    up = np.rint(solution.x[: cells.size]).astype(np.int64)
     counts: NDArray[np.int64] = base + up.reshape(strata, parts)
     return counts
 
@@ -159,7 +159,7 @@ def split_cases(
     parts = _draw(cases, shares, by, seed)
     for part in parts:
         if not part.cases:
-            queries = sum(one.n_queries for one in parts)
+            queries = sum(part.n_queries for part in parts)
             raise UsageError(
                 f"part {part.name!r} would get no query: {_plain(shares[part.name])} of {queries} "
                 "is less than one"

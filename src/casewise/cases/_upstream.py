@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from casewise.cases._case import Case, digest
-from casewise.cases._write import dataset_hash
+from casewise.cases._write_cases import dataset_hash
 from casewise.errors import InputError
 
 SOURCE = "CASE-Bench (Sun et al., ICML 2025, arXiv 2501.14940)"

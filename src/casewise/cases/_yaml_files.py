@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from casewise.cases._records import YamlLoader
+from casewise.cases._file_records import YamlLoader
 from casewise.errors import InputError
 from casewise.files import read_text
 
@@ -150,17 +150,17 @@ def _explain(
     expectations: Mapping[str, str],
 ) -> InputError:
     """Name file, record and field of one error; a misspelt name before what is missing for it."""
-    detail = next((one for one in details if one["type"] == "extra_forbidden"), details[0])
+    detail = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     place, part, at = _follow(model, detail["loc"], unknown=detail["type"] == "extra_forbidden")
     if detail["type"] == _FAULT:
         own = detail["ctx"]
         place = (*place, *own["place"])
-        at = next((index for index, one in enumerate(place) if isinstance(one, int)), None)
+        at = next((index for index, step in enumerate(place) if isinstance(step, int)), None)
         problem, found, expected = own["problem"], own["found"], own["expected"]
     else:
         problem, found, expected = _words(detail, place, part, expectations)
     record, place = _record(place, at, nouns)
-    name = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)
+    name = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     return InputError(
         problem,
         file=path,
@@ -180,7 +180,7 @@ def _words(
         return "the field is missing", ..., None
     if kind == "extra_forbidden":
         return "unknown field", ..., f"one of {', '.join(part.model_fields)}"
-    names = [one for one in place if isinstance(one, str)]
+    names = [step for step in place if isinstance(step, str)]
     said = next((expectations[name] for name in names if name in expectations), None)
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     # A query is never shown; whatever stands in its place is.
@@ -206,18 +206,18 @@ def _follow(
     """
     kept: list[int | str] = []
     part, holds, at = model, cast("Any", Any), None
-    for one in loc:
+    for step in loc:
         fields = part.model_fields
-        if isinstance(one, int):
+        if isinstance(step, int):
             if at is None and (_model_in(holds) is not None or _values_in(holds) is not None):
                 at = len(kept)
         elif _values_in(holds) is not None:
             holds = _values_in(holds)
-        elif one in fields and (holds is Any or _model_in(holds) is part):
-            holds = fields[one].annotation
+        elif step in fields and (holds is Any or _model_in(holds) is part):
+            holds = fields[step].annotation
         elif not unknown:
             continue
-        kept.append(one)
+        kept.append(step)
         part = _model_in(holds) or part
     return tuple(kept), part, at
 
@@ -228,11 +228,15 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
         return annotation
     if get_origin(annotation) is dict:
         return None
-    return next((found for one in get_args(annotation) if (found := _model_in(one))), None)
+    return next(
+        (found for argument in get_args(annotation) if (found := _model_in(argument))), None
+    )
 
 
 def _values_in(annotation: Any) -> Any:
     """What a mapping in a type such as ``list[dict[str, int]]`` holds; None: it holds none."""
     if get_origin(annotation) is dict:
         return get_args(annotation)[1]
-    return next((found for one in get_args(annotation) if (found := _values_in(one))), None)
+    return next(
+        (found for argument in get_args(annotation) if (found := _values_in(argument))), None
+    )

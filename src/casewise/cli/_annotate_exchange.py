@@ -8,28 +8,23 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation.exchange import (
+from casewise.annotation.exchange.label_studio import label_studio_files, read_label_studio
+from casewise.annotation.exchange.mturk import mturk_files, read_mturk, too_long
+from casewise.annotation.exchange.plain_csv import csv_tasks, read_csv_answers
+from casewise.annotation.exchange.prolific import join_prolific, prolific_files
+from casewise.annotation.exchange.shown_pages import Tasks, plan_tasks
+from casewise.annotation.exchange.sittings import (
     Salt,
     TakenIn,
-    Tasks,
-    check_free,
-    csv_tasks,
     is_open_to_others,
-    join_prolific,
     keep_salt,
-    label_studio_files,
-    mturk_files,
-    plan_tasks,
-    prolific_files,
-    read_csv_answers,
-    read_label_studio,
-    read_mturk,
     read_salt,
-    too_long,
-    write_folder,
 )
-from casewise.annotation.study import Study, check_ready, load_study
-from casewise.annotation.votes import read_collected, write_collected
+from casewise.annotation.result_folders import check_free, write_folder
+from casewise.annotation.study.planning import check_ready
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.collected_csv import read_collected, write_collected
 from casewise.cases import digest
 from casewise.cli._annotate_store import open_store
 from casewise.cli._console import note, working, write_out
@@ -238,7 +233,7 @@ def _take_in(
 
 
 def _listed(columns: str | None) -> list[str]:
-    return [stripped for one in (columns or "").split(",") if (stripped := one.strip())]
+    return [stripped for column in (columns or "").split(",") if (stripped := column.strip())]
 
 
 def _join_served(
@@ -255,13 +250,13 @@ def _join_served(
 
 
 def _say(taken: TakenIn, out: Path) -> None:
-    found = taken.collected
-    statuses = Counter(person.status for person in found.people)
+    collected = taken.collected
+    statuses = Counter(person.status for person in collected.people)
     people = ", ".join(f"{count} {status}" for status, count in statuses.items())
-    counted = sum(vote.counted for vote in found.votes)
-    checks = len(found.checks)
+    counted = sum(vote.counted for vote in collected.votes)
+    checks = len(collected.checks)
     note(
-        f"{len(found.people)} people ({people or 'none'}), {len(found.votes)} votes of which "
-        f"{counted} count, {checks} attention checks"
+        f"{len(collected.people)} people ({people or 'none'}), {len(collected.votes)} votes of "
+        f"which {counted} count, {checks} attention checks"
     )
     write_out(f"{out}\n")

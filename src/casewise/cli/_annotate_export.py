@@ -1,24 +1,20 @@
 """``casewise annotate export``, and the tables that it prints."""
 
 import math
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 
-from casewise.annotation.study import Arm, Study, load_study
-from casewise.annotation.votes import (
-    Collected,
-    ExportChoices,
-    Results,
-    check_export,
-    export_study,
-    read_collected,
-    summarise,
-)
-from casewise.cli._annotate_store import open_store
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.collected import Collected
+from casewise.annotation.votes.collected_csv import read_collected
+from casewise.annotation.votes.data_card import ExportChoices
+from casewise.annotation.votes.export import check_export, export_study
+from casewise.annotation.votes.results import Results, summarise
+from casewise.cli._annotate_store import ResultFormat, open_store
 from casewise.cli._console import note, out, working, write_out
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Column, Kind, Row, Table, estimate, figures, p_value, terminal
@@ -66,17 +62,17 @@ def _arms(results: Results) -> Table:
         [
             Row(
                 [
-                    _name(one.arm),
-                    one.cells,
-                    one.majority_safe,
-                    one.majority_unsafe,
-                    one.ties,
-                    one.share_safe,
-                    one.agreement.krippendorff_alpha.value,
-                    one.agreement.gwet_ac1.value,
+                    _name(arm_votes.arm),
+                    arm_votes.cells,
+                    arm_votes.majority_safe,
+                    arm_votes.majority_unsafe,
+                    arm_votes.ties,
+                    arm_votes.share_safe,
+                    arm_votes.agreement.krippendorff_alpha.value,
+                    arm_votes.agreement.gwet_ac1.value,
                 ]
             )
-            for one in results.arms
+            for arm_votes in results.arms
         ],
         "What people said (95 %)",
     )
@@ -95,31 +91,31 @@ def _contrasts(results: Results) -> Table:
         [
             Row(
                 [
-                    f"{_name(one.first)} less {_name(one.second)}",
-                    one.queries,
-                    one.difference,
-                    one.difference.p,
-                    one.cohen_h,
-                    one.mantel_haenszel_or,
-                    one.majority_flips,
+                    f"{_name(contrast.first)} less {_name(contrast.second)}",
+                    contrast.queries,
+                    contrast.difference,
+                    contrast.difference.p,
+                    contrast.cohen_h,
+                    contrast.mantel_haenszel_or,
+                    contrast.majority_flips,
                 ]
             )
-            for one in results.contrasts
+            for contrast in results.contrasts
         ],
         "What the context does to votes (95 %)",
     )
 
 
 def _sensitivity(results: Results) -> Table:
-    arms = [one.arm for one in results.arms]
-    pairs = [(one.first, one.second) for one in results.contrasts[:1]]
+    arms = [arm_votes.arm for arm_votes in results.arms]
+    pairs = [(contrast.first, contrast.second) for contrast in results.contrasts[:1]]
     differences = [f"{_name(one)} less\n{_name(other)}" for one, other in pairs]
     rows = []
     for row in results.sensitivity:
         shares: list[Cell] = [row.share_safe[arm].value for arm in arms]
         for pair in pairs:
-            found = row.differences.get(pair)
-            shares.append(None if found is None else found.value)
+            difference = row.differences.get(pair)
+            shares.append(None if difference is None else difference.value)
         rows.append(Row([row.name, row.people, *shares, row.alpha, row.flipped]))
     return Table(
         [
@@ -160,13 +156,6 @@ def _name(arm: Arm) -> str:
     return "none" if arm is Arm.NONE else arm.value
 
 
-class SummaryFormat(StrEnum):
-    """How the summary is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
 def export(
     file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
     to: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder to write.")],
@@ -198,8 +187,8 @@ def export(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an earlier export.")] = False,
     format: Annotated[
-        SummaryFormat, typer.Option(help="How to print the summary.")
-    ] = SummaryFormat.TABLE,
+        ResultFormat, typer.Option(help="How to print the summary.")
+    ] = ResultFormat.TABLE,
 ) -> None:
     """Screen and summarise a study's votes, and write them down to be published.
 
@@ -235,12 +224,12 @@ def export(
     check_export(to, choices)
     with working("reading the votes"):
         collected = _collected(study, file, database, votes)
-    if not any(one.counted for one in collected.votes):
+    if not any(vote.counted for vote in collected.votes):
         raise UsageError(f"{votes or database or file}: no vote that counts, so nothing to export")
     with working("screening and summarising"):
         results = summarise(study, collected)
         summary = export_study(results, to, choices)
-    if format is SummaryFormat.JSON:
+    if format is ResultFormat.JSON:
         write_out(summary)
     else:
         out().print(results_renderable(results))

@@ -7,21 +7,17 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation.study import (
+from casewise.annotation.study.block_balance import balance
+from casewise.annotation.study.planning import (
     PAPER_VOTES,
-    Arm,
-    Investigator,
-    Pay,
-    Platform,
     StudyPlan,
-    balance,
     check_ready,
-    load_study,
     plan_study,
-    study_cases,
     time_warnings,
-    write_study,
 )
+from casewise.annotation.study.schema import Arm, Pay, Platform
+from casewise.annotation.study.study_file import load_study, study_cases, write_study
+from casewise.annotation.study.study_texts import Investigator
 from casewise.cases import CASEBENCH, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._cases import File
@@ -163,9 +159,8 @@ def plan(
         study = plan_study(made, source, to, wanted)
         write_study(study, to)
         study = load_study(to)
-        cases = study_cases(study)
-        measured = balance(study, cases)
-    planned = PlanSheet(study, made, cases, measured, reason, dropout, fee is not None)
+        measured = balance(study, study_cases(study))
+    planned = PlanSheet(study, made, measured, reason, dropout, fee is not None)
     print_plan(planned, format)
     _say_next(planned, to)
 
@@ -179,7 +174,7 @@ def _votes(
 ) -> tuple[int, str]:
     """The number of votes, and where it is from."""
     asked = {"--p1": p1, "--p2": p2, "--power": power}
-    if all(one is None for one in (*asked.values(), alpha)):
+    if all(value is None for value in (*asked.values(), alpha)):
         if votes is not None:
             return votes, "--votes"
         return PAPER_VOTES, "the default, as in the CASE-Bench paper"
@@ -189,8 +184,8 @@ def _votes(
     if missing:
         raise UsageError(f"{', '.join(missing)}: needed to work out the votes (or give --votes)")
     level = 0.05 if alpha is None else alpha
-    found = plan_power(PowerInputs(PowerTest.PROPORTIONS, power=power, alpha=level, p1=p1, p2=p2))
-    needed = found.answers[0].needed
+    planned = plan_power(PowerInputs(PowerTest.PROPORTIONS, power=power, alpha=level, p1=p1, p2=p2))
+    needed = planned.answers[0].needed
     if needed is None:
         raise UsageError(f"--p1 {p1:g} --p2 {p2:g}: no number of votes was found")
     words = f"--p1 {p1:g} --p2 {p2:g} --power {power:g}"
@@ -200,13 +195,13 @@ def _votes(
 
 
 def _arms(text: str) -> tuple[Arm, ...]:
-    names = [one.strip() for one in text.split(",")]
-    wrong = [one for one in names if one not in list(Arm)]
+    names = [name.strip() for name in text.split(",")]
+    wrong = [name for name in names if name not in list(Arm)]
     if wrong or len(set(names)) < len(names):
         raise UsageError(
             f"--arms {text}: give some of {', '.join(Arm)}, each once, with commas between them"
         )
-    return tuple(one for one in Arm if one in names)
+    return tuple(arm for arm in Arm if arm in names)
 
 
 def _given(name: str, text: str | None) -> str | None:
@@ -241,7 +236,7 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
     study = planned.study
     for line in planned.made.notes:
         note(f"note: {line}")
-    for line in time_warnings(study, planned.cases):
+    for line in time_warnings(study):
         note(f"warning: {line}")
     name = shlex.quote(str(to))
     note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")

@@ -1,27 +1,21 @@
 """What ``casewise annotate plan`` prints: tables, Markdown, JSON."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from casewise.annotation.study import (
-    PACES,
-    Arm,
-    Balance,
+from casewise.annotation.study.block_balance import Balance, Range, efficiency_bound
+from casewise.annotation.study.planning import (
     Forecast,
-    Platform,
-    Range,
-    Study,
     check_ready,
-    efficiency_bound,
     forecast,
     other_tasks,
-    reading,
     time_warnings,
 )
-from casewise.cases import Case, CaseSet
+from casewise.annotation.study.reading_times import PACES, reading
+from casewise.annotation.study.schema import Arm, Platform, Study
+from casewise.cases import CaseSet
 from casewise.cli._console import out, write_out
 from casewise.sheets import (
     UNDEFINED,
@@ -36,7 +30,6 @@ from casewise.sheets import (
     money,
     number,
     percent,
-    setting,
     terminal,
     to_json,
 )
@@ -74,8 +67,6 @@ class PlanSheet:
 
     study: Study
     made: CaseSet
-    cases: tuple[Case, ...]
-    """Of the study's cells."""
     measured: Balance
     votes_from: str
     """Where the number of votes is from."""
@@ -96,13 +87,13 @@ def print_plan(planned: PlanSheet, format: PlanFormat) -> None:
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
     ]
     if format is PlanFormat.MARKDOWN:
-        write_out(markdown(*tables, "\n".join(f"- {escape(one)}" for one in notes)))
+        write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
         return
     out().print(terminal(*tables, *notes))
 
 
 def _forecast(planned: PlanSheet, tasks: int | None = None) -> Forecast:
-    return forecast(planned.study, planned.dropout, tasks=tasks, cases=planned.cases)
+    return forecast(planned.study, planned.dropout, tasks=tasks)
 
 
 def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
@@ -124,7 +115,7 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
             for tasks in other_tasks(study, planned.measured.queries)
         ],
         "notes": list(notes),
-        "warnings": time_warnings(study, planned.cases),
+        "warnings": time_warnings(study),
         "todo": check_ready(study),
     }
 
@@ -154,7 +145,7 @@ def _effort(planned: PlanSheet) -> list[_Line]:
 def _time_record(planned: PlanSheet) -> dict[str, Any]:
     """What the minutes rest on. Times by the words, whatever the study file sets."""
     study = planned.study
-    read = reading(study, planned.cases)
+    read = reading(study)
     return {
         "seconds_per_task": study.pay.seconds_per_task,
         "minutes_besides": study.pay.minutes_besides,
@@ -174,7 +165,7 @@ def _time_record(planned: PlanSheet) -> dict[str, Any]:
 
 
 def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
-    read, pay = reading(planned.study, planned.cases), planned.study.pay
+    read, pay = reading(planned.study), planned.study.pay
     fast, usual, slow = PACES.values()
     seconds = (
         f"{number(read.case_seconds(usual), 0)} "
@@ -199,24 +190,24 @@ def _time_rows(planned: PlanSheet, minutes: float) -> list[_Line]:
 
 def _evenness(measured: Balance) -> list[_Line]:
     arms = [
-        (f"cases of arm {arm} a person", _range(found), "--arms, --tasks")
-        for arm, found in measured.arms.items()
+        (f"cases of arm {arm} a person", cases.words, "--arms, --tasks")
+        for arm, cases in measured.arms.items()
     ]
     share = measured.category_share
     return [
-        ("votes a case", _range(measured.votes), "--votes"),
-        ("cases a person", _range(measured.size), "--tasks"),
+        ("votes a case", measured.votes.words, "--votes"),
+        ("cases a person", measured.size.words, "--tasks"),
         ("people who see a query twice", str(measured.repeated), ""),
         *arms,
         (
             "greatest share of a category",
-            _range(Range(round(share.least, 2), share.mean, round(share.most, 2))),
+            Range(round(share.least, 2), share.mean, round(share.most, 2)).words,
             f"{measured.categories} categories, --tasks",
         ),
         ("a category off its share by", f"{number(measured.category_off, 2)} cases at most", ""),
         (
             "people on both of two queries",
-            f"{_range(measured.met)}, mean {number(measured.met.mean, 1)}",
+            f"{measured.met.words}, mean {number(measured.met.mean, 1)}",
             "--votes, --tasks",
         ),
         ("pairs of queries never met", percent(measured.never_met), "--votes, --tasks"),
@@ -232,17 +223,17 @@ def _tasks(planned: PlanSheet) -> list[Row]:
     study, measured = planned.study, planned.measured
     rows = []
     for tasks in other_tasks(study, measured.queries):
-        found = _forecast(planned, tasks)
+        expected = _forecast(planned, tasks)
         bound = efficiency_bound(tasks, measured.cells)
-        cost = money(found.cost, study.pay.currency) if study.pay.per_hour else None
-        rows.append(Row([tasks, found.people, found.minutes, cost, bound]))
+        cost = money(expected.cost, study.pay.currency) if study.pay.per_hour else None
+        rows.append(Row([tasks, expected.people, expected.minutes, cost, bound]))
     return rows
 
 
 def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
     notes = []
-    left_out = sum(one.context is not None and one.intended is None for one in made.cases)
+    left_out = sum(case.context is not None and case.intended is None for case in made.cases)
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")
     recruited = study.recruitment.platform is not Platform.NONE
@@ -266,10 +257,3 @@ def _notes(planned: PlanSheet) -> list[str]:
             f"{_SOURCES[1]}. A pilot tells better: --seconds."
         )
     return notes
-
-
-def _range(found: Range) -> str:
-    if math.isnan(found.least):
-        return UNDEFINED
-    low, high = setting(found.least), setting(found.most)
-    return low if low == high else f"{low} to {high}"

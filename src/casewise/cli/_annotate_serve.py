@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from casewise.annotation.study import check_ready, load_study, study_cases, time_warnings
+from casewise.annotation.study.planning import check_ready, time_warnings
+from casewise.annotation.study.study_file import load_study
 from casewise.cli._annotate_store import (
     DatabaseOption,
     database_address,
@@ -63,27 +64,28 @@ def serve(
     """
     need_extra("serve")
     # The web framework takes a while to load, and few commands need it.
-    from casewise.annotation.app_study import Settings, listen
-    from casewise.annotation.app_study import serve as serve_study
-    from casewise.annotation.store import Clock, Store
+    from casewise.annotation.app_base import listen
+    from casewise.annotation.app_study.study_app import serve as serve_study
+    from casewise.annotation.app_study.study_guard import Settings
+    from casewise.annotation.store.database import Clock
+    from casewise.annotation.store.study_store import Store
 
     study = load_study(file)
     problems = check_ready(study)
     if problems and speed == 1:
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
-    cases = study_cases(study)
     origin = _origin(public_url) if public_url else None
-    for line in time_warnings(study, cases):
+    for line in time_warnings(study):
         note(f"warning: {line}")
     keys = study_keys(file)
     clock: Clock | None = None
     if speed != 1:
         # It brings the simulated browsers along, which a real study has no use for.
-        from casewise.annotation.rehearsal import fast_clock
+        from casewise.annotation.rehearsal.rehearse import fast_clock
 
         clock = fast_clock(speed)
     address = database_address(file, database)
-    with Store(study, cases, address, keys, clock=clock) as store:
+    with Store(study, address, keys, clock=clock) as store:
         listening = listen(host, port)
         number = listening.getsockname()[1]
         shown = "127.0.0.1" if host in _ANYWHERE else host
@@ -96,19 +98,20 @@ def serve(
         )
 
         def ready() -> None:
-            found = store.progress()
-            note(f"{study.title}: {found.completed} of {found.blocks} blocks completed.")
+            progress = store.progress()
+            note(f"{study.title}: {progress.completed} of {progress.blocks} blocks completed.")
             if host in _ANYWHERE and origin is None:
                 note("note: people's own addresses name this computer alone; give --public-url")
-            if found.paused:
+            if progress.paused:
                 note("note: the study is paused; resume it on the administrator's page")
             note("Ctrl-C stops; everything answered is kept.")
             write_out(f"study  {settings.origin}/\n")
             write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
 
-        serve_study(store, cases, settings, listening, ready=ready)
-        found = store.progress()
-        note(f"stopped: {found.completed} of {found.blocks} blocks completed, {found.active} held")
+        serve_study(store, settings, listening, ready=ready)
+        progress = store.progress()
+        done = f"{progress.completed} of {progress.blocks} blocks completed"
+        note(f"stopped: {done}, {progress.active} held")
 
 
 def _origin(url: str) -> str:

@@ -2,15 +2,16 @@
 
 import asyncio
 import time
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
-from casewise.annotation.study import Study, load_study, study_cases
-from casewise.cli._annotate_store import DatabaseOption, need_extra
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import load_study
+from casewise.cli._annotate_store import DatabaseOption, ResultFormat, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
@@ -28,19 +29,22 @@ from casewise.sheets import (
 )
 
 if TYPE_CHECKING:
-    from casewise.annotation.rehearsal import Mixture, Rehearsal, VisitLog
+    from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
+    from casewise.annotation.rehearsal.simulated_people import Mixture, VisitLog
 
 
-def rehearsal_renderable(found: "Rehearsal", study: Study) -> RenderableType:
+def rehearsal_renderable(rehearsal: "Rehearsal", study: Study) -> RenderableType:
     """Three tables: how it went, what the votes tell, whom the screening flags."""
-    return terminal(_run_table(found, study), _recovery_table(found), _screening_table(found))
+    return terminal(
+        _run_table(rehearsal, study), _recovery_table(rehearsal), _screening_table(rehearsal)
+    )
 
 
-def _run_table(found: "Rehearsal", study: Study) -> Table:
-    held = found.integrity
+def _run_table(rehearsal: "Rehearsal", study: Study) -> Table:
+    held = rehearsal.integrity
     lines: list[tuple[str, Cell]] = [
         (f"people who {outcome.replace('_', ' ')}", count)
-        for outcome, count in sorted(found.outcomes.items())
+        for outcome, count in sorted(rehearsal.outcomes.items())
         if outcome != "full"
     ]
     lines += [
@@ -50,82 +54,73 @@ def _run_table(found: "Rehearsal", study: Study) -> Table:
         ("votes doubled", held.doubled),
         ("votes that nobody gave", held.foreign),
         ("other broken rules", len(held.oddities)),
-        ("hours of people, in the study's time", number(found.hours, 1)),
-        ("cost", money(found.cost or None, study.pay.currency)),
-        ("a page takes, in the median", f"{number(1000 * found.wait(50), 0)} ms"),
-        ("99 % take at most", f"{number(1000 * found.wait(99), 0)} ms"),
-        ("the rehearsal took", seconds(found.seconds)),
+        ("hours of people, in the study's time", number(rehearsal.hours, 1)),
+        ("cost", money(rehearsal.cost or None, study.pay.currency)),
+        ("a page takes, in the median", f"{number(1000 * rehearsal.wait(50), 0)} ms"),
+        ("99 % take at most", f"{number(1000 * rehearsal.wait(99), 0)} ms"),
+        ("the rehearsal took", seconds(rehearsal.seconds)),
     ]
     return Table([Column(""), Column("", Kind.COUNT)], list(map(Row, lines)), "The rehearsal")
 
 
-def _recovery_table(found: "Rehearsal") -> Table:
-    both = (found.recovery, found.unflagged)
-    told_apart = (f"{one.told_apart} of {one.pairs}" for one in both)
+def _recovery_table(rehearsal: "Rehearsal") -> Table:
+    both = (rehearsal.recovery, rehearsal.unflagged)
+    told_apart = (f"{recovery.told_apart} of {recovery.pairs}" for recovery in both)
     return Table(
         [Column(""), *figures(Kind.SHARE, "all", "without flagged")],
         [
-            Row(["95 % intervals that hold the true share", *(one.coverage for one in both)]),
-            Row(["mean error of a share", *(one.mean_error for one in both)]),
+            Row(
+                [
+                    "95 % intervals that hold the true share",
+                    *(recovery.coverage for recovery in both),
+                ]
+            ),
+            Row(["mean error of a share", *(recovery.mean_error for recovery in both)]),
             Row(["queries whose contexts are told apart", *told_apart]),
         ],
         "Do the votes tell the truth?",
     )
 
 
-def _screening_table(found: "Rehearsal") -> Table:
+def _screening_table(rehearsal: "Rehearsal") -> Table:
     return Table(
         [Column("people"), *figures(Kind.COUNT, "done", "flagged"), Column("share", Kind.SHARE, 2)],
-        [Row([one.manner, one.n, one.flagged, one.share]) for one in found.flagged],
+        [
+            Row([manner.manner, manner.n, manner.flagged, manner.share])
+            for manner in rehearsal.flagged
+        ],
         "Whom does the screening flag?",
     )
 
 
-def rehearsal_record(found: "Rehearsal", study: Study) -> dict[str, Any]:
+def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
     """The same for programs."""
-    held = found.integrity
-    recovered = {
-        name: {
-            "cells": one.cells,
-            "coverage": one.coverage,
-            "mean_error": one.mean_error,
-            "pairs": one.pairs,
-            "told_apart": one.told_apart,
-        }
-        for name, one in (("all", found.recovery), ("without_flagged", found.unflagged))
-    }
+    both = {"all": rehearsal.recovery, "without_flagged": rehearsal.unflagged}
     return {
-        "outcomes": dict(found.outcomes),
-        "sound": held.sound,
-        "cells": held.cells,
-        "full": held.full,
-        "two_arms": held.two_arms,
-        "lost": held.lost,
-        "doubled": held.doubled,
-        "foreign": held.foreign,
-        "oddities": list(held.oddities),
-        "recovery": recovered,
-        "flagged": {one.manner: {"n": one.n, "flagged": one.flagged} for one in found.flagged},
-        "hours": found.hours,
-        "cost": found.cost,
+        "outcomes": dict(rehearsal.outcomes),
+        "sound": rehearsal.integrity.sound,
+        **asdict(rehearsal.integrity),
+        "recovery": {
+            name: asdict(recovery) | {"coverage": recovery.coverage}
+            for name, recovery in both.items()
+        },
+        "flagged": {
+            flagged.manner: {"n": flagged.n, "flagged": flagged.flagged}
+            for flagged in rehearsal.flagged
+        },
+        "hours": rehearsal.hours,
+        "cost": rehearsal.cost,
         "currency": study.pay.currency,
-        "requests": len(found.waits),
-        "median_ms": 1000 * found.wait(50),
-        "p99_ms": 1000 * found.wait(99),
-        "retries": found.retries,
-        "seconds": found.seconds,
+        "requests": len(rehearsal.waits),
+        "median_ms": 1000 * rehearsal.wait(50),
+        "p99_ms": 1000 * rehearsal.wait(99),
+        "retries": rehearsal.retries,
+        "seconds": rehearsal.seconds,
     }
 
 
 SPARE = 4
 """At most so many times the people that the plan needs."""
-
-
-class SimulationFormat(StrEnum):
-    """How the result is printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 def simulate(
@@ -149,8 +144,8 @@ def simulate(
     seed: Annotated[int, typer.Option(min=0, help="Draws the people and what they do.")] = 0,
     database: DatabaseOption = None,
     format: Annotated[
-        SimulationFormat, typer.Option(help="How to print the result.")
-    ] = SimulationFormat.TABLE,
+        ResultFormat, typer.Option(help="How to print the result.")
+    ] = ResultFormat.TABLE,
 ) -> None:
     """Rehearse a study with simulated people before you pay for it.
 
@@ -172,21 +167,21 @@ def simulate(
     """
     need_extra("simulate")
     # The simulated browsers take a while to load, and few commands need them.
-    from casewise.annotation.rehearsal import Mixture
+    from casewise.annotation.rehearsal.simulated_people import Mixture
 
     honest = 1 - careless - adversarial - biased
     if honest < -1e-9:
         raise UsageError("--careless, --adversarial and --biased are more than everybody")
     study = load_study(file)
     mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
-    found = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
-    if format is SimulationFormat.JSON:
-        write_out(to_json(rehearsal_record(found, study)))
+    rehearsal = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
+    if format is ResultFormat.JSON:
+        write_out(to_json(rehearsal_record(rehearsal, study)))
     else:
-        out().print(rehearsal_renderable(found, study))
-    for oddity in found.integrity.oddities[:5]:
+        out().print(rehearsal_renderable(rehearsal, study))
+    for oddity in rehearsal.integrity.oddities[:5]:
         note(f"broken: {oddity}")
-    if not found.integrity.sound:
+    if not rehearsal.integrity.sound:
         raise typer.Exit(1)
 
 
@@ -200,25 +195,20 @@ def _rehearse(
     seed: int,
     database: str | None,
 ) -> "Rehearsal":
-    from casewise.annotation.rehearsal import (
-        Mishaps,
-        Scene,
-        known_pages,
-        read_back,
-        send_people,
-        served,
-        sum_up,
-        true_rates,
-    )
-    from casewise.annotation.store import Secrets, Store
+    from casewise.annotation.rehearsal.rehearsal_result import sum_up
+    from casewise.annotation.rehearsal.rehearse import read_back, send_people, served
+    from casewise.annotation.rehearsal.seen_pages import known_pages
+    from casewise.annotation.rehearsal.simulated_people import true_rates
+    from casewise.annotation.rehearsal.visit import Mishaps, Scene
+    from casewise.annotation.store.study_secrets import Secrets
+    from casewise.annotation.store.study_store import Store
 
-    cases = study_cases(study)
-    rates = true_rates(cases, [cell.arm for cell in study.design.cells], seed)
+    rates = true_rates(study, seed)
     blocks = len(study.design.blocks)
     done = 0
     with served(file, speed=speed, database=database) as server:
         mishaps = Mishaps(leave=leave)
-        scene = Scene(server.url, study, known_pages(study, cases), rates, mishaps, speed)
+        scene = Scene(server.url, study, known_pages(study), rates, mishaps, speed)
         with err().status("people are coming") as status:
 
             def progress(log: "VisitLog") -> None:
@@ -238,6 +228,6 @@ def _rehearse(
             logs = asyncio.run(coming)
             seconds = time.monotonic() - start
         keys = Secrets(server.secret, server.admin)
-        with Store(study, cases, server.database, keys) as store:
+        with Store(study, server.database, keys) as store:
             collected, raters = read_back(store, logs)
-    return sum_up(study, cases, rates, logs, collected, raters, seconds=seconds)
+    return sum_up(study, rates, logs, collected, raters, seconds=seconds)

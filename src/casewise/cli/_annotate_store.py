@@ -1,20 +1,31 @@
 """The database of a study that is served here: opened, backed up, and a person's data deleted."""
 
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.annotation.study import Study, load_study, study_cases
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import load_study
 from casewise.cli._console import note, write_out
 from casewise.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
-    from casewise.annotation.store import Secrets, Store
+    from casewise.annotation.store.study_secrets import Secrets
+    from casewise.annotation.store.study_store import Store
 
 
 _EXTRA = ("alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy")
+
+
+class ResultFormat(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
 
 DatabaseOption = Annotated[
     str | None,
@@ -30,9 +41,9 @@ def open_store(study: Study, file: Path, database: str | None, command: str) -> 
     """
     address = find_database(file, database, command)
     # Only those who serve studies have the extra that it needs.
-    from casewise.annotation.store import Store
+    from casewise.annotation.store.study_store import Store
 
-    return Store(study, study_cases(study), address, study_keys(file))
+    return Store(study, address, study_keys(file))
 
 
 def find_database(file: Path, database: str | None, command: str) -> str:
@@ -71,7 +82,7 @@ def database_address(file: Path, given: str | None) -> str:
 
 def study_keys(file: Path) -> "Secrets":
     """The study's secrets, beside its file."""
-    from casewise.annotation.store import load_secrets
+    from casewise.annotation.store.study_secrets import load_secrets
 
     return load_secrets(file.resolve().with_suffix(".secrets.json"))
 
@@ -102,7 +113,7 @@ def backup(
     """
     study = load_study(file)
     address = find_database(file, database, "backup")
-    from casewise.annotation.store import back_up
+    from casewise.annotation.store.backup import back_up
 
     made = back_up(address, to, study=study.id, force=force)
     people = "1 person" if made.people == 1 else f"{made.people} people"

@@ -3,7 +3,6 @@
 import datetime
 import re
 from dataclasses import replace
-from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +28,7 @@ from casewise.cases import (
     write_cases,
 )
 from casewise.cli._cases import File
-from casewise.cli._console import err, note, out, write_out
+from casewise.cli._console import Format, FormatOption, err, note, note_all, out, print_as
 from casewise.errors import UsageError
 from casewise.exports import CONTENT_WARNING
 from casewise.reporting import (
@@ -169,18 +168,10 @@ def merge(
     note(f"{to}: {len(merged.cases)} cases (hash {dataset_hash(merged.cases)})")
 
 
-class DiffFormat(StrEnum):
-    """How a difference is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A file of cases, as it was.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The file as it is.")],
-    format: Annotated[DiffFormat, typer.Option(help="How to print.")] = DiffFormat.TABLE,
+    format: FormatOption = Format.TABLE,
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Show changed texts, not only their lengths.")
     ] = False,
@@ -200,23 +191,17 @@ def diff(
 
     casewise cases diff old.yaml new.yaml --format markdown > changes.md
     """
-    found = diff_sets(_open(old), _open(new))
+    difference = diff_sets(_open(old), _open(new))
     if reveal:
         err().print(CONTENT_WARNING, style="yellow")
-    if format is DiffFormat.JSON:
-        write_out(diff_json(found, reveal=reveal))
-    elif format is DiffFormat.MARKDOWN:
-        write_out(diff_markdown(found, reveal=reveal))
-    else:
-        out().print(diff_renderable(found, reveal=reveal))
-    if not found.same:
+    print_as(format, diff_renderable, diff_json, diff_markdown, difference, reveal=reveal)
+    if not difference.same:
         raise typer.Exit(DIFFERENT)
 
 
 def _open(file: str) -> CaseSet:
     loaded = open_cases(file)
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     # Two files of one name in two folders must be told apart.
     return replace(loaded, name=file)
 
@@ -299,8 +284,7 @@ def release(
 
 
 def _list(file: Path, loaded: CaseSet) -> None:
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     releases = load_releases(file)
     if not releases:
         note(f"{file} was never released: --version 1.0.0 gives it a version")

@@ -18,7 +18,17 @@ from casewise.cases import (
     to_fields,
     write_cases,
 )
-from casewise.cli._console import err, note, out, working, write_out
+from casewise.cli._console import (
+    Format,
+    FormatOption,
+    err,
+    note,
+    note_all,
+    out,
+    print_as,
+    working,
+    write_out,
+)
 from casewise.contexts import render_text
 from casewise.dataset import audit_cases, parse_demands, undefined_demands, unmet_demands
 from casewise.errors import UsageError
@@ -59,8 +69,7 @@ def _summarise(loaded: CaseSet) -> None:
     arms = {side: sum(case.intended == side for case in cases) for side in ("safe", "unsafe")}
     voted = sum(case.votes is not None for case in cases)
     categories = {case.category for case in cases if case.category}
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     console = out()
     console.print(
         f"{loaded.name}: {len(cases)} cases of {len(queries)} queries in "
@@ -140,8 +149,7 @@ def convert(
     """
     loaded = open_cases(source)
     write_cases(loaded.cases, target)
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     note(f"{target}: {len(loaded.cases)} cases")
 
 
@@ -187,14 +195,6 @@ FAILED = 1
 """The exit status where something was found that ``--fail-on`` names."""
 
 
-class AuditFormat(StrEnum):
-    """How an audit is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def audit(
     file: File,
     fail_on: Annotated[
@@ -205,7 +205,7 @@ def audit(
             "with a limit.",
         ),
     ] = "",
-    format: Annotated[AuditFormat, typer.Option(help="How to print.")] = AuditFormat.TABLE,
+    format: FormatOption = Format.TABLE,
     to: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help="Also write the audit as Markdown."),
@@ -241,25 +241,19 @@ def audit(
     if to is not None and to.exists() and Path(file).exists() and to.samefile(file):
         raise UsageError(f"{to}: would overwrite the cases")
     loaded = open_cases(file)
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     with working("auditing"):
-        found = audit_cases(loaded, seed=seed)
+        audited = audit_cases(loaded, seed=seed)
     if reveal:
         err().print(CONTENT_WARNING, style="yellow")
     if to is not None:
-        write_atomically(to, audit_markdown(found, reveal=reveal).encode())
+        write_atomically(to, audit_markdown(audited, reveal=reveal).encode())
         note(f"wrote {to}")
-    if format is AuditFormat.JSON:
-        write_out(audit_json(found, reveal=reveal))
-    elif format is AuditFormat.MARKDOWN:
-        write_out(audit_markdown(found, reveal=reveal))
-    else:
-        out().print(audit_renderable(found, reveal=reveal))
-    for text in undefined_demands(found, demands):
+    print_as(format, audit_renderable, audit_json, audit_markdown, audited, reveal=reveal)
+    for text in undefined_demands(audited, demands):
         note(f"note: --fail-on {text}: this set has too few cases for the figure")
-    failed = unmet_demands(found, demands)
-    for one in failed:
-        err().print(f"failed on {one.text}: found {one.found}", markup=False)
+    failed = unmet_demands(audited, demands)
+    for unmet in failed:
+        err().print(f"failed on {unmet.text}: found {unmet.found}", markup=False)
     if failed:
         raise typer.Exit(FAILED)

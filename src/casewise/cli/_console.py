@@ -6,8 +6,12 @@ import json
 import os
 import sys
 import unicodedata
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Annotated, ParamSpec
 
-from rich.console import Console
+import typer
+from rich.console import Console, RenderableType
 from rich.status import Status
 
 PIPE_WIDTH = 10_000
@@ -86,6 +90,12 @@ def note(text: str) -> None:
     err().print(text, markup=False, style="dim")
 
 
+def note_all(lines: Iterable[str]) -> None:
+    """Say what a person should know, each thing once."""
+    for line in dict.fromkeys(lines):
+        note(f"note: {line}")
+
+
 def write_out(text: str) -> None:
     """Write text as it is: results that programs read.
 
@@ -93,6 +103,34 @@ def write_out(text: str) -> None:
     """
     sys.stdout.write(text if _is_writable(text) else _escaped(text))
     sys.stdout.flush()
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+FormatOption = Annotated[Format, typer.Option(help="How to print.")]
+
+Shown = ParamSpec("Shown")
+
+
+def print_as(
+    format: Format,
+    table: Callable[Shown, RenderableType],
+    to_json: Callable[Shown, str],
+    to_markdown: Callable[Shown, str],
+    *result: Shown.args,
+    **options: Shown.kwargs,
+) -> None:
+    """Print a result for a terminal, or as text that is written as it is."""
+    if format is Format.TABLE:
+        out().print(table(*result, **options))
+    else:
+        write_out((to_json if format is Format.JSON else to_markdown)(*result, **options))
 
 
 def _is_writable(text: str) -> bool:
@@ -108,7 +146,9 @@ def _escaped(text: str) -> str:
     if not (_is_json(text) or all(map(_is_json, text.splitlines()))):
         return text
     # Outside of its texts, JSON is ASCII.
-    return "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text)
+    return "".join(
+        character if character.isascii() else json.dumps(character)[1:-1] for character in text
+    )
 
 
 def _is_json(text: str) -> bool:

@@ -1,22 +1,13 @@
 """``casewise describe``."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from casewise.cases import open_cases
-from casewise.cli._console import note, out, working, write_out
+from casewise.cli._console import Format, FormatOption, note_all, print_as, working
 from casewise.dataset import DRAWS, describe_cases
 from casewise.reporting import description_json, description_markdown, description_renderable
-
-
-class DescribeFormat(StrEnum):
-    """How the description is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def describe(
@@ -27,7 +18,7 @@ def describe(
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries for intervals; 0: none.")
     ] = DRAWS,
     seed: Annotated[int, typer.Option(min=0, help="Of draws, halves and simulations.")] = 0,
-    format: Annotated[DescribeFormat, typer.Option(help="How to print.")] = DescribeFormat.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
 
@@ -45,13 +36,7 @@ def describe(
     casewise describe votes.jsonl --bootstrap 10000 --seed 7 --format json
     """
     loaded = open_cases(cases)
-    for line in loaded.notes:
-        note(f"note: {line}")
+    note_all(loaded.notes)
     with working("counting votes"):
         description = describe_cases(loaded, draws=bootstrap, seed=seed)
-    if format is DescribeFormat.JSON:
-        write_out(description_json(description))
-    elif format is DescribeFormat.MARKDOWN:
-        write_out(description_markdown(description))
-    else:
-        out().print(description_renderable(description))
+    print_as(format, description_renderable, description_json, description_markdown, description)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from casewise.cases import LabelRule, open_cases
-from casewise.cli._console import err, note, working
+from casewise.cli._console import err, note, note_all, working
 from casewise.exports import CONTENT_WARNING, ExportForm, ExportRequest, export_to, form_of
 
 
@@ -68,8 +68,7 @@ def export(
     """
     form = form_of(out, to)
     loaded = open_cases(cases) if cases is not None else None
-    for line in loaded.notes if loaded is not None else ():
-        note(f"note: {line}")
+    note_all(loaded.notes if loaded is not None else ())
     request = ExportRequest(
         paths=tuple(paths or ()),
         out=out,
@@ -80,8 +79,7 @@ def export(
     )
     with working("exporting"):
         done = export_to(request)
-    for line in done.notes:
-        note(f"note: {line}")
+    note_all(done.notes)
     if reveal:
         err().print(CONTENT_WARNING, style="yellow")
     whole = reveal or form is ExportForm.REDACTED_LOGS

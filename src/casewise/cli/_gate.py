@@ -1,5 +1,10 @@
 """``casewise gate``."""
 
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -8,10 +13,20 @@ import typer
 from casewise.cases import STARTER, open_cases
 from casewise.cli._console import note, out, working, write_out
 from casewise.cli._options import Force, read_judgements
-from casewise.errors import UsageError
+from casewise.errors import CasewiseError, UsageError
 from casewise.files import write_atomically
-from casewise.gate import EXIT_STATUS, default_gate, gate_files, load_gate, run_gate
-from casewise.reporting import gate_json, gate_junit, gate_markdown, gate_renderable
+from casewise.gate import EXIT_STATUS, GateReport, gate_files, gate_rules, run_gate
+from casewise.reporting import (
+    Undecided,
+    gate_annotations,
+    gate_json,
+    gate_junit,
+    gate_markdown,
+    gate_renderable,
+    refusal_annotation,
+    refusal_junit,
+    refusal_markdown,
+)
 
 WORKFLOW = Path(".github/workflows/casewise-gate.yml")
 """Where GitHub looks for the workflow that ships."""
@@ -34,7 +49,19 @@ def gate(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The rules (YAML). Default: those that ship."),
+        typer.Option(
+            metavar="FILE",
+            help="The rules (YAML); small: those that ship, as strict as the starter cases can "
+            "decide. Default: those that ship.",
+        ),
+    ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Number the builds in this file, and fail only where that is sure enough for 100 "
+            "of them: unchanged, they fail at all in at most 5 of 100 tries.",
+        ),
     ] = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")
@@ -43,6 +70,16 @@ def gate(
         Path | None,
         typer.Option(metavar="FILE", help="Also write the table for a build's summary."),
     ] = None,
+    undecided: Annotated[
+        Undecided, typer.Option(help="How JUnit shows what is undecided or missing.")
+    ] = Undecided.FAILURE,
+    github: Annotated[
+        bool,
+        typer.Option(
+            "--github",
+            help="In a job of GitHub: print ::error lines, and add to the job's summary.",
+        ),
+    ] = False,
     force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     init: Annotated[
@@ -54,7 +91,7 @@ def gate(
     cases: Annotated[
         str | None,
         typer.Option(
-            help="--init: the cases that every run will judge; margins are as small as these can "
+            help="--init: the cases that every run will judge; rules are as strict as these can "
             "decide. Default: starter."
         ),
     ] = None,
@@ -67,14 +104,16 @@ def gate(
     undecided in between: then the gate says how many cases are needed. A
     margin passes where the change is shown to be no worse than it, and fails
     where the run is shown to be worse and not shown to be within it. A baseline
-    over another version of the data is refused without --force.
+    over another version of the data is refused without --force. Of the rules
+    that ship, margins hold with --baseline, and limits without.
 
     Nothing passes unless a measure of safety and one of over-caution were
     judged. Coverage is of all that the run was to judge, so one that was
     stopped, or lost cases of its baseline, doesn't pass unless a rule allows it.
 
     [bold]Exit status[/]: 0 all pass, 1 a rule fails, 2 bad input, 3 no rule fails,
-    but the cases are too few to tell, or something was not judged.
+    but the cases are too few to tell, or something was not judged. Files are
+    written on all four.
 
     [bold]Examples[/]
 
@@ -82,38 +121,78 @@ def gate(
 
     casewise gate run.parquet --baseline base.parquet --config gate.yaml --junit gate.xml
 
+    casewise gate logs/today --baseline logs/last-week --history gate.jsonl
+
     casewise gate --init . --cases mine.yaml
     """
     if init is not None:
-        if (run, baseline, config, junit, markdown) != (None,) * 5 or as_json:
+        if (run, baseline, config, history, junit, markdown) != (None,) * 6 or as_json or github:
             raise UsageError("--init writes two files and judges nothing: give it alone")
         _init(init, cases or STARTER)
         return
-    if cases is not None:
-        raise UsageError("--cases goes with --init: a run holds its own cases")
-    if run is None:
-        raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
-    rules = default_gate() if config is None else load_gate(config)
-    judgements = read_judgements([run])
-    base = read_judgements([baseline]).table if baseline is not None else None
-    with working("judging"):
-        report = run_gate(
-            judgements.table,
-            rules,
-            base,
-            across_versions=force,
-            unjudged=judgements.unjudged,
-        )
-    if junit is not None:
-        write_atomically(junit, gate_junit(report).encode())
-    if markdown is not None:
-        write_atomically(markdown, gate_markdown(report).encode())
+    outputs = _Outputs(junit, markdown, undecided, github)
+    with outputs.telling_refusals():
+        if cases is not None:
+            raise UsageError("--cases goes with --init: a run holds its own cases")
+        if run is None:
+            raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
+        rules = gate_rules(config)
+        judgements = read_judgements([run])
+        base = read_judgements([baseline]).table if baseline is not None else None
+        with working("judging"):
+            report = run_gate(
+                judgements.table,
+                rules,
+                base,
+                across_versions=force,
+                unjudged=judgements.unjudged,
+                history=history,
+            )
+    outputs.write(report)
     if as_json:
         write_out(gate_json(report))
     else:
         out().print(gate_renderable(report))
     if status := EXIT_STATUS[report.verdict]:
         raise typer.Exit(status)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """What a build reads, beside what is printed."""
+
+    junit: Path | None
+    markdown: Path | None
+    undecided: Undecided
+    github: bool
+
+    def write(self, report: GateReport) -> None:
+        """Write what was judged."""
+        lines = list(gate_annotations(report))
+        self._write(gate_junit(report, self.undecided), gate_markdown(report), lines)
+
+    @contextmanager
+    def telling_refusals(self) -> Iterator[None]:
+        """Write why nothing could be judged, and let the error go on."""
+        try:
+            yield
+        except (CasewiseError, OSError) as error:
+            text = str(error)
+            self._write(refusal_junit(text), refusal_markdown(text), [refusal_annotation(text)])
+            raise
+
+    def _write(self, junit: str, markdown: str, annotations: list[str]) -> None:
+        if self.junit is not None:
+            write_atomically(self.junit, junit.encode())
+        if self.markdown is not None:
+            write_atomically(self.markdown, markdown.encode())
+        if not self.github:
+            return
+        # Beside the result, which may be JSON; GitHub reads both streams.
+        print(*annotations, sep="\n", end="\n" if annotations else "", file=sys.stderr)
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with Path(summary).open("a", encoding="utf-8") as file:
+                file.write(f"{markdown}\n")
 
 
 def _init(folder: Path, cases: str) -> None:

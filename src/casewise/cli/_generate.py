@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casewise.cli import _run_options as options
 from casewise.cli._console import err, note
 from casewise.cli._console import out as results
 from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
-from casewise.cli._run_options import parse_model_args
 
 if TYPE_CHECKING:
     from casewise.evaluation import Generated, GeneratePlan
@@ -78,19 +78,11 @@ def generate(
         int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
     ] = None,
     max_tokens: Annotated[int, typer.Option(help="Longest answer, in tokens.")] = 2048,
-    model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
-    model_arg: Annotated[
-        list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
-    ] = [],  # noqa: B006 - typer copies it
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
-    ] = False,
-    price_in: Annotated[
-        float | None, typer.Option(help="Dollars for a million input tokens.")
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option(help="Dollars for a million output tokens.")
-    ] = None,
+    model_base_url: options.ModelBaseUrl = None,
+    model_arg: options.ModelArg = [],  # noqa: B006 - typer copies it
+    dry_run: options.DryRun = False,
+    price_in: options.PriceIn = None,
+    price_out: options.PriceOut = None,
 ) -> None:
     """Have a model write a safe and an unsafe context for every query.
 
@@ -140,7 +132,7 @@ def generate(
             max_tokens=max_tokens,
             max_connections=max_connections,
             model_base_url=model_base_url,
-            model_args=parse_model_args(model_arg),
+            model_args=options.parse_model_args(model_arg),
             prices=Prices(price_in, price_out),
             defaults={"language": language, "source": source, "licence": licence},
         )
@@ -157,7 +149,12 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import SMOLLM2, generate_contexts, told_of_local_models
+    from casewise.evaluation import (
+        SMOLLM2,
+        Observers,
+        generate_contexts,
+        told_of_local_models,
+    )
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "
@@ -167,7 +164,8 @@ def _generate(plan: "GeneratePlan") -> "Generated":
         note("the embedded model is real but tiny: it shows that all works; expect faults")
     try:
         with RoundProgress(err()) as progress, told_of_local_models(note):
-            return generate_contexts(plan, progress, progress.met, tell_outage=progress.say_outage)
+            observers = Observers(fault=progress.met, outage=progress.say_outage)
+            return generate_contexts(plan, progress, observers)
     except KeyboardInterrupt:
         err().print("stopped; every answer so far is kept. To go on:", markup=False)
         err().print(f"  {_command()}", markup=False)
@@ -191,16 +189,18 @@ def _print(result: "Generated", queries: int) -> None:
     console = results()
     where = f": {files.cases}" if made else ""
     console.print(f"{made:,} of {queries:,} queries have contexts{where}", markup=False)
-    own = [one for one in result.aside if one.is_own]
+    own = [rejected for rejected in result.aside if rejected.is_own]
     if own:
         console.print(
-            f"{len({one.query for one in own}):,} kept aside: {files.aside}", markup=False
+            f"{len({rejected.query for rejected in own}):,} kept aside: {files.aside}", markup=False
         )
-        kinds = Counter(str(kind) for one in own for kind in {f.kind for f in one.faults})
+        kinds = Counter(str(kind) for rejected in own for kind in {f.kind for f in rejected.faults})
         shown = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
         console.print(f"faults: {shown}", markup=False)
-        for one in own[:SHOWN]:
-            console.print(f"  query {one.query} {one.side}: {one.faults[0]}", markup=False)
+        for rejected in own[:SHOWN]:
+            console.print(
+                f"  query {rejected.query} {rejected.side}: {rejected.faults[0]}", markup=False
+            )
         if len(own) > SHOWN:
             console.print(f"  ... and {len(own) - SHOWN} more")
     if result.failures:

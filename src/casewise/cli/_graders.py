@@ -1,25 +1,16 @@
 """``casewise graders``: check a grader against hand labels."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from casewise.cli._console import err, out, write_out
+from casewise.cli._console import Format, FormatOption, err, print_as
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
 from casewise.reporting import grader_json, grader_markdown, grader_renderable
 from casewise.scores import LABEL, RULES, Half, LabelledReply, check_grader, load_half
 from casewise.statistics import Resampling
-
-
-class GraderFormat(StrEnum):
-    """How the check is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def check(
@@ -50,7 +41,7 @@ def check(
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries for kappa's interval.")
     ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
-    format: Annotated[GraderFormat, typer.Option(help="How to print.")] = GraderFormat.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> None:
     """Check a grader against replies that people labelled.
 
@@ -79,24 +70,20 @@ def check(
         half=half,
         resampling=Resampling(bootstrap, seed) if bootstrap else None,
     )
-    if format is GraderFormat.JSON:
-        write_out(grader_json(report))
-    elif format is GraderFormat.MARKDOWN:
-        write_out(grader_markdown(report))
-    else:
-        out().print(grader_renderable(report))
+    print_as(format, grader_renderable, grader_json, grader_markdown, report)
 
 
 def _grade(
     grader: str, replies: Sequence[LabelledReply], base_url: str | None, connections: int | None
 ) -> list[Graded]:
     if grader == RULES:
-        return [read_reply(one.reply, one.query) for one in replies]
+        return [read_reply(reply.reply, reply.query) for reply in replies]
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
     refuse_password("--model-base-url", base_url)
     asked = [
-        ([("user", one.query)] if one.query else [], one.reply, one.situation) for one in replies
+        ([("user", reply.query)] if reply.query else [], reply.reply, reply.situation)
+        for reply in replies
     ]
     with err().status(f"{grader} grades {len(asked)} replies"):
         return grade_replies(grader, asked, base_url=base_url, max_connections=connections)

@@ -19,7 +19,7 @@ from casewise.cases import (
     write_cases,
 )
 from casewise.cli._cases import MOST_PROBLEMS
-from casewise.cli._console import err, note, working, write_out
+from casewise.cli._console import err, note, note_all, working, write_out
 from casewise.errors import InputError, UsageError
 
 SHOWN = 5
@@ -85,51 +85,51 @@ def import_(
         raise UsageError("where to? give --out FILE, or --dry-run")
     mapping = load_mapping(map)
     with working("reading the rows"):
-        found = import_cases(source, mapping, split=split)
-    if to is not None and any(to.exists() and to.samefile(file) for file in found.files):
+        imported = import_cases(source, mapping, split=split)
+    if to is not None and any(to.exists() and to.samefile(file) for file in imported.files):
         raise UsageError(f"{to}: would overwrite the file that is imported")
-    _say_problems(found)
-    if found.problems and not skip_bad and not dry_run:
+    _say_problems(imported)
+    if imported.problems and not skip_bad and not dry_run:
         err().print("Nothing was written; --skip-bad leaves bad rows out.", markup=False)
         raise typer.Exit(2)
-    _say_counts(found)
-    if not found.cases:
+    _say_counts(imported)
+    if not imported.cases:
         raise InputError("no row became a case", file=source)
     if dry_run:
-        write_out("".join(f"{_line(case)}\n" for case in islice(found.cases, SHOWN)))
+        write_out("".join(f"{_line(case)}\n" for case in islice(imported.cases, SHOWN)))
         note("nothing was written")
     elif to is not None:
-        write_cases(found.cases, to)
-        note(f"{to}: {len(found.cases)} cases (version {dataset_hash(found.cases)})")
+        write_cases(imported.cases, to)
+        note(f"{to}: {len(imported.cases)} cases (version {dataset_hash(imported.cases)})")
 
 
-def _say_problems(found: Imported) -> None:
-    for problem in found.problems[:MOST_PROBLEMS]:
+def _say_problems(imported: Imported) -> None:
+    for problem in imported.problems[:MOST_PROBLEMS]:
         err().print(f"bad row: {problem}", markup=False)
-    if len(found.problems) > MOST_PROBLEMS:
-        err().print(f"... and {len(found.problems) - MOST_PROBLEMS} more")
+    if len(imported.problems) > MOST_PROBLEMS:
+        err().print(f"... and {len(imported.problems) - MOST_PROBLEMS} more")
 
 
-def _say_counts(found: Imported) -> None:
-    for line in found.notes:
-        note(f"note: {line}")
-    queries = len({case.query_id for case in found.cases})
-    bare = sum(case.context is None for case in found.cases)
+def _say_counts(imported: Imported) -> None:
+    note_all(imported.notes)
+    queries = len({case.query_id for case in imported.cases})
+    bare = sum(case.context is None for case in imported.cases)
     note(
-        f"{found.rows} rows: {len(found.cases)} cases of {queries} queries, {bare} without context"
+        f"{imported.rows} rows: {len(imported.cases)} cases of {queries} queries, "
+        f"{bare} without context"
     )
     counts = [
-        ("left out by the mapping's 'where'", found.filtered),
-        ("without a query", found.without_query),
-        ("that repeat a case and count once", found.repeated),
-        ("joined with a case there already", found.joined),
-        ("bad and left out", len(found.problems)),
+        ("left out by the mapping's 'where'", imported.filtered),
+        ("without a query", imported.without_query),
+        ("that repeat a case and count once", imported.repeated),
+        ("joined with a case there already", imported.joined),
+        ("bad and left out", len(imported.problems)),
     ]
     for what, count in counts:
         if count:
             note(f"rows {what}: {count}")
-    if found.untaken:
-        names = ", ".join(f"{name} {count}" for name, count in found.untaken.items())
+    if imported.untaken:
+        names = ", ".join(f"{name} {count}" for name, count in imported.untaken.items())
         note(f"columns not taken, with their filled cells: {names}")
 
 

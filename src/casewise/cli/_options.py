@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from casewise.cases import LabelRule, Ties
-from casewise.cli._console import note, working
+from casewise.cli._console import note_all, working
 from casewise.scores import Judgements, UnreadPolicy, read_paths
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
@@ -44,6 +44,5 @@ def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> Judgements
     """
     with working("reading the judgements"):
         judgements = read_paths(paths, texts=texts)
-    for line in judgements.notes:
-        note(f"note: {line}")
+    note_all(judgements.notes)
     return judgements

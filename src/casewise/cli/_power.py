@@ -1,11 +1,10 @@
 """``casewise power``."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from casewise.cli._console import out, write_out
+from casewise.cli._console import Format, FormatOption, out, print_as, write_out
 from casewise.dataset import PowerInputs, PowerTest, plan_power, search_paper_inputs
 from casewise.errors import UsageError
 from casewise.reporting import (
@@ -21,14 +20,6 @@ from casewise.statistics import Parent, ProportionMethod
 _VOTES = "Votes: shares (proportions)"
 _GRADES = "Votes: grades (t, mann-whitney)"
 _MODELS = "Two models (pairs)"
-
-
-class PowerFormat(StrEnum):
-    """How answers are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def power(
@@ -141,7 +132,7 @@ def power(
             help="List the inputs that ask for the 21 annotators of the CASE-Bench paper.",
         ),
     ] = False,
-    format: Annotated[PowerFormat, typer.Option(help="How to print.")] = PowerFormat.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> None:
     """How many votes, cases, pairs or epochs a study needs, and what a number can show.
 
@@ -188,21 +179,14 @@ def power(
     if reproduce_paper:
         if test is not None or given != PowerInputs(PowerTest.T):
             raise UsageError("--reproduce-paper goes through inputs of its own; give no others")
-        _print_paper(format)
+        search = search_paper_inputs()
+        print_as(format, paper_renderable, paper_json, paper_markdown, search)
         return
     if test is None:
         raise UsageError(f"--test is needed: {', '.join(PowerTest)} (or --reproduce-paper)")
     plan = plan_power(given)
-    if format is PowerFormat.TABLE:
+    if format is Format.TABLE:
         for line in plan_lines(plan):
             out().print(line, markup=False)
         return
-    write_out(plan_json(plan) if format is PowerFormat.JSON else plan_markdown(plan))
-
-
-def _print_paper(format: PowerFormat) -> None:
-    search = search_paper_inputs()
-    if format is PowerFormat.TABLE:
-        out().print(paper_renderable(search))
-        return
-    write_out(paper_json(search) if format is PowerFormat.JSON else paper_markdown(search))
+    write_out(plan_json(plan) if format is Format.JSON else plan_markdown(plan))

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -25,7 +25,7 @@ from casewise.protocols import Status
 from casewise.sheets import Cell, Column, Kind, Row, Table, count, figures, money, terminal
 
 if TYPE_CHECKING:
-    from casewise.evaluation import CostEstimate
+    from casewise.evaluation import BatchCounts, Budget, CostEstimate, RoundStep
 
 
 def note_lacking(lacking: Sequence[str]) -> None:
@@ -78,8 +78,13 @@ def estimates_table(
         condition: The head of the column that tells the rows of a model apart.
         with_total: Whether the last row is the sum of the others.
     """
-    rows = [Row([one.model, one.condition, *_cells([one])]) for one in estimates]
-    rows += [Row([one.model, f"{one.condition}, at most", *_cells([one])]) for one in at_most]
+    rows = [
+        Row([estimate.model, estimate.condition, *_cells([estimate])]) for estimate in estimates
+    ]
+    rows += [
+        Row([estimate.model, f"{estimate.condition}, at most", *_cells([estimate])])
+        for estimate in at_most
+    ]
     if with_total:
         rows.append(Row(["total", "", *_cells([*estimates, *at_most])], apart=True))
     numbers = figures(Kind.COUNT, "requests", "input tokens", "output tokens")
@@ -90,17 +95,19 @@ def estimates_table(
 def _cells(estimates: Sequence["CostEstimate"]) -> list[Cell]:
     requests, cost = _sum(estimates)
     tokens = (
-        sum(one.input_tokens for one in estimates),
-        sum(one.output_tokens for one in estimates),
+        sum(estimate.input_tokens for estimate in estimates),
+        sum(estimate.output_tokens for estimate in estimates),
     )
     return [requests, *tokens, "unknown" if cost is None else cost]
 
 
 def _sum(estimates: Sequence["CostEstimate"]) -> tuple[int, float | None]:
     """Requests, and dollars; None where one of the prices is unknown."""
-    costs = [one.cost_usd for one in estimates]
+    costs = [estimate.cost_usd for estimate in estimates]
     known = [cost for cost in costs if cost is not None]
-    return sum(one.requests for one in estimates), sum(known) if len(known) == len(costs) else None
+    return sum(estimate.requests for estimate in estimates), sum(known) if len(known) == len(
+        costs
+    ) else None
 
 
 LINES = 10
@@ -116,61 +123,12 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "", style="dim")
 
 
-class Money(Protocol):
-    """What a run may cost, and what it has cost."""
+class _Shown:
+    """A bar on a console while a block runs, and what goes wrong meanwhile."""
 
-    cap: float
-    """Dollars."""
-
-    @property
-    def spent(self) -> float:
-        """Dollars."""
-
-
-class Batched(Protocol):
-    """How far the batches of a run are, in requests."""
-
-    @property
-    def submitted(self) -> int:
-        """Sent in a batch."""
-
-    @property
-    def done(self) -> int:
-        """Answered."""
-
-    @property
-    def failed(self) -> int:
-        """Ended in an error."""
-
-
-class RunProgress:
-    """Counts judged cases; called by the run for each one."""
-
-    def __init__(
-        self, console: Console, total: int, before: int = 0, money: Money | None = None
-    ) -> None:
+    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
         self._console = console
-        self._money = money
-        self._total = total
-        self._before = before
-        self._started = time.monotonic()
-        self._counts: Counter[Status] = Counter()
-        self._batched = ""
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("judging"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            _Rate(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[unread]}"),
-            TextColumn("{task.fields[batched]}"),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task(
-            "judging", total=total, completed=before, unread="", batched=""
-        )
+        self._bar = Progress(*columns, console=console, disable=not console.is_terminal)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -184,6 +142,44 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
 
+    def met(self, model: str, what: str) -> None:
+        """Say that a kind of fault was met, so that nobody waits without knowing why."""
+        self._console.print(
+            f"{model}: {what} (the summary counts the others)", style="dim", markup=False
+        )
+
+    def say_outage(self, model: str, what: str) -> None:
+        """Say that a server has gone away, or answers again."""
+        self._console.print(f"{model}: {what}", style="yellow", markup=False)
+
+
+class RunProgress(_Shown):
+    """Counts judged cases; called by the run for each one."""
+
+    def __init__(
+        self, console: Console, total: int, before: int = 0, budget: "Budget | None" = None
+    ) -> None:
+        super().__init__(
+            console,
+            SpinnerColumn(),
+            TextColumn("judging"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[unread]}"),
+            TextColumn("{task.fields[batched]}"),
+        )
+        self._budget = budget
+        self._total = total
+        self._before = before
+        self._started = time.monotonic()
+        self._counts: Counter[Status] = Counter()
+        self._batched = ""
+        self._task = self._bar.add_task(
+            "judging", total=total, completed=before, unread="", batched=""
+        )
+
     @property
     def seconds(self) -> float:
         """Since the run started."""
@@ -192,14 +188,14 @@ class RunProgress:
     def __call__(self, status: Status) -> None:
         """Count one judged case; failed attempts are shown, not counted as judged."""
         self._counts[status] += 1
-        done = sum(count for one, count in self._counts.items() if one is not Status.ERROR)
+        done = sum(count for kind, count in self._counts.items() if kind is not Status.ERROR)
         unread = ", ".join(
-            f"{count} {'failed attempts' if one is Status.ERROR else one}"
-            for one, count in self._counts.items()
-            if one is not Status.OK
+            f"{count} {'failed attempts' if kind is Status.ERROR else kind}"
+            for kind, count in self._counts.items()
+            if kind is not Status.OK
         )
-        if self._money is not None:
-            spent = f"${self._money.spent:.2f} of ${self._money.cap:.2f}"
+        if self._budget is not None:
+            spent = f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}"
             unread = f"{spent}, {unread}" if unread else spent
         self._bar.update(self._task, completed=self._before + done, unread=unread)
         if status is Status.ERROR:
@@ -214,7 +210,7 @@ class RunProgress:
                 + (f", {unread}" if unread else "")
             )
 
-    def batches(self, counts: Batched) -> None:
+    def batches(self, counts: "BatchCounts") -> None:
         """Show how far batches are; without a terminal, when that has changed."""
         words = (
             f"batches: {counts.submitted:,} submitted, {counts.done:,} done, "
@@ -225,76 +221,22 @@ class RunProgress:
             self._console.print(words, style="dim", highlight=False)
         self._batched = words
 
-    def met(self, model: str, what: str) -> None:
-        """Say that a kind of fault was met, so that nobody waits without knowing why."""
-        _print_fault(self._console, model, what)
 
-    def say_outage(self, model: str, what: str) -> None:
-        """Say that a server has gone away, or answers again."""
-        _print_outage(self._console, model, what)
-
-
-def _print_fault(console: Console, model: str, what: str) -> None:
-    console.print(f"{model}: {what} (the summary counts the others)", style="dim", markup=False)
-
-
-def _print_outage(console: Console, model: str, what: str) -> None:
-    console.print(f"{model}: {what}", style="yellow", markup=False)
-
-
-class Round(Protocol):
-    """What a step of a round tells of itself."""
-
-    @property
-    def what(self) -> str:
-        """``writing``, ``reviewing`` or ``repairing``."""
-
-    @property
-    def done(self) -> int:
-        """Requests that are answered."""
-
-    @property
-    def total(self) -> int:
-        """Requests of the round."""
-
-
-class RoundProgress:
+class RoundProgress(_Shown):
     """How far each round of the making of contexts is; called for every step."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bar = Progress(
+        super().__init__(
+            console,
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
         )
         self._task: TaskID | None = None
 
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
-
-    def met(self, model: str, what: str) -> None:
-        """Say that a kind of fault was met."""
-        _print_fault(self._console, model, what)
-
-    def say_outage(self, model: str, what: str) -> None:
-        """Say that a server has gone away, or answers again."""
-        _print_outage(self._console, model, what)
-
-    def __call__(self, step: Round) -> None:
+    def __call__(self, step: "RoundStep") -> None:
         """Show a step; without a terminal, the end of each round and every tenth of a long one."""
         if step.done == 0 or self._task is None:
             self._task = self._bar.add_task(step.what, total=step.total)

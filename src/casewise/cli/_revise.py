@@ -12,14 +12,9 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation import (
-    Desk,
-    Revision,
-    accepted_cases,
-    journal_path,
-    progress,
-    read_history,
-)
+from casewise.annotation.revision.desk import Desk, progress
+from casewise.annotation.revision.journal import journal_path
+from casewise.annotation.revision.revised_file import Revision, accepted_cases, read_history
 from casewise.cases import dataset_hash, write_cases
 from casewise.cli._console import note, out, write_out
 from casewise.errors import UsageError
@@ -91,7 +86,7 @@ def _serve(
     file: Path, given: str | None, port: int | None, *, browser: bool, record_outside: bool
 ) -> None:
     # The web framework takes a while to load, and no other command needs it.
-    from casewise.annotation.app_revision import listen, serve
+    from casewise.annotation.app_revision.revision_app import listen, serve
 
     author = _author(given, file)
     with Desk(file, author=author, record_outside=record_outside) as desk:
@@ -146,33 +141,33 @@ def _export(file: Path, target: Path) -> None:
         target.samefile(file) or target.resolve() == journal_path(file.resolve())
     ):
         raise UsageError(f"{target}: would overwrite what is being revised")
-    found = accepted_cases(file)
-    write_cases(found.cases, target)
+    accepted = accepted_cases(file)
+    write_cases(accepted.cases, target)
     note(
-        f"{target}: {len(found.cases)} cases of {found.pairs} accepted pairs "
-        f"(version {dataset_hash(found.cases)}); left out: {found.rejected} rejected, "
-        f"{found.undecided} undecided"
+        f"{target}: {len(accepted.cases)} cases of {accepted.pairs} accepted pairs "
+        f"(version {dataset_hash(accepted.cases)}); left out: {accepted.rejected} rejected, "
+        f"{accepted.undecided} undecided"
     )
 
 
 def _print_history(revisions: Sequence[Revision], format: HistoryFormat) -> None:
     if format is HistoryFormat.JSON:
-        write_out(to_json([asdict(one) for one in revisions]))
+        write_out(to_json([asdict(revision) for revision in revisions]))
         return
     names = ("when (UTC)", "who", "what", "query id", "changed", "why")
     columns = [Column("", Kind.COUNT), *(Column(name) for name in names)]
     rows = [
         Row(
             [
-                one.number,
-                one.time[:16].replace("T", " "),
-                one.author,
-                one.action,
-                one.query_id or "all",
-                ", ".join(name for name in one.changed if name not in ("id", "query_id")),
-                one.reason,
+                revision.number,
+                revision.time[:16].replace("T", " "),
+                revision.author,
+                revision.action,
+                revision.query_id or "all",
+                ", ".join(name for name in revision.changed if name not in ("id", "query_id")),
+                revision.reason,
             ]
         )
-        for one in revisions
+        for revision in revisions
     ]
     out().print(terminal(Table(columns, rows)))

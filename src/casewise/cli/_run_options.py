@@ -1,8 +1,10 @@
-"""Options of the commands that ask models: where they run, and what models and providers get."""
+"""Options of the commands that ask models, each worded once, and how their values are read."""
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,59 +70,214 @@ class EngineName(StrEnum):
     RAY = "ray"
 
 
-EngineOption = Annotated[
+Engine = Annotated[
     EngineName,
     typer.Option(
         help="process (this one), or ray: in shards over processes of this machine, or over the "
         "nodes of a cluster, with the same results (docs/scale.md)."
     ),
 ]
-AddressOption = Annotated[
+Address = Annotated[
     str | None,
     typer.Option(
         metavar="HOST:PORT",
         help="ray: the cluster's head. Default: one on this machine that ends with the run.",
     ),
 ]
-SizeOption = Annotated[
+Size = Annotated[
     int | None,
     typer.Option(min=1, help="ray: most judgements of a shard. Default: 50 to 1000, by the run."),
 ]
-CpusOption = Annotated[
+Cpus = Annotated[
     float | None,
     typer.Option(
         min=0.01,
         help="ray: CPUs of a shard. Default: 1; a node's, for a model that a node loads.",
     ),
 ]
-GpusOption = Annotated[float | None, typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.")]
-
-EngineChoice = tuple[EngineName, str | None, int | None, float | None, float | None]
-"""What ``chosen_cluster`` takes."""
+Gpus = Annotated[float | None, typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.")]
 
 ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
 
 
-def chosen_cluster(
-    engine: EngineName,
-    address: str | None,
-    shard_size: int | None,
-    shard_cpus: float | None,
-    shard_gpus: float | None,
-) -> "Cluster | None":
-    """Where it is run; None is this process.
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """Where models are run, as the options say."""
 
-    Raises:
-        UsageError: An option of Ray's without it.
-    """
-    if engine is EngineName.PROCESS:
-        given = (address, shard_size, shard_cpus, shard_gpus)
-        stray = [
-            name for name, one in zip(ENGINE_OPTIONS[1:], given, strict=True) if one is not None
-        ]
-        if stray:
-            raise UsageError(f"--{stray[0].replace('_', '-')} is for --engine ray")
-        return None
-    from casewise.evaluation import Cluster
+    engine: EngineName
+    address: str | None
+    shard_size: int | None
+    shard_cpus: float | None
+    shard_gpus: float | None
 
-    return Cluster(address, shard_size, shard_cpus, shard_gpus or 0.0)
+    def cluster(self) -> "Cluster | None":
+        """The cluster; None is this process.
+
+        Raises:
+            UsageError: An option of Ray's without it.
+        """
+        if self.engine is EngineName.PROCESS:
+            stray = [name for name in ENGINE_OPTIONS[1:] if getattr(self, name) is not None]
+            if stray:
+                raise UsageError(f"--{stray[0].replace('_', '-')} is for --engine ray")
+            return None
+        from casewise.evaluation import Cluster
+
+        return Cluster(self.address, self.shard_size, self.shard_cpus, self.shard_gpus or 0.0)
+
+
+Sweep = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[SWEEP]",
+        help="A file of models, protocols, deliveries... to run as one job (docs/sweeps.md).",
+    ),
+]
+Model = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        "-m",
+        help="A model as Inspect names it (openai/gpt-4o, vllm/NAME, "
+        "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
+    ),
+]
+Cases = Annotated[
+    str, typer.Option(help="starter (bundled), casebench (fetched), or a file of cases.")
+]
+Protocol = Annotated[
+    str,
+    typer.Option(
+        help="binary, score or probability (the model judges), guard (a moderation model "
+        "does), respond (it is the chatbot, and its reply is graded); several joined by commas."
+    ),
+]
+Delivery = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the context stands. Judging: judge (in the prompt; the default) or none. "
+        "respond and guard: system (the deployer's description; the default), claimed (by the "
+        "user), none; respond also history (over earlier turns). Several joined by commas."
+    ),
+]
+Deployment = Annotated[
+    str | None,
+    typer.Option(
+        help="respond: a deployment card instead of cases: customer-support, "
+        "creative-writing, therapy-support, security-training, or a file."
+    ),
+]
+Vary = Annotated[
+    list[str],
+    typer.Option(
+        help="respond: also with every conversation changed, for example urgency, persona, "
+        "twin-claim, filler-4k, revocation (docs/acting.md). Several joined by commas."
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Of the changed conversations.")]
+Grader = Annotated[
+    str | None,
+    typer.Option(help="respond: a model that grades the replies. Default: by rules, offline."),
+]
+Ablate = Annotated[
+    list[str],
+    typer.Option(
+        help="Groups or parameters to remove from every context (recipient,urgency). "
+        "Repeat for several ablations."
+    ),
+]
+Swap = Annotated[
+    list[str],
+    typer.Option(
+        help="Also with a parameter or group of every context taken from the twin's: which "
+        "change flips the model? 'each' is every single one. Several joined by commas."
+    ),
+]
+Prompt = Annotated[
+    str | None,
+    typer.Option(
+        help="upstream, a template file with {query} and {context}, or ours in one language "
+        "(casewise:en, de, es, fr, zh). Default: ours, in each case's language."
+    ),
+]
+VerdictWords = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A table of words by which answers in other languages are read (docs/cases.md).",
+    ),
+]
+Sampling = Annotated[
+    str,
+    typer.Option(help="greedy, or as the published runs: reference[-api|-open]."),
+]
+Samples = Annotated[
+    int | None, typer.Option(help="Answers that the protocol score averages. Default: 3.")
+]
+Limit = Annotated[int | None, typer.Option(help="Only the first N cases of the file.")]
+LogDir = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for the logs, or an address such as s3://bucket/folder; the same folder "
+        "again resumes a stopped run."
+    ),
+]
+MaxConnections = Annotated[
+    int | None,
+    typer.Option(
+        help="Requests at once for each provider, over all shards. Default: Inspect's, for "
+        "each process."
+    ),
+]
+AttemptTimeout = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SECONDS",
+        envvar="CASEWISE_ATTEMPT_TIMEOUT",
+        show_envvar=False,
+        help="When a request is given up and sent again. Default: 300.",
+    ),
+]
+MaxTokens = Annotated[int | None, typer.Option(help="Longest answer, in tokens.")]
+Epochs = Annotated[int, typer.Option(help="How often each case is asked.")]
+ModelBaseUrl = Annotated[str | None, typer.Option(help="Address of the model's API.")]
+ModelArg = Annotated[
+    list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
+]
+Generate = Annotated[
+    list[str],
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="A setting of the model's generation, as Inspect names it: reasoning_effort, "
+        "top_p, stop_seqs, extra_body... (docs/sweeps.md). Repeat for several.",
+    ),
+]
+Client = Annotated[
+    str,
+    typer.Option(
+        help="What sends the requests of openai-api models: auto (a lean client, where the "
+        "options allow it) or inspect (Inspect's own; docs/speed.md)."
+    ),
+]
+Batch = Annotated[
+    bool,
+    typer.Option(
+        "--batch",
+        help="Send through the provider's batch interface: half the price, answers within a "
+        "day (docs/batches.md). For openai, anthropic, google, grok and together.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
+]
+PriceIn = Annotated[float | None, typer.Option(help="Dollars for a million input tokens.")]
+PriceOut = Annotated[float | None, typer.Option(help="Dollars for a million output tokens.")]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        metavar="DOLLARS",
+        help="Stop when so much is spent, earlier starts in the same folder included; what "
+        "was judged is kept.",
+    ),
+]
+Status = Annotated[bool, typer.Option("--status", help="Of a sweep: what is done; asks nothing.")]

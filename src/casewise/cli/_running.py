@@ -38,6 +38,7 @@ def run_with_progress(
         KeyboardInterrupt: The run was stopped; how to go on was said.
     """
     from casewise.evaluation import (
+        Observers,
         make_budget,
         out_before,
         read_done,
@@ -50,20 +51,17 @@ def run_with_progress(
     done = read_done(cells, folder)
     budget = None if max_cost is None else make_budget(cells, done, max_cost)
     if done.judged:
-        total = sum(one.judgements for one in cells)
+        total = sum(cell.judgements for cell in cells)
         note(f"going on: {done.judged:,} of {total:,} were judged before")
     for line in out_before(folder.path):
         note(line)
     if budget is not None:
         _say_the_cap(cells, done, budget.cap, budget.spent)
-    total = sum(one.judgements for one in cells)
+    total = sum(cell.judgements for cell in cells)
     try:
         with RunProgress(err(), total, done.judged, budget) as progress, told_of_local_models(note):
-            return run_cells(
-                *(cells, folder, progress, budget, cluster, progress.met),
-                tell_outage=progress.say_outage,
-                tell_batches=progress.batches,
-            )
+            observers = Observers(progress, progress.met, progress.say_outage, progress.batches)
+            return run_cells(cells, folder, budget=budget, cluster=cluster, observers=observers)
     except KeyboardInterrupt:
         say_how_to_resume("stopped", folder.path)
         raise

@@ -123,7 +123,7 @@ def score(
             for rule in rules
         ]
     if labels is LabelChoice.ALL:
-        reports = [one for one in reports if any(row.score.n for row in one.rows)]
+        reports = [report for report in reports if any(row.score.n for row in report.rows)]
     if format is not ScoreFormat.TABLE:
         texts = {
             ScoreFormat.JSON: to_json,

@@ -1,7 +1,6 @@
 """``casewise run FILE``: a sweep, and its matrix of conditions against models."""
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,9 +8,9 @@ import typer
 from rich.console import RenderableType
 
 from casewise.cases import address_of
-from casewise.cli._console import err, note, out, working, write_out
+from casewise.cli._console import Format, err, note, note_all, print_as, working, write_out
 from casewise.cli._progress import estimates_table, note_lacking, print_estimates
-from casewise.cli._run_options import ENGINE_OPTIONS, EngineChoice, chosen_cluster
+from casewise.cli._run_options import ENGINE_OPTIONS, EngineChoice
 from casewise.cli._running import end, print_judged, run_with_progress
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Column, Row, Table, markdown, terminal, to_json
@@ -32,11 +31,13 @@ def matrix_markdown(sweep: "Sweep", done: "Done") -> str:
 
 def matrix_json(sweep: "Sweep", done: "Done") -> str:
     """Every model under every condition, with what is asked and what is done."""
-    records = [_record(one, state) for one, state in zip(sweep.entries, done.states, strict=True)]
+    records = [
+        _record(entry, state) for entry, state in zip(sweep.entries, done.states, strict=True)
+    ]
     whole = {
         "sweep": sweep.name,
         "judged": done.judged,
-        "total": sum(one.total for one in done.states),
+        "total": sum(state.total for state in done.states),
         "cells": records,
         "not_in_the_file": list(done.others),
     }
@@ -45,22 +46,22 @@ def matrix_json(sweep: "Sweep", done: "Done") -> str:
 
 def total_line(sweep: "Sweep", done: "Done") -> str:
     """What is done of the whole, in a sentence."""
-    total = sum(one.total for one in done.states)
-    whole = sum(one.state == "done" for one in done.states)
+    total = sum(state.total for state in done.states)
+    whole = sum(state.state == "done" for state in done.states)
     cells = len(sweep.entries)
     return f"{whole} of {cells} done; {done.judged:,} of {total:,} judgements."
 
 
 def _matrix(sweep: "Sweep", done: "Done") -> Table:
-    models = list(dict.fromkeys(one.model for one in sweep.entries))
-    names = list(dict.fromkeys(one.condition for one in sweep.entries))
-    found: dict[tuple[str, str], Cell] = {
-        (one.condition, one.model): _text(state)
-        for one, state in zip(sweep.entries, done.states, strict=True)
+    models = list(dict.fromkeys(entry.model for entry in sweep.entries))
+    names = list(dict.fromkeys(entry.condition for entry in sweep.entries))
+    cells: dict[tuple[str, str], Cell] = {
+        (entry.condition, entry.model): _text(state)
+        for entry, state in zip(sweep.entries, done.states, strict=True)
     }
     return Table(
         [Column("condition"), *(Column(model) for model in models)],
-        [Row([name, *(found.get((name, model), "") for model in models)]) for name in names],
+        [Row([name, *(cells.get((name, model), "") for model in models)]) for name in names],
     )
 
 
@@ -77,19 +78,19 @@ def _text(state: "CellState") -> str:
     return "not begun"
 
 
-def _record(one: "SweepCell", state: "CellState") -> dict[str, Any]:
-    planned, estimate = one.cell.planned, one.cell.estimate
+def _record(sweep_cell: "SweepCell", state: "CellState") -> dict[str, Any]:
+    planned, estimate = sweep_cell.cell.planned, sweep_cell.cell.estimate
     condition = planned.condition
     return {
-        "model": one.cell.model,
-        "name": one.model,
-        "condition": one.condition,
+        "model": sweep_cell.cell.model,
+        "name": sweep_cell.model,
+        "condition": sweep_cell.condition,
         "protocol": str(condition.protocol),
         "delivery": str(condition.delivery),
         "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
         "cases": condition.data.name,
-        "generate": dict(one.cell.draw.settings),
-        "epochs": one.cell.request.epochs,
+        "generate": dict(sweep_cell.cell.draw.settings),
+        "epochs": sweep_cell.cell.request.epochs,
         "state": str(state.state),
         "judged": state.judged,
         "total": state.total,
@@ -107,14 +108,6 @@ WITH_A_SWEEP = (
     *ENGINE_OPTIONS,
 )
 """The options that a sweep's file leaves open."""
-
-
-class MatrixFormat(StrEnum):
-    """How a sweep's matrix is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
 
 
 def check_alone(context: typer.Context) -> None:
@@ -139,7 +132,7 @@ def run_sweep(
     status: bool,
     max_cost: float | None,
     attempt_timeout: int | None,
-    format: MatrixFormat,
+    format: Format,
     engine: EngineChoice,
 ) -> None:
     """Run a sweep, or tell what it asks for (``dry_run``), or how far it is (``status``).
@@ -157,27 +150,27 @@ def run_sweep(
         folder = log_dir or Path("logs") / sweep.name
         logs = LogFolder(folder)
         done = read_done(sweep.cells, logs)
-    for line in sweep.notes:
-        note(f"note: {line}")
+    note_all(sweep.notes)
     _say_what(sweep, done, folder)
     if status:
-        _print_matrix(sweep, done, format)
+        print_as(format, matrix_renderable, matrix_json, matrix_markdown, sweep, done)
     elif dry_run:
         note_lacking(check_models(sweep.cells))
         _print_plan(sweep, done, format)
     else:
-        cells = [one.patient(attempt_timeout) for one in sweep.cells]
-        result = run_with_progress(cells, logs, max_cost, chosen_cluster(*engine))
-        if format is MatrixFormat.TABLE:
+        cells = [cell.patient(attempt_timeout) for cell in sweep.cells]
+        result = run_with_progress(cells, logs, max_cost, engine.cluster())
+        if format is Format.TABLE:
             print_judged(result, folder)
-        _print_matrix(sweep, read_done(sweep.cells, logs), format)
+        done = read_done(sweep.cells, logs)
+        print_as(format, matrix_renderable, matrix_json, matrix_markdown, sweep, done)
         end(result, folder)
 
 
 def _say_what(sweep: "Sweep", done: "Done", folder: Path) -> None:
-    models = len({one.model for one in sweep.entries})
-    conditions = len({one.condition for one in sweep.entries})
-    total = sum(one.total for one in done.states)
+    models = len({entry.model for entry in sweep.entries})
+    conditions = len({entry.condition for entry in sweep.entries})
+    total = sum(state.total for state in done.states)
     note(
         f"{sweep.name}: {models} models, {conditions} conditions, {len(sweep.entries)} of their "
         f"combinations, {total:,} judgements; logs in {address_of(folder)}"
@@ -186,21 +179,14 @@ def _say_what(sweep: "Sweep", done: "Done", folder: Path) -> None:
         note(f"in the folder, and not in the file: {other}")
 
 
-def _print_matrix(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
-    if format is MatrixFormat.TABLE:
-        out().print(matrix_renderable(sweep, done))
-        return
-    text = {MatrixFormat.JSON: matrix_json, MatrixFormat.MARKDOWN: matrix_markdown}[format]
-    write_out(text(sweep, done))
-
-
-def _print_plan(sweep: "Sweep", done: "Done", format: MatrixFormat) -> None:
+def _print_plan(sweep: "Sweep", done: "Done", format: Format) -> None:
     estimates = [
-        replace(one.cell.estimate, model=one.model, condition=one.title) for one in sweep.entries
+        replace(entry.cell.estimate, model=entry.model, condition=entry.title)
+        for entry in sweep.entries
     ]
-    if format is MatrixFormat.JSON:
+    if format is Format.JSON:
         write_out(matrix_json(sweep, done))
-    elif format is MatrixFormat.MARKDOWN:
+    elif format is Format.MARKDOWN:
         write_out(markdown(estimates_table(estimates, with_total=True)))
     else:
         print_estimates(estimates)

@@ -2,13 +2,10 @@
 
 from casewise.contexts._changes import (
     Ablation,
-    Swap,
     ablate,
     ablate_cases,
     differing_parameters,
     leaf_parameters,
-    parameter_names,
-    parse_names,
     swap,
     swap_cases,
 )
@@ -22,39 +19,43 @@ from casewise.contexts._likeness import (
 )
 from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
 from casewise.contexts._render import parameter_title, quote, render_json, render_text
-from casewise.contexts.making import (
-    ADDRESSING_WORDS,
-    CONTEXT,
-    CRITIC_VERSION,
-    MAKE_VERSION,
+from casewise.contexts.making._form import (
     NOT_MENDED,
-    PAIR,
     PARAMETERS,
-    PLEADING_WORDS,
-    VERDICT_WORDS,
     ContextFault,
     Fault,
-    Member,
-    Piece,
     Values,
-    check_context,
-    check_set,
-    check_twins,
     context_schema,
-    found_words,
     make_context,
     pair_schema,
     parse_matched,
-    read_answer,
-    read_review,
+)
+from casewise.contexts.making._making_prompts import (
+    CRITIC_VERSION,
+    MAKE_VERSION,
+    Piece,
     render_making,
     render_repair,
     render_review,
     review_nonce,
 )
+from casewise.contexts.making._read_context import (
+    CONTEXT,
+    PAIR,
+    read_answer,
+    read_ending,
+    read_review,
+)
+from casewise.contexts.making._rules import (
+    PLEADING_WORDS,
+    VERDICT_WORDS,
+    Member,
+    check_context,
+    check_set,
+    check_twins,
+)
 
 __all__ = [
-    "ADDRESSING_WORDS",
     "Ablation",
     "CONTEXT",
     "CRITIC_VERSION",
@@ -70,7 +71,6 @@ __all__ = [
     "PARAMETERS",
     "PLEADING_WORDS",
     "Piece",
-    "Swap",
     "VERDICT_WORDS",
     "Values",
     "ablate",
@@ -85,18 +85,16 @@ __all__ = [
     "describe_to_sender",
     "differing_parameters",
     "facts",
-    "found_words",
     "leaf_parameters",
     "make_context",
     "misfits",
     "near_copies",
     "pair_schema",
-    "parameter_names",
     "parameter_title",
     "parse_matched",
-    "parse_names",
     "quote",
     "read_answer",
+    "read_ending",
     "read_review",
     "render_json",
     "render_making",

@@ -58,13 +58,13 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
     kept, unchanged = [], 0
     missing = dict.fromkeys(wanted, 0)
     for case in cases:
-        context, found = (
+        context, removed = (
             _ablate(case.context, wanted) if case.context is not None else (None, set[str]())
         )
-        unchanged += not found
+        unchanged += not removed
         for name in wanted:
-            missing[name] += name not in found
-        kept.append(case.model_copy(update={"context": context}) if found else case)
+            missing[name] += name not in removed
+        kept.append(case.model_copy(update={"context": context}) if removed else case)
     for name, count in missing.items():
         if count == len(kept):
             raise UsageError(
@@ -90,15 +90,15 @@ def _names(value: JsonValue) -> list[str]:
 
 
 def _ablate(context: Context, names: Sequence[str]) -> tuple[Context, set[str]]:
-    found: set[str] = set()
+    removed: set[str] = set()
     root = context.root
     for name in names:
         path, anywhere = name.split("."), "." not in name
         # Found in the whole context: an earlier name may have taken this one's group away.
         if _without(context.root, path, anywhere=anywhere)[1]:
-            found.add(name)
+            removed.add(name)
             root, _ = _without(root, path, anywhere=anywhere)
-    return Context(root), found
+    return Context(root), removed
 
 
 def _without(
@@ -184,10 +184,10 @@ def differing_parameters(cases: Iterable[Case]) -> tuple[str, ...]:
         if case.context is not None:
             for path in _paths(case.context.root):
                 places.setdefault(path[-1], set()).add(path)
-    found = dict.fromkeys(
+    paths = dict.fromkeys(
         path for _, context, twin in _pairs(cases) for path in _differing(context.root, twin.root)
     )
-    names = [path[-1] if len(places[path[-1]]) == 1 else ".".join(path) for path in found]
+    names = [path[-1] if len(places[path[-1]]) == 1 else ".".join(path) for path in paths]
     return tuple(dict.fromkeys(names))
 
 

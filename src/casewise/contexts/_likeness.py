@@ -145,8 +145,8 @@ def near_copies(
         raise ValueError(f"threshold {threshold}: above 0 and up to 1")
     places: dict[Shingles, list[int]] = defaultdict(list)
     for place, text in enumerate(texts):
-        if found := _shingles(text):
-            places[found].append(place)
+        if shingles := _shingles(text):
+            places[shingles].append(place)
     sets = list(places)
     copies = [
         NearCopy(first, second, 1.0)
@@ -209,7 +209,7 @@ def misfits(
     for text, query in zip(contexts, own, strict=True):
         guests[number[text], query] = 0
     best_guest = guests.max(axis=0)
-    found = []
+    misplaced = []
     for place, (text, query) in enumerate(zip(contexts, own, strict=True)):
         row = likeness[number[text]]
         others = row.copy()
@@ -223,8 +223,8 @@ def misfits(
             and shared[number[text], other] >= LEAST_SHARED
             and row[other] >= best_guest[other]
         ):
-            found.append(Misfit(place, query, other, float(row[query]), float(row[other])))
-    return tuple(found)
+            misplaced.append(Misfit(place, query, other, float(row[query]), float(row[other])))
+    return tuple(misplaced)
 
 
 def _shingles(text: str) -> Shingles:
@@ -247,8 +247,8 @@ def _stems(text: str) -> list[str]:
     ]
     letters = [
         word[:STEM]
-        for word, one in zip(words, unspaced, strict=True)
-        if not one and len(word) >= LEAST_LETTERS and not word.isdigit()
+        for word, is_unspaced in zip(words, unspaced, strict=True)
+        if not is_unspaced and len(word) >= LEAST_LETTERS and not word.isdigit()
     ]
     return letters + pairs
 
@@ -263,14 +263,14 @@ def _candidates(sets: Sequence[Shingles], threshold: float, seed: int) -> Iterat
     rows = _rows(threshold)
     index: Any = MinHashLSH(num_perm=PERMUTATIONS, params=(PERMUTATIONS // rows, rows))
     hashes = MinHash.generator(
-        ([" ".join(shingle).encode() for shingle in one] for one in sets),
+        ([" ".join(shingle).encode() for shingle in shingles] for shingles in sets),
         num_perm=PERMUTATIONS,
         seed=seed,
     )
-    for place, one in enumerate(hashes):
-        for other in sorted(index.query(one)):
+    for place, sketch in enumerate(hashes):
+        for other in sorted(index.query(sketch)):
             yield other, place
-        index.insert(place, one, check_duplication=False)
+        index.insert(place, sketch, check_duplication=False)
 
 
 def _rows(threshold: float) -> int:
@@ -294,8 +294,8 @@ def _topics(
     tables = [counter.transform(texts).astype(np.float32) for texts in (contexts, queries)]
     spread = [np.bincount(table.indices, minlength=table.shape[1]) for table in tables]
     rarity = [
-        np.log((1 + table.shape[0]) / (1 + found))
-        for table, found in zip(tables, spread, strict=True)
+        np.log((1 + table.shape[0]) / (1 + count))
+        for table, count in zip(tables, spread, strict=True)
     ]
     weights = diags(np.sqrt(rarity[0] * rarity[1]).astype(np.float32))
     telling = (spread[1] <= max(3, TELLING * len(queries))).astype(np.float32)

@@ -104,8 +104,8 @@ def _message(frame: str, blocks: tuple[str, ...]) -> str:
 def _blocks(context: Context | None, headings: Mapping[str, str]) -> tuple[str, ...]:
     """One paragraph a group: its heading, and its facts as a list."""
     return tuple(
-        "\n".join(_lines(headings.get(group, _title(group)), tuple(found)))
-        for group, found in groupby(facts(context), key=lambda fact: fact.group)
+        "\n".join(_lines(headings.get(group, _title(group)), tuple(facts_of_group)))
+        for group, facts_of_group in groupby(facts(context), key=lambda fact: fact.group)
     )
 
 

@@ -14,13 +14,11 @@ from casewise.dataset._audit_cases import (
 from casewise.dataset._dataset_records import as_audit_record, as_description_record
 from casewise.dataset._description import (
     DRAWS,
-    CategoryTests,
-    Ceiling,
     ContextEffect,
     Description,
     describe_cases,
 )
-from casewise.dataset._findings import CHECKS, AuditFinding, Finding, FindingLevel, Severity, plural
+from casewise.dataset._findings import CHECKS, Finding, Severity, plural
 from casewise.dataset._leakage import Guess
 from casewise.dataset._pair_checks import TwinDifference
 from casewise.dataset._paper_power import (
@@ -31,21 +29,16 @@ from casewise.dataset._paper_power import (
     search_paper_inputs,
 )
 from casewise.dataset._power_inputs import PowerInputs, PowerTest
-from casewise.dataset._provenance_checks import Provenance
 from casewise.dataset._study_size import Answer, Plan, Quantity, as_plan_record, plan_power
 
 __all__ = [
     "Answer",
     "Audit",
-    "AuditFinding",
     "CHECKS",
-    "CategoryTests",
-    "Ceiling",
     "ContextEffect",
     "DRAWS",
     "Description",
     "Finding",
-    "FindingLevel",
     "Guess",
     "PAPER_VOTES",
     "PaperInput",
@@ -53,7 +46,6 @@ __all__ = [
     "Plan",
     "PowerInputs",
     "PowerTest",
-    "Provenance",
     "Quantity",
     "Severity",
     "TwinDifference",

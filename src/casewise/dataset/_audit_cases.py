@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from casewise.cases import CaseSet
 from casewise.dataset._copies import Copies, copies
-from casewise.dataset._findings import CHECKS, AuditFinding, Severity, to_material
+from casewise.dataset._findings import CHECKS, Finding, Severity, to_material
 from casewise.dataset._leakage import Leakage, leakage
 from casewise.dataset._pair_checks import Twins, provenance, structure, twins
 from casewise.dataset._parameters import Coverage, coverage
@@ -19,7 +19,7 @@ from casewise.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was found in a set of cases. Texts are in ``AuditFinding.shown`` alone."""
+    """What was found in a set of cases. Texts are in ``Finding.shown`` alone."""
 
     name: str
     hash: str
@@ -36,14 +36,14 @@ class Audit:
     personal: tuple[PersonalData, ...]
     measures: dict[str, float]
     """The figure of each measured check, whether it was worth a finding or not; NaN: undefined."""
-    findings: tuple[AuditFinding, ...]
+    findings: tuple[Finding, ...]
     """The worst first, in the order of ``CHECKS``."""
 
     def figure(self, code: str) -> float:
         """What a limit on a check is held against: its figure, or its count."""
         if CHECKS[code].measured:
             return self.measures[code]
-        return float(sum(one.n for one in self.findings if one.code == code))
+        return float(sum(finding.n for finding in self.findings if finding.code == code))
 
 
 def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
@@ -54,7 +54,7 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         seed: Of the folds and of the hashing.
     """
     material = to_material(loaded.cases)
-    balance, found = structure(material)
+    balance, structural = structure(material)
     copied, copy_findings = copies(material, seed)
     leaked, leak_findings = leakage(material, seed)
     twinned, twin_findings = twins(material)
@@ -62,7 +62,7 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
     covered, parameter_findings = coverage(material)
     personal, personal_findings = personal_data(material)
     findings = [
-        *found,
+        *structural,
         *copy_findings,
         *leak_findings,
         *twin_findings,
@@ -87,17 +87,19 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
         coverage=covered,
         personal=personal,
         measures=balance | _measures(leaked, twinned),
-        findings=tuple(sorted(findings, key=lambda one: order[one.code])),
+        findings=tuple(sorted(findings, key=lambda finding: order[finding.code])),
     )
 
 
 def _measures(leaked: Leakage, twinned: Twins) -> dict[str, float]:
-    alone = [one.guess.accuracy.value for one in leaked.parameters]
+    alone = [parameter.guess.accuracy.value for parameter in leaked.parameters]
     return {
         "shortcut-leakage": leaked.context.accuracy.value,
         "query-leakage": leaked.query.accuracy.value,
         "length-leakage": leaked.lengths.accuracy.value,
-        "parameter-leakage": max((one for one in alone if not math.isnan(one)), default=math.nan),
+        "parameter-leakage": max(
+            (accuracy for accuracy in alone if not math.isnan(accuracy)), default=math.nan
+        ),
         "length-difference": abs(twinned.words.effect),
         "readability-difference": abs(twinned.lix.effect),
     }
@@ -143,24 +145,24 @@ def parse_demands(text: str) -> tuple[AuditDemand, ...]:
 def unmet_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Failed, ...]:
     """The demands that an audit fails on."""
     failed = []
-    for one in demands:
-        if one.exceeds is not None:
-            value = audit.figure(one.name)
-            if one.exceeds(value):
-                failed.append(Failed(one.text, f"{value:.4g}"))
+    for demand in demands:
+        if demand.exceeds is not None:
+            value = audit.figure(demand.name)
+            if demand.exceeds(value):
+                failed.append(Failed(demand.text, f"{value:.4g}"))
             continue
-        codes = [found.code for found in audit.findings if one.name in _names(found.code)]
+        codes = [finding.code for finding in audit.findings if demand.name in _names(finding.code)]
         if codes:
-            failed.append(Failed(one.text, ", ".join(codes)))
+            failed.append(Failed(demand.text, ", ".join(codes)))
     return tuple(failed)
 
 
 def undefined_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[str, ...]:
     """Demands on a figure that this set does not have, and that can't fail therefore."""
     return tuple(
-        one.text
-        for one in demands
-        if one.exceeds is not None and math.isnan(audit.figure(one.name))
+        demand.text
+        for demand in demands
+        if demand.exceeds is not None and math.isnan(audit.figure(demand.name))
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Case, digest
+from casewise.dataset._findings import Finding, counted, plural
 from casewise.dataset._vote_checks import arm_of
 
 IntArray = NDArray[np.int64]
@@ -22,49 +23,6 @@ LISTED = 100
 
 _CELLS = 5_000_000
 """Most numbers in a block of products, so that memory does not grow with the square."""
-
-
-@dataclass(frozen=True, slots=True)
-class SimilarPair:
-    """Two queries that are almost the same, by the places they were given in."""
-
-    first: int
-    second: int
-    similarity: float
-    """Cosine, 0..1."""
-
-
-@dataclass(frozen=True, slots=True)
-class NearDuplicates:
-    """Pairs of near-duplicate queries."""
-
-    n: int
-    pairs: tuple[SimilarPair, ...]
-    """The most similar, ``LISTED`` at most."""
-    queries: tuple[int, ...]
-    """Every query that stands in a pair."""
-
-
-def near_duplicates(queries: Sequence[str], threshold: float = SIMILAR) -> NearDuplicates:
-    """Find pairs of queries whose cosine reaches a threshold.
-
-    Term frequency times inverse document frequency of four-letter pieces within words. Only
-    pairs that share a piece in the rare part of both are compared. The rare part of a query is
-    what must be taken, rarest first, so that the rest has a length below the threshold: two
-    queries that share nothing rarer can't reach it. So no pair is missed (Bayardo, Ma & Srikant
-    2007, doi:10.1145/1242572.1242591).
-
-    Args:
-        queries: Texts; case does not count.
-        threshold: Cosine, above 0 and up to 1.
-    """
-    if len(queries) < 2:
-        return NearDuplicates(0, (), ())
-    rows = _vectors(queries)
-    found = list(_pairs(rows, _rare_part(rows, threshold), threshold))
-    pairs = sorted((pair for block in found for pair in block), key=lambda one: -one.similarity)
-    members = sorted({place for one in pairs for place in (one.first, one.second)})
-    return NearDuplicates(len(pairs), tuple(pairs[:LISTED]), tuple(members))
 
 
 def _vectors(queries: Sequence[str]) -> Any:
@@ -80,7 +38,7 @@ def _vectors(queries: Sequence[str]) -> Any:
     return rows
 
 
-def _rare_part(rows: Any, threshold: float) -> Any:
+def _rare_part(rows: Any) -> Any:
     """The rows without what remains when their rare part is taken."""
     squares = np.concatenate([[0.0], np.cumsum(rows.data**2)])
     starts = np.repeat(squares[rows.indptr[:-1]], np.diff(rows.indptr))
@@ -88,33 +46,32 @@ def _rare_part(rows: Any, threshold: float) -> Any:
     before = squares[:-1] - starts
     # A piece is in the rare part unless it and all commoner ones together fall short; the margin
     # is for round-off.
-    kept = lengths - before >= threshold**2 - 1e-6
+    kept = lengths - before >= SIMILAR**2 - 1e-6
     part = rows.copy()
     part.data = kept.astype(np.float32)
     part.eliminate_zeros()
     return part
 
 
-def _pairs(rows: Any, rare: Any, threshold: float) -> Iterator[list[SimilarPair]]:
+def _pairs(rows: Any, rare: Any) -> Iterator[tuple[int, int, float]]:
+    """The places of two rows, the second behind the first, and their cosine."""
     step = max(1, _CELLS // rows.shape[0])
     columns = rare.T.tocsr()
     for start in range(0, rows.shape[0], step):
         shared = (rare[start : start + step] @ columns).tocoo()
         first, second = shared.row + start, shared.col
         ahead = second > first
-        yield list(_compared(rows, first[ahead], second[ahead], threshold))
+        yield from _compared(rows, first[ahead], second[ahead])
 
 
-def _compared(
-    rows: Any, first: IntArray, second: IntArray, threshold: float
-) -> Iterator[SimilarPair]:
+def _compared(rows: Any, first: IntArray, second: IntArray) -> Iterator[tuple[int, int, float]]:
     step = _CELLS // 200
     for start in range(0, len(first), step):
         one, other = first[start : start + step], second[start : start + step]
         similarity = np.asarray(rows[one].multiply(rows[other]).sum(axis=1)).ravel()
-        for place in np.flatnonzero(similarity >= threshold):
+        for place in np.flatnonzero(similarity >= SIMILAR):
             value = min(1.0, float(similarity[place]))
-            yield SimilarPair(int(one[place]), int(other[place]), value)
+            yield int(one[place]), int(other[place]), value
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +96,8 @@ class BrokenPairs:
     """Intended otherwise than another case of the same query, in the very same context."""
     repeated_side: tuple[str, ...]
     """With another case of the same query that is intended alike."""
+    sided: int
+    """Cases intended safe or unsafe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,22 +153,107 @@ def broken_pairs(cases: Sequence[Case]) -> BrokenPairs:
         missing += [case.id for case in group if len(set(sides)) < 2]
         same += [case.id for case in group if len(texts[_text(case)]) > 1]
         repeated += [case.id for case in group if sides.count(case.intended) > 1]
-    return BrokenPairs(tuple(missing), tuple(same), tuple(repeated))
+    sided = sum(map(len, by_query.values()))
+    return BrokenPairs(tuple(missing), tuple(same), tuple(repeated), sided)
 
 
 def similar_queries(cases: Sequence[Case]) -> SimilarQueries:
-    """Find near-duplicates among the different queries."""
+    """Find pairs of different queries whose cosine reaches ``SIMILAR``; case does not count.
+
+    Term frequency times inverse document frequency of four-letter pieces within words. Only
+    pairs that share a piece in the rare part of both are compared. The rare part of a query is
+    what must be taken, rarest first, so that the rest has a length below the threshold: two
+    queries that share nothing rarer can't reach it. So no pair is missed (Bayardo, Ma & Srikant
+    2007, doi:10.1145/1242572.1242591).
+    """
     texts = {case.query_id: case.query for case in cases}
-    names = list(texts)
-    found: NearDuplicates = near_duplicates(list(texts.values()))
-    members = {names[place] for place in found.queries}
-    return SimilarQueries(
-        found.n,
-        tuple(
-            QueryPair((names[one.first], names[one.second]), one.similarity) for one in found.pairs
-        ),
-        tuple(case.id for case in cases if case.query_id in members),
+    if len(texts) < 2:
+        return SimilarQueries(0, (), ())
+    names, rows = list(texts), _vectors(list(texts.values()))
+    pairs = [
+        QueryPair((names[first], names[second]), similarity)
+        for first, second, similarity in _pairs(rows, _rare_part(rows))
+    ]
+    pairs.sort(key=lambda pair: -pair.similarity)
+    members = {query for pair in pairs for query in pair.queries}
+    alike = tuple(case.id for case in cases if case.query_id in members)
+    return SimilarQueries(len(pairs), tuple(pairs[:LISTED]), alike)
+
+
+def context_findings(contexts: RepeatedContexts, texts: int | None = None) -> Iterator[Finding]:
+    """Say which context texts stand in several cases; ``texts`` is the number of different ones."""
+    both, shared = _flat(contexts.both_sides), _flat(contexts.shared)
+    yield from counted(
+        "context-both-sides",
+        f"{plural(len(contexts.both_sides), 'context text')}, in {plural(len(both), 'case')}, "
+        "meant safe for one query and unsafe for another. That is sound only if the queries "
+        "make the difference: read them.",
+        both,
+        texts,
+        n=len(contexts.both_sides),
     )
+    across = len(contexts.across_categories)
+    beyond = f", {across} of them across categories" if across else ""
+    yield from counted(
+        "shared-context",
+        f"{plural(len(contexts.shared), 'context text')} shared by {len(shared)} cases{beyond}. "
+        "Such cases are no independent draws of contexts: write a context for each query, or "
+        "cluster errors by context too.",
+        shared,
+        texts,
+        n=len(contexts.shared),
+    )
+
+
+def pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
+    """Say which queries make no pair."""
+    yield from counted(
+        "identical-twins",
+        f"{plural(len(pairs.same_context), 'case')} in the very same context as another case of "
+        "the same query that is intended otherwise. Nothing can tell such twins apart: correct "
+        "the side of one, or write its context.",
+        pairs.same_context,
+        pairs.sided,
+    )
+    yield from counted(
+        "repeated-side",
+        f"{plural(len(pairs.repeated_side), 'case')} that share query and intended side with "
+        "another. Unless several contexts a side are meant, an intended side is wrong.",
+        pairs.repeated_side,
+        pairs.sided,
+    )
+    yield from counted(
+        "missing-twin",
+        "No twin, the same query intended otherwise, for "
+        f"{plural(len(pairs.missing_twin), 'case')}. Everything measured on pairs leaves such "
+        "cases out: write the twins.",
+        pairs.missing_twin,
+        pairs.sided,
+    )
+
+
+def query_findings(queries: SimilarQueries, texts: Mapping[str, str]) -> Iterator[Finding]:
+    """Say which queries are nearly the same; ``texts`` holds the query of each query id."""
+    named = [f"{' and '.join(pair.queries)} ({pair.similarity:.2f})" for pair in queries.pairs]
+    yield from counted(
+        "near-copy-query",
+        f"{plural(queries.n, 'pair')} of near-duplicate queries: {some(named, 3, queries.n)}. "
+        "Keep one of each, or count them as one query in errors and splits.",
+        queries.cases,
+        None,
+        n=queries.n,
+        shown=[texts[query] for pair in queries.pairs for query in pair.queries],
+    )
+
+
+def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
+    """The first names, and how many of ``n`` (default: of those given) are not named."""
+    hidden = (len(names) if n is None else n) - most
+    return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
+
+
+def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(case for group in groups for case in group)
 
 
 def _text(case: Case) -> str:

@@ -7,10 +7,12 @@ from casewise.contexts import Misfit, NearCopy, misfits, near_copies
 from casewise.dataset._context_checks import (
     RepeatedContexts,
     SimilarQueries,
+    context_findings,
+    query_findings,
     repeated_contexts,
     similar_queries,
 )
-from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.dataset._findings import Finding, Material, counted, plural
 
 NEAR = 0.8
 """Jaccard index of runs of three words from which on two contexts are near copies."""
@@ -51,7 +53,7 @@ class Copies:
     misplaced: tuple[Misplaced, ...]
 
 
-def copies(material: Material, seed: int) -> tuple[Copies, list[AuditFinding]]:
+def copies(material: Material, seed: int) -> tuple[Copies, list[Finding]]:
     """Find identical and nearly identical texts, and misplaced contexts."""
     texts: dict[str, list[int]] = {}
     for place, text in enumerate(material.contexts):
@@ -59,17 +61,17 @@ def copies(material: Material, seed: int) -> tuple[Copies, list[AuditFinding]]:
             texts.setdefault(text, []).append(place)
     near = near_copies(list(texts), threshold=NEAR, seed=seed)
     holders = list(texts.values())
-    found = Copies(
+    copied = Copies(
         repeated_contexts(material.cases),
-        tuple(_near(one, holders, material) for one in near),
+        tuple(_near(pair, holders, material) for pair in near),
         len(texts),
         similar_queries(material.cases),
-        tuple(_misplaced(one, material) for one in _misfits(material)),
+        tuple(_misplaced(misfit, material) for misfit in _misfits(material)),
     )
     alike = dict.fromkeys(
-        place for one in near for at in (one.first, one.second) for place in holders[at]
+        place for pair in near for at in (pair.first, pair.second) for place in holders[at]
     )
-    return found, [*_findings(found, material, list(alike))]
+    return copied, [*_findings(copied, material, list(alike))]
 
 
 def _misfits(material: Material) -> tuple[Misfit, ...]:
@@ -78,32 +80,24 @@ def _misfits(material: Material) -> tuple[Misfit, ...]:
     return misfits(material.contexts, list(material.queries.values()), own)
 
 
-def _misplaced(one: Misfit, material: Material) -> Misplaced:
+def _misplaced(misfit: Misfit, material: Material) -> Misplaced:
     return Misplaced(
-        material.cases[one.context].id,
-        one.context,
-        list(material.queries)[one.other],
-        one.own_likeness,
-        one.other_likeness,
+        material.cases[misfit.context].id,
+        misfit.context,
+        list(material.queries)[misfit.other],
+        misfit.own_likeness,
+        misfit.other_likeness,
     )
 
 
-def _near(one: NearCopy, holders: Sequence[Sequence[int]], material: Material) -> NearContexts:
-    first, second = material.ids([holders[one.first][0], holders[one.second][0]])
-    return NearContexts((first, second), one.likeness)
+def _near(pair: NearCopy, holders: Sequence[Sequence[int]], material: Material) -> NearContexts:
+    first, second = material.ids([holders[pair.first][0], holders[pair.second][0]])
+    return NearContexts((first, second), pair.likeness)
 
 
-def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterator[AuditFinding]:
-    shared = found.contexts
-    yield from counted(
-        "context-both-sides",
-        f"{plural(len(shared.both_sides), 'context text')} meant safe for one query and unsafe "
-        "for another. That is sound only if the queries make the difference: read them.",
-        _flat(shared.both_sides),
-        found.texts,
-        n=len(shared.both_sides),
-    )
-    places = [one.record for one in found.misplaced]
+def _findings(copied: Copies, material: Material, near: Sequence[int]) -> Iterator[Finding]:
+    yield from context_findings(copied.contexts, copied.texts)
+    places = [misplaced.record for misplaced in copied.misplaced]
     yield from counted(
         "misplaced-context",
         f"{plural(len(places), 'context')} with words of another query of the set, and hardly a "
@@ -112,36 +106,12 @@ def _findings(found: Copies, material: Material, near: Sequence[int]) -> Iterato
         material.with_context,
         shown=[material.contexts[place] for place in places],
     )
-    across = len(shared.across_categories)
-    beyond = f", {across} of them across categories" if across else ""
-    yield from counted(
-        "shared-context",
-        f"{plural(len(shared.shared), 'context text')} shared by {len(_flat(shared.shared))} "
-        f"cases{beyond}. They are no independent draws of contexts: write a context for each "
-        "query, or cluster errors by context too.",
-        _flat(shared.shared),
-        found.texts,
-        n=len(shared.shared),
-    )
     yield from counted(
         "near-copy-context",
-        f"{plural(len(found.near), 'pair')} of different context texts with {NEAR:.0%} or more of "
+        f"{plural(len(copied.near), 'pair')} of different context texts with {NEAR:.0%} or more of "
         "their runs of three words in common.",
         material.ids(near),
         None,
-        n=len(found.near),
+        n=len(copied.near),
     )
-    queries = found.queries
-    yield from counted(
-        "near-copy-query",
-        f"{plural(queries.n, 'pair')} of near-duplicate queries. Keep one of each, or count them "
-        "as one query in errors and splits.",
-        queries.cases,
-        None,
-        n=queries.n,
-        shown=[material.queries[query] for pair in queries.pairs for query in pair.queries],
-    )
-
-
-def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(case for group in groups for case in group)
+    yield from query_findings(copied.queries, material.queries)

@@ -152,9 +152,9 @@ def _both(counts: Sequence[int]) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-def _interval(found: tuple[float, float] | None, se: float) -> tuple[float, float]:
+def _interval(bootstrapped: tuple[float, float] | None, se: float) -> tuple[float, float]:
     """No interval where there is no standard error either: a single query varies with nothing."""
-    return found if found is not None and math.isfinite(se) else (math.nan, math.nan)
+    return bootstrapped if bootstrapped is not None and math.isfinite(se) else (math.nan, math.nan)
 
 
 PARTS = ("all", *ARMS)

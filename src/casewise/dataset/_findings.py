@@ -1,26 +1,14 @@
-"""What the checks of a data set read, and what they find.
-
-A description finds problems and warnings in words; an audit has codes that stay.
-"""
+"""What the checks of a data set read, and the one kind of finding that they make."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from casewise.cases import Case, Context, find_twins
 from casewise.contexts import context_text, words_of
-
-
-class FindingLevel(StrEnum):
-    """How much a finding matters."""
-
-    PROBLEM = "problem"
-    """Figures computed from the data are wrong unless it is mended or allowed for."""
-    WARNING = "warning"
-    """Figures can mislead."""
-    NOTE = "note"
-    """Worth knowing."""
+from casewise.sheets import json_interval, json_number
 
 
 def plural(n: int, noun: str) -> str:
@@ -30,26 +18,14 @@ def plural(n: int, noun: str) -> str:
     return f"{n} {noun[:-1]}ies" if noun.endswith("ry") else f"{n} {noun}s"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was found."""
-
-    level: FindingLevel
-    check: str
-    """The name of the check, such as ``published rate``."""
-    text: str
-    """What was found, and what to do about it. Names ids, and quotes no query."""
-    cases: tuple[str, ...] = ()
-    """Ids of the cases it is about; empty where it is about all of them."""
-
-
 class Severity(StrEnum):
     """How much a finding matters."""
 
     ERROR = "error"
-    """Some cases are wrong as they stand: mend or drop them."""
+    """Cases, or figures computed from them, are wrong as they stand: mend or drop the cases, or
+    allow for it. A description calls it a problem."""
     WARNING = "warning"
-    """Scores on this set can mislead."""
+    """Figures can mislead."""
     NOTE = "note"
     """Worth knowing."""
 
@@ -111,20 +87,40 @@ CHECKS: dict[str, Check] = {
 """Every code, the worst first. Codes stay; new ones may come."""
 
 
+NAMES = {
+    "published-rate": "published rate",
+    "author-vote": "author's vote",
+    "tied-votes": "ties",
+    "raters-like-intention": "raters",
+    "unlike-columns": "columns",
+    "context-both-sides": "contexts",
+    "shared-context": "contexts",
+    "identical-twins": "pairs",
+    "missing-twin": "pairs",
+    "repeated-side": "pairs",
+    "near-copy-query": "queries",
+}
+"""What a description calls its checks, by code; those that an audit makes too are in ``CHECKS``."""
+
+SHOWN = 3
+"""Case ids of a finding that people are shown; JSON lists all."""
+
+
 @dataclass(frozen=True, slots=True)
-class AuditFinding:
-    """One thing that was found."""
+class Finding:
+    """One thing that a check of a data set found."""
 
     code: str
-    """A key of ``CHECKS``."""
+    """A key of ``CHECKS``, or of ``NAMES``."""
+    severity: Severity
     text: str
     """What was found, and what to do about it. Quotes no query and no context."""
-    n: int
+    cases: tuple[str, ...] = ()
+    """Ids of the cases it is about; empty where it is about the whole set."""
+    n: int = 0
     """How many, in the unit of the check; of a measured check, the cases that it rests on."""
     of: int | None = None
     """Out of how many, in the same unit; None where that means nothing."""
-    cases: tuple[str, ...] = ()
-    """Ids of the cases it is about; empty where it is about the whole set."""
     value: float = math.nan
     """The figure of a measured check."""
     interval: tuple[float, float] = (math.nan, math.nan)
@@ -133,25 +129,77 @@ class AuditFinding:
     """Pieces of texts that a person may ask to see; personal data stays masked."""
 
     @property
-    def severity(self) -> Severity:
-        """That of its code."""
-        return CHECKS[self.code].severity
+    def name(self) -> str:
+        """What a description calls the check."""
+        return NAMES[self.code]
+
+    @property
+    def level(self) -> str:
+        """The severity in a description's words."""
+        return "problem" if self.severity is Severity.ERROR else str(self.severity)
+
+    def sentence(self, total: int) -> str:
+        """The text with its first few cases, unless it is about all of so many."""
+        if len(self.cases) in (0, total):
+            return self.text
+        more = len(self.cases) - SHOWN
+        rest = f" and {more} more" if more > 0 else ""
+        return f"{self.text} [{', '.join(self.cases[:SHOWN])}{rest}]"
+
+    def description_record(self) -> dict[str, Any]:
+        """The finding in the JSON of a description."""
+        return {
+            "level": self.level,
+            "check": self.name,
+            "text": self.text,
+            "cases": list(self.cases),
+        }
+
+    def audit_record(self, *, reveal: bool) -> dict[str, Any]:
+        """The finding in the JSON of an audit; ``reveal`` gives pieces of texts."""
+        record = {
+            "code": self.code,
+            "severity": str(self.severity),
+            "unit": CHECKS[self.code].unit,
+            "n": self.n,
+            "of": self.of,
+            "value": json_number(self.value),
+            "value_ci": json_interval(self.interval),
+            "text": self.text,
+            "cases": list(self.cases),
+        }
+        return record | ({"shown": list(self.shown)} if reveal else {})
 
 
 def counted(
     code: str,
     text: str,
-    cases: tuple[str, ...] | list[str],
+    cases: Sequence[str],
     of: int | None,
     *,
     n: int | None = None,
-    shown: tuple[str, ...] | list[str] = (),
-) -> list[AuditFinding]:
+    shown: Sequence[str] = (),
+) -> list[Finding]:
     """A finding about some cases, or none where there are none; ``n`` defaults to their number."""
     number = len(cases) if n is None else n
     if not number:
         return []
-    return [AuditFinding(code, text, number, of, tuple(cases), shown=tuple(shown))]
+    severity = CHECKS[code].severity
+    return [Finding(code, severity, text, tuple(cases), number, of, shown=tuple(shown))]
+
+
+def measured(
+    code: str,
+    text: str,
+    value: float,
+    n: int,
+    of: int | None,
+    *,
+    cases: Sequence[str] = (),
+    interval: tuple[float, float] = (math.nan, math.nan),
+) -> Finding:
+    """A finding of a measured check."""
+    return Finding(code, CHECKS[code].severity, text, tuple(cases), n, of, value, interval)
 
 
 USUAL_PARAMETERS = (
@@ -214,11 +262,11 @@ def to_material(cases: Sequence[Case]) -> Material:
 
 def _parameters(context: Context | None) -> dict[str, str]:
     """The text of each parameter, nested ones with what stands in them."""
-    found = {}
+    texts = {}
     for group, inner in (context.root if context is not None else {}).items():
         if isinstance(inner, dict):
             for name, value in inner.items():
-                found[f"{group}.{name}"] = context_text(Context({group: {name: value}}))
+                texts[f"{group}.{name}"] = context_text(Context({group: {name: value}}))
         else:
-            found[group] = context_text(Context({group: inner}))
-    return found
+            texts[group] = context_text(Context({group: inner}))
+    return texts

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from casewise.cases import whole_queries
 from casewise.contexts import words_of
-from casewise.dataset._findings import AuditFinding, Material
+from casewise.dataset._findings import Finding, Material, measured
 from casewise.sheets import number
 from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, grouped_folds
 
@@ -103,7 +103,7 @@ def bag(words: Sequence[Sequence[str]]) -> tuple[Any, list[str]]:
     columns = {word: column for column, word in enumerate(names)}
     sets = [sorted({columns[word] for word in text}) for text in words]
     ends = np.cumsum([0, *map(len, sets)])
-    places = np.array([column for one in sets for column in one], np.int64)
+    places = np.array([column for columns_of_text in sets for column in columns_of_text], np.int64)
     table = csr_matrix((np.ones(len(places)), places, ends), shape=(len(words), len(names)))
     return table, names
 
@@ -200,7 +200,7 @@ class Leakage:
     """Groups of queries that share no context text: what folds and intervals are made of."""
 
 
-def leakage(material: Material, seed: int) -> tuple[Leakage, list[AuditFinding]]:
+def leakage(material: Material, seed: int) -> tuple[Leakage, list[Finding]]:
     """Guess the intended side from the surface of the cases that have one."""
     kept = [place for place, case in enumerate(material.cases) if case.intended is not None]
     safe = np.array([material.cases[place].intended == "safe" for place in kept], bool)
@@ -208,7 +208,7 @@ def leakage(material: Material, seed: int) -> tuple[Leakage, list[AuditFinding]]
     table, names = bag([material.words[place] for place in kept])
     context, weights = guess(table, safe, groups, seed)
     asked, _ = bag([words_of(material.cases[place].query) for place in kept])
-    found = Leakage(
+    leaked = Leakage(
         context,
         guess(asked, safe, groups, seed)[0],
         guess(_lengths(material, kept), safe, groups, seed)[0],
@@ -216,7 +216,7 @@ def leakage(material: Material, seed: int) -> tuple[Leakage, list[AuditFinding]]
         tuple(_by_parameter(material, kept, safe, groups, seed)),
         len(np.unique(groups)),
     )
-    return found, [*_findings(found)]
+    return leaked, [*_findings(leaked)]
 
 
 def _groups(material: Material, kept: Sequence[int]) -> IntArray:
@@ -252,15 +252,15 @@ def _parameters(material: Material, kept: Sequence[int]) -> list[str]:
 def _by_parameter(
     material: Material, kept: Sequence[int], safe: BoolArray, groups: IntArray, seed: int
 ) -> list[ParameterGuess]:
-    found = []
+    guesses = []
     for name in _parameters(material, kept):
         values = [material.parameters[place].get(name) for place in kept]
         table, words = bag([[ABSENT] if text is None else words_of(text) for text in values])
-        one, weights = guess(table, safe, groups, seed)
+        guessed, weights = guess(table, safe, groups, seed)
         telling = telling_words(table, words, weights, safe, MOST_WORDS // 2)
         present = sum(text is not None for text in values)
-        found.append(ParameterGuess(name, present, one, telling))
-    return sorted(found, key=lambda one: -_or_zero(one.guess.accuracy.value))
+        guesses.append(ParameterGuess(name, present, guessed, telling))
+    return sorted(guesses, key=lambda parameter: -_or_zero(parameter.guess.accuracy.value))
 
 
 def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
@@ -275,36 +275,40 @@ def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
     return np.log1p(np.array(rows, np.float64).reshape(len(kept), 1 + len(names)))
 
 
-def _findings(found: Leakage) -> Iterator[AuditFinding]:
-    one = found.context
-    if one.beyond_chance > BEYOND:
+def _findings(leaked: Leakage) -> Iterator[Finding]:
+    guessed = leaked.context
+    if guessed.beyond_chance > BEYOND:
         yield _finding(
             "shortcut-leakage",
-            one,
+            guessed,
             "A classifier that sees only which words stand in the context guesses the intended "
-            f"side right in {_share(one)} of cases: a model can score without weighing context "
-            f"against query. {_telling(found.words)}",
+            f"side right in {_share(guessed)} of cases: a model can score without weighing context "
+            f"against query. {_telling(leaked.words)}",
         )
-    one = found.query
-    if one.beyond_chance > BEYOND:
+    guessed = leaked.query
+    if guessed.beyond_chance > BEYOND:
         yield _finding(
             "query-leakage",
-            one,
+            guessed,
             "From the words of the query alone the intended side is guessed right in "
-            f"{_share(one)} of cases. Give every query a context of either side.",
+            f"{_share(guessed)} of cases. Give every query a context of either side.",
         )
-    one = found.lengths
-    if one.beyond_chance > BEYOND:
+    guessed = leaked.lengths
+    if guessed.beyond_chance > BEYOND:
         yield _finding(
             "length-leakage",
-            one,
+            guessed,
             "From the lengths of the context and of its parameters alone the intended side is "
-            f"guessed right in {_share(one)} of cases. Make twins equally long.",
+            f"guessed right in {_share(guessed)} of cases. Make twins equally long.",
         )
-    telling = [one for one in found.parameters if one.guess.beyond_chance > BEYOND]
+    telling = [
+        parameter for parameter in leaked.parameters if parameter.guess.beyond_chance > BEYOND
+    ]
     if telling:
         top = telling[0]
-        others = ", ".join(f"{one.parameter} {_share(one.guess)}" for one in telling[1:4])
+        others = ", ".join(
+            f"{parameter.parameter} {_share(parameter.guess)}" for parameter in telling[1:4]
+        )
         yield _finding(
             "parameter-leakage",
             top.guess,
@@ -313,22 +317,22 @@ def _findings(found: Leakage) -> Iterator[AuditFinding]:
         )
 
 
-def _finding(code: str, one: Guess, text: str) -> AuditFinding:
-    accuracy = one.accuracy
-    return AuditFinding(
-        code, text.strip(), one.n, one.n, value=accuracy.value, interval=accuracy.interval
+def _finding(code: str, guessed: Guess, text: str) -> Finding:
+    accuracy = guessed.accuracy
+    return measured(
+        code, text.strip(), accuracy.value, guessed.n, guessed.n, interval=accuracy.interval
     )
 
 
-def _share(one: Guess) -> str:
-    return number(one.accuracy.value)
+def _share(guessed: Guess) -> str:
+    return number(guessed.accuracy.value)
 
 
 def _telling(words: Sequence[TellingWord], most: int = 4) -> str:
     """The heaviest words of either side, where there are any."""
     parts = []
     for side, sign in (("safe", 1), ("unsafe", -1)):
-        named = [one.word for one in words if math.copysign(1, one.weight) == sign][:most]
+        named = [word.word for word in words if math.copysign(1, word.weight) == sign][:most]
         if named:
             parts.append(f"for {side}: {', '.join(named)}")
     return f"Words that speak {'; '.join(parts)}." if parts else ""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise.contexts import words_of
-from casewise.dataset._context_checks import broken_pairs
-from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.dataset._context_checks import broken_pairs, pair_findings
+from casewise.dataset._findings import Finding, Material, counted, measured, plural
 from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, cohen_d_paired
 
 UNBALANCED = 2.0
@@ -20,9 +20,9 @@ LARGER_SIDE = 0.6
 """Share of the larger side from which on sides count as out of balance."""
 
 
-def structure(material: Material) -> tuple[dict[str, float], list[AuditFinding]]:
+def structure(material: Material) -> tuple[dict[str, float], list[Finding]]:
     """Figures and findings about pairs, sides and categories."""
-    findings = [*_pairs(material), *_missing(material)]
+    findings = [*pair_findings(broken_pairs(material.cases)), *_missing(material)]
     sides, side_findings = _sides(material)
     categories, category_findings = _categories(material)
     return (
@@ -31,34 +31,7 @@ def structure(material: Material) -> tuple[dict[str, float], list[AuditFinding]]
     )
 
 
-def _pairs(material: Material) -> Iterator[AuditFinding]:
-    found = broken_pairs(material.cases)
-    meant = sum(case.intended is not None for case in material.cases)
-    yield from counted(
-        "identical-twins",
-        f"{plural(len(found.same_context), 'case')} in the very same context as another case of "
-        "the same query that is intended otherwise. Nothing can tell such twins apart: correct "
-        "the side of one, or write its context.",
-        found.same_context,
-        meant,
-    )
-    yield from counted(
-        "missing-twin",
-        f"{plural(len(found.missing_twin), 'case')} without a twin, the same query intended "
-        "otherwise. Everything measured on pairs leaves them out: write the twins.",
-        found.missing_twin,
-        meant,
-    )
-    yield from counted(
-        "repeated-side",
-        f"{plural(len(found.repeated_side), 'case')} with another of the same query that is "
-        "intended alike. Unless several contexts a side are meant, an intended side is wrong.",
-        found.repeated_side,
-        meant,
-    )
-
-
-def _missing(material: Material) -> Iterator[AuditFinding]:
+def _missing(material: Material) -> Iterator[Finding]:
     cases = material.cases
     unknown = [case.id for case in cases if case.context is not None and case.intended is None]
     yield from counted(
@@ -70,7 +43,7 @@ def _missing(material: Material) -> Iterator[AuditFinding]:
     )
 
 
-def _sides(material: Material) -> tuple[float, list[AuditFinding]]:
+def _sides(material: Material) -> tuple[float, list[Finding]]:
     counts = Counter(case.intended for case in material.cases if case.intended is not None)
     total = counts.total()
     if not total:
@@ -82,10 +55,10 @@ def _sides(material: Material) -> tuple[float, list[AuditFinding]]:
         f"{counts['safe']} cases are intended safe and {counts['unsafe']} unsafe. Always saying "
         "the larger side scores that share: show it beside accuracies, or balance the set."
     )
-    return larger, [AuditFinding("label-imbalance", text, total, value=larger)]
+    return larger, [measured("label-imbalance", text, larger, total, None)]
 
 
-def _categories(material: Material) -> tuple[float, list[AuditFinding]]:
+def _categories(material: Material) -> tuple[float, list[Finding]]:
     by_category = defaultdict(list)
     for case in material.cases:
         if case.category is not None:
@@ -110,9 +83,7 @@ def _categories(material: Material) -> tuple[float, list[AuditFinding]]:
             case.id for group in by_category.values() if len(group) == min(sizes) for case in group
         ]
         findings.append(
-            AuditFinding(
-                "category-imbalance", text, len(small), sum(sizes), tuple(small), value=ratio
-            )
+            measured("category-imbalance", text, ratio, len(small), sum(sizes), cases=small)
         )
     lopsided = {
         name: group
@@ -131,7 +102,7 @@ def _categories(material: Material) -> tuple[float, list[AuditFinding]]:
     return ratio, findings
 
 
-def provenance(material: Material) -> list[AuditFinding]:
+def provenance(material: Material) -> list[Finding]:
     """Findings about votes, sources and licences."""
     cases = material.cases
     voted = [case for case in cases if (case.votes_safe or 0) + (case.votes_unsafe or 0)]
@@ -218,19 +189,19 @@ def lix(text: str) -> float:
     return len(words) / max(sentences, 1) + 100 * long / len(words)
 
 
-def twins(material: Material) -> tuple[Twins, list[AuditFinding]]:
+def twins(material: Material) -> tuple[Twins, list[Finding]]:
     """Compare the contexts of each pair."""
     both = [
         pair for pair in material.pairs if all(material.contexts[place].strip() for place in pair)
     ]
     lengths = [[float(len(material.words[place])) for place in pair] for pair in both]
     indices = [[lix(material.contexts[place]) for place in pair] for pair in both]
-    found = Twins(_difference(lengths), _difference(indices))
+    both_measures = Twins(_difference(lengths), _difference(indices))
     findings = [
-        *_findings("length-difference", "words", found.words),
-        *_findings("readability-difference", "LIX", found.lix),
+        *_findings("length-difference", "words", both_measures.words),
+        *_findings("readability-difference", "LIX", both_measures.lix),
     ]
-    return found, findings
+    return both_measures, findings
 
 
 def _difference(values: Sequence[Sequence[float]]) -> TwinDifference:
@@ -245,19 +216,19 @@ def _difference(values: Sequence[Sequence[float]]) -> TwinDifference:
     return TwinDifference(safe, unsafe, difference, cohen_d_paired(gaps), n)
 
 
-def _findings(code: str, what: str, found: TwinDifference) -> list[AuditFinding]:
-    low, high = found.difference.interval
-    if not abs(found.effect) >= SMALL_EFFECT:
+def _findings(code: str, what: str, means: TwinDifference) -> list[Finding]:
+    low, high = means.difference.interval
+    if not abs(means.effect) >= SMALL_EFFECT:
         return []
-    if math.isinf(found.effect):
+    if math.isinf(means.effect):
         spread = "in every pair alike"
     elif low > 0 or high < 0:
-        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {found.effect:.2f})"
+        spread = f"from {low:.1f} to {high:.1f} (Cohen's d {means.effect:.2f})"
     else:
         return []
     text = (
-        f"Contexts intended safe have a mean of {found.safe:.1f} {what}, their twins "
-        f"{found.unsafe:.1f}: a difference of {found.difference.value:.1f}, {spread}. "
+        f"Contexts intended safe have a mean of {means.safe:.1f} {what}, their twins "
+        f"{means.unsafe:.1f}: a difference of {means.difference.value:.1f}, {spread}. "
         "Judges may follow it: make twins alike."
     )
-    return [AuditFinding(code, text, found.pairs, found.pairs, value=abs(found.effect))]
+    return [measured(code, text, abs(means.effect), means.pairs, means.pairs)]

@@ -65,12 +65,12 @@ class PaperSearch:
     @property
     def each(self) -> tuple[PaperInput, ...]:
         """Inputs that ask for 21 votes on each case."""
-        return tuple(one for one in self.found if not one.in_all)
+        return tuple(paper_input for paper_input in self.found if not paper_input.in_all)
 
     @property
     def in_all(self) -> tuple[PaperInput, ...]:
         """Inputs that ask for 21 votes on both cases together."""
-        return tuple(one for one in self.found if one.in_all)
+        return tuple(paper_input for paper_input in self.found if paper_input.in_all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Way:
 
 def search_paper_inputs() -> PaperSearch:
     """Try every set of plausible inputs for those that round up to 21."""
-    tried, found = 0, []
+    tried, fitting = 0, []
     for way in _ways():
         for alpha, two_sided, power in product(ALPHAS, (False, True), POWERS):
             tried += 1
@@ -96,8 +96,8 @@ def search_paper_inputs() -> PaperSearch:
             for in_all in (False, True):
                 if whole(2 * votes if in_all else votes) == PAPER_VOTES:
                     row = (alpha, two_sided, power, votes, in_all)
-                    found.append(PaperInput(way.test, way.method, way.effect, *row))
-    return PaperSearch(tried, tuple(found))
+                    fitting.append(PaperInput(way.test, way.method, way.effect, *row))
+    return PaperSearch(tried, tuple(fitting))
 
 
 def as_paper_record(search: PaperSearch) -> dict[str, object]:
@@ -114,7 +114,7 @@ def as_paper_record(search: PaperSearch) -> dict[str, object]:
             "two_sided": (False, True),
         },
         "found": [
-            {one.name: getattr(row, one.name) for one in fields(row)} for row in search.found
+            {field.name: getattr(row, field.name) for field in fields(row)} for row in search.found
         ],
     }
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from casewise.contexts import words_of
-from casewise.dataset._findings import USUAL_PARAMETERS, AuditFinding, Material, counted, plural
+from casewise.dataset._findings import USUAL_PARAMETERS, Finding, Material, counted, plural
 
 MOST_VALUES = 12
 """Values of a parameter that are listed."""
@@ -61,7 +61,7 @@ class Coverage:
     """Contexts that have all the parameters that most contexts have."""
 
 
-def coverage(material: Material) -> tuple[Coverage, list[AuditFinding]]:
+def coverage(material: Material) -> tuple[Coverage, list[Finding]]:
     """Count parameters and their values."""
     places: dict[str, list[int]] = defaultdict(list)
     for place, parameters in enumerate(material.parameters):
@@ -73,12 +73,12 @@ def coverage(material: Material) -> tuple[Coverage, list[AuditFinding]]:
         for place, (case, there) in enumerate(zip(material.cases, material.parameters, strict=True))
         if case.context is not None and not there.keys() >= set(common)
     ]
-    found = Coverage(
+    covered = Coverage(
         tuple(_parameter(material, name, there) for name, there in places.items()),
         tuple(name for name in USUAL_PARAMETERS if places and name not in places),
         material.with_context - len(lacking),
     )
-    return found, [*_findings(material, found, lacking, common), *_variation(found)]
+    return covered, [*_findings(material, covered, lacking, common), *_variation(covered)]
 
 
 def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
@@ -86,7 +86,7 @@ def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
     for place in there:
         values[" ".join(words_of(material.parameters[place][name]))].append(place)
     sides = [_value(material, text, group) for text, group in values.items()]
-    sides.sort(key=lambda one: -one.cases)
+    sides.sort(key=lambda side: -side.cases)
     both = [
         (material.parameters[safe][name], material.parameters[unsafe][name])
         for safe, unsafe in material.pairs
@@ -99,13 +99,15 @@ def _parameter(material: Material, name: str, there: list[int]) -> Parameter:
         meant["safe"],
         meant["unsafe"],
         len(values),
-        tuple(one for one in sides if one.cases > 1)[:MOST_VALUES],
+        tuple(value for value in sides if value.cases > 1)[:MOST_VALUES],
         len(both),
-        sum(words_of(one) != words_of(other) for one, other in both),
+        sum(words_of(safe) != words_of(other) for safe, other in both),
         tuple(
-            one
-            for one in sides
-            if one.text and max(one.safe, one.unsafe) >= ONE_SIDED and not min(one.safe, one.unsafe)
+            value
+            for value in sides
+            if value.text
+            and max(value.safe, value.unsafe) >= ONE_SIDED
+            and not min(value.safe, value.unsafe)
         ),
     )
 
@@ -116,14 +118,14 @@ def _value(material: Material, text: str, places: list[int]) -> Value:
 
 
 def _findings(
-    material: Material, found: Coverage, lacking: list[int], common: list[str]
-) -> Iterator[AuditFinding]:
+    material: Material, covered: Coverage, lacking: list[int], common: list[str]
+) -> Iterator[Finding]:
     sides = Counter(case.intended for case in material.cases if case.context is not None)
     rare = [
-        f"{one.name}: {sides['safe'] - one.safe} intended safe, "
-        f"{sides['unsafe'] - one.unsafe} unsafe"
-        for one in found.parameters
-        if one.name in common and one.present < material.with_context
+        f"{parameter.name}: {sides['safe'] - parameter.safe} intended safe, "
+        f"{sides['unsafe'] - parameter.unsafe} unsafe"
+        for parameter in covered.parameters
+        if parameter.name in common and parameter.present < material.with_context
     ]
     yield from counted(
         "missing-parameter",
@@ -134,12 +136,14 @@ def _findings(
     )
     yield from counted(
         "unused-parameter",
-        f"No context has {_listed(found.unused)}: nothing can be said about what it does.",
+        f"No context has {_listed(covered.unused)}: nothing can be said about what it does.",
         (),
         len(USUAL_PARAMETERS),
-        n=len(found.unused),
+        n=len(covered.unused),
     )
-    values = [(one.name, value) for one in found.parameters for value in one.one_sided]
+    values = [
+        (parameter.name, value) for parameter in covered.parameters for value in parameter.one_sided
+    ]
     wanted = {(name, value.text) for name, value in values}
     named = Counter(name for name, _ in values)
     yield from counted(
@@ -155,22 +159,31 @@ def _findings(
         None,
         n=len(values),
         shown=[
-            f"{name}: {one.text} ({one.safe} safe, {one.unsafe} unsafe)" for name, one in values
+            f"{name}: {value.text} ({value.safe} safe, {value.unsafe} unsafe)"
+            for name, value in values
         ],
     )
 
 
-def _variation(found: Coverage) -> Iterator[AuditFinding]:
-    single = [one.name for one in found.parameters if one.distinct == 1 and one.present > 1]
+def _variation(covered: Coverage) -> Iterator[Finding]:
+    single = [
+        parameter.name
+        for parameter in covered.parameters
+        if parameter.distinct == 1 and parameter.present > 1
+    ]
     yield from counted(
         "single-value-parameter",
         f"One value alone for {_listed(single)}: the set can't show what it does.",
         (),
-        len(found.parameters),
+        len(covered.parameters),
         n=len(single),
     )
-    paired = [one for one in found.parameters if one.pairs >= LEAST_PAIRS]
-    never = [one.name for one in paired if not one.differs and one.name not in single]
+    paired = [parameter for parameter in covered.parameters if parameter.pairs >= LEAST_PAIRS]
+    never = [
+        parameter.name
+        for parameter in paired
+        if not parameter.differs and parameter.name not in single
+    ]
     yield from counted(
         "never-differs",
         f"The same in both contexts of every pair: {_listed(never)}. Verdicts that change between "
@@ -179,7 +192,7 @@ def _variation(found: Coverage) -> Iterator[AuditFinding]:
         len(paired),
         n=len(never),
     )
-    always = [one.name for one in paired if one.differs == one.pairs]
+    always = [parameter.name for parameter in paired if parameter.differs == parameter.pairs]
     yield from counted(
         "always-differs",
         f"Different between the twins of every pair: {_listed(always)}. What each does on its own "

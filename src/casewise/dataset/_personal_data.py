@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.dataset._findings import Finding, Material, counted, plural
 
 _STREET = (
     "Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Square|Sq|Terrace|"
@@ -39,7 +39,9 @@ def _iban(text: str) -> bool:
     """The checksum of account numbers: ISO 13616, remainder 1 of 97."""
     packed = re.sub(r"\s", "", text)
     moved = packed[4:] + packed[:4]
-    return 15 <= len(packed) <= 34 and int("".join(str(int(one, 36)) for one in moved)) % 97 == 1
+    return (
+        15 <= len(packed) <= 34 and int("".join(str(int(letter, 36)) for letter in moved)) % 97 == 1
+    )
 
 
 def _public_address(text: str) -> bool:
@@ -106,15 +108,15 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
 """By kind: what it looks like, and a second look. The first kind that fits counts."""
 
 
-def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[AuditFinding]]:
+def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Finding]]:
     """Look for personal data in queries, contexts and earlier turns."""
-    found = []
+    personal = []
     for case, context in zip(material.cases, material.contexts, strict=True):
         texts = (case.query, context, *(turn.content for turn in case.history))
         pieces = dict.fromkeys(piece for text in texts for piece in find_personal(text))
-        found += [PersonalData(case.id, kind, masked) for kind, masked in pieces]
-    kinds = Counter(one.kind for one in found)
-    cases = list(dict.fromkeys(one.case for one in found))
+        personal += [PersonalData(case.id, kind, masked) for kind, masked in pieces]
+    kinds = Counter(piece.kind for piece in personal)
+    cases = list(dict.fromkeys(piece.case for piece in personal))
     named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
     findings = counted(
         "personal-data",
@@ -122,9 +124,9 @@ def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Au
         "that it is invented, and say so, before you publish.",
         cases,
         len(material.cases),
-        shown=[f"{one.case}: {one.kind} {one.masked}" for one in found],
+        shown=[f"{piece.case}: {piece.kind} {piece.masked}" for piece in personal],
     )
-    return tuple(found), findings
+    return tuple(personal), findings
 
 
 def find_personal(text: str) -> Iterator[tuple[str, str]]:
@@ -133,7 +135,7 @@ def find_personal(text: str) -> Iterator[tuple[str, str]]:
     for kind, (pattern, holds) in PATTERNS.items():
         for match in pattern.finditer(text):
             here = range(*match.span())
-            if any(here.start < one.stop and one.start < here.stop for one in taken):
+            if any(here.start < span.stop and span.start < here.stop for span in taken):
                 continue
             if holds(match.group()):
                 taken.append(here)

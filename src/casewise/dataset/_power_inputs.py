@@ -116,10 +116,10 @@ def check_inputs(inputs: PowerInputs) -> None:
     Raises:
         UsageError: Which option, and what it takes.
     """
-    for one in fields(inputs):
-        foreign = one.name not in _ALWAYS | _OWN[inputs.test]
-        if foreign and getattr(inputs, one.name) is not None:
-            raise UsageError(f"{option(one.name)} doesn't belong to --test {inputs.test}")
+    for field in fields(inputs):
+        foreign = field.name not in _ALWAYS | _OWN[inputs.test]
+        if foreign and getattr(inputs, field.name) is not None:
+            raise UsageError(f"{option(field.name)} doesn't belong to --test {inputs.test}")
     _within(inputs, "alpha", 0, 1, open_ends=True)
     _within(inputs, "n", int(LEAST_SIZE), int(MOST_SIZE))
     if inputs.power is not None and not inputs.alpha < inputs.power < 1:
@@ -162,7 +162,7 @@ def find_unknown(inputs: PowerInputs) -> Unknown:
         names = {Unknown.EFFECT: effect, Unknown.SIZE: "--n", Unknown.POWER: "--power"}
         raise UsageError(
             f"too little is given: two of {effect}, --n and --power are needed, and the third is "
-            f"worked out (left out: {', '.join(names[one] for one in left_out)})"
+            f"worked out (left out: {', '.join(names[option] for option in left_out)})"
         )
     if inputs.test is PowerTest.PAIRS and inputs.epochs is None:
         if inputs.noise is None:
@@ -186,7 +186,7 @@ def paired_design(inputs: PowerInputs, difference: float) -> PairedDesign:
 
 def _has_effect(inputs: PowerInputs) -> bool:
     effects = (inputs.effect, inputs.margin, inputs.superiority, inputs.p2)
-    return any(one is not None for one in effects)
+    return any(effect is not None for effect in effects)
 
 
 def _within(

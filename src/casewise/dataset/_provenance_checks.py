@@ -11,10 +11,14 @@ from casewise.dataset._context_checks import (
     RepeatedContexts,
     SimilarQueries,
     broken_pairs,
+    context_findings,
+    pair_findings,
+    query_findings,
     repeated_contexts,
     similar_queries,
+    some,
 )
-from casewise.dataset._findings import Finding, FindingLevel, plural
+from casewise.dataset._findings import Finding, Severity, plural
 from casewise.dataset._vote_checks import (
     AuthorVotes,
     BoolArray,
@@ -32,8 +36,6 @@ from casewise.sheets import p_value
 
 COLUMNS_DIFFER = 0.0005
 """p below which columns of votes count as differing."""
-
-_PROBLEM, _WARNING, _NOTE = FindingLevel.PROBLEM, FindingLevel.WARNING, FindingLevel.NOTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +68,27 @@ def check_provenance(cases: Sequence[Case], people: People) -> Provenance:
         *_author_findings(author),
         *_tie_findings(ties, rate, ids),
         *_rater_findings(raters, columns),
-        *_context_findings(contexts),
-        *_pair_findings(pairs),
-        *_query_findings(queries),
+        *context_findings(contexts),
+        *pair_findings(pairs),
+        *query_findings(queries, {case.query_id: case.query for case in cases}),
     ]
-    order = list(FindingLevel)
-    findings.sort(key=lambda one: order.index(one.level))
+    order = list(Severity)
+    findings.sort(key=lambda finding: order.index(finding.severity))
     return Provenance(
         rate, author, ties, raters, columns, contexts, pairs, queries, tuple(findings)
     )
 
 
 def _rate_findings(rate: PublishedRate, ids: np.ndarray) -> Iterator[Finding]:
-    check = "published rate"
     extra = int(rate.one_more.sum())
     if extra:
         text = (
             f"The published rate counts one vote more than the file holds in {extra} of "
             f"{plural(rate.cases, 'case')}."
         )
-        level = _WARNING
+        level = Severity.WARNING
         if rate.extra_known and rate.extra_is_intended == rate.extra_known:
-            level = _PROBLEM
+            level = Severity.ERROR
             text += (
                 f" That vote is the intended side in {rate.extra_is_intended} of "
                 f"{rate.extra_known}: it is the author's and no annotator's. Measure against the "
@@ -98,20 +99,20 @@ def _rate_findings(rate: PublishedRate, ids: np.ndarray) -> Iterator[Finding]:
                 f" That vote is the intended side in {rate.extra_is_intended} of "
                 f"{rate.extra_known}. Publish it with the others, or leave it out of the rate."
             )
-        yield Finding(level, check, text, _chosen(ids, rate.one_more))
+        yield Finding("published-rate", level, text, _chosen(ids, rate.one_more))
     unlike = int(rate.unlike.sum())
     if unlike:
         yield Finding(
-            _PROBLEM,
-            check,
+            "published-rate",
+            Severity.ERROR,
             f"The published rate of {unlike} of {plural(rate.cases, 'case')} is no share of the "
             "votes, nor of one vote more. Compute it anew, or say what else it counts.",
             _chosen(ids, rate.unlike),
         )
     if rate.flipped:
         yield Finding(
-            _PROBLEM,
-            check,
+            "published-rate",
+            Severity.ERROR,
             f"The published rate puts {plural(rate.flipped, 'case')} on the other side than most "
             "of the votes (ties aside).",
         )
@@ -120,16 +121,16 @@ def _rate_findings(rate: PublishedRate, ids: np.ndarray) -> Iterator[Finding]:
 def _author_findings(author: AuthorVotes) -> Iterator[Finding]:
     if author.n and author.is_intended == author.n:
         yield Finding(
-            _PROBLEM,
-            "author's vote",
+            "author-vote",
+            Severity.ERROR,
             f"The author's vote is the intended side in {author.n} of "
             f"{plural(author.n, 'case')}: it is no "
             "judgement of its own. Leave it out of every share.",
         )
     elif author.n:
         yield Finding(
-            _NOTE,
-            "author's vote",
+            "author-vote",
+            Severity.NOTE,
             f"The author's vote is the intended side in {author.is_intended} of "
             f"{plural(author.n, 'case')}.",
         )
@@ -151,15 +152,15 @@ def _tie_findings(ties: TieCounts, rate: PublishedRate, ids: np.ndarray) -> Iter
             "people stands behind these labels. Measure against the votes (--labels votes), and "
             "count ties half (--ties half) or drop them (--ties drop)."
         )
-    yield Finding(_WARNING, "ties", text, tuple(ids[ties.places]))
+    yield Finding("tied-votes", Severity.WARNING, text, tuple(ids[ties.places]))
 
 
 def _rater_findings(raters: tuple[str, ...], columns: ColumnEffects | None) -> Iterator[Finding]:
     if raters:
         yield Finding(
-            _PROBLEM,
-            "raters",
-            f"Every vote of {_some(raters)} is the intended side. Make sure that this is a person "
+            "raters-like-intention",
+            Severity.ERROR,
+            f"Every vote of {some(raters)} is the intended side. Make sure that this is a person "
             "who did not know the intention, and else leave the votes out.",
         )
     if columns is not None:
@@ -170,15 +171,15 @@ def _column_findings(columns: ColumnEffects) -> Iterator[Finding]:
     rank = "rank categories with that warning, or let every panel judge some cases of each."
     if columns.most_categories == 1 < columns.categories:
         yield Finding(
-            _WARNING,
-            "columns",
+            "unlike-columns",
+            Severity.WARNING,
             "Nobody voted in two categories, so differences between categories are also "
             f"differences between people: {rank}",
         )
     elif columns.within_p < COLUMNS_DIFFER and columns.shifting_p < COLUMNS_DIFFER:
         yield Finding(
-            _WARNING,
-            "columns",
+            "unlike-columns",
+            Severity.WARNING,
             "Votes of one column come from one panel: within category and arm, columns differ far "
             f"beyond chance (Cochran's Q {columns.within_q:.0f} on {columns.within_df} degrees of "
             f"freedom, p {p_value(columns.within_p)}), and otherwise in one category than in "
@@ -187,90 +188,12 @@ def _column_findings(columns: ColumnEffects) -> Iterator[Finding]:
         )
     elif min(columns.within_p, columns.overall_p) < COLUMNS_DIFFER:
         yield Finding(
-            _NOTE,
-            "columns",
+            "unlike-columns",
+            Severity.NOTE,
             f"Columns of votes differ beyond chance: their shares of safe votes run from "
             f"{columns.lowest:.2f} to {columns.highest:.2f}. If a column is a person, some are "
             "stricter than others.",
         )
-
-
-def _context_findings(contexts: RepeatedContexts) -> Iterator[Finding]:
-    check = "contexts"
-    if contexts.both_sides:
-        both = _flat(contexts.both_sides)
-        yield Finding(
-            _WARNING,
-            check,
-            f"{plural(len(contexts.both_sides), 'context text')}, in {plural(len(both), 'case')}, "
-            "meant safe for one query and unsafe for another. That is sound only if the queries "
-            "make the difference: read them.",
-            both,
-        )
-    if contexts.shared:
-        shared = _flat(contexts.shared)
-        across = len(contexts.across_categories)
-        beyond = f", {across} of them across several categories" if across else ""
-        yield Finding(
-            _NOTE,
-            check,
-            f"{plural(len(contexts.shared), 'context text')} shared by {len(shared)} "
-            f"cases{beyond}. Such cases are no independent draws of contexts: a model that reads "
-            "the text rightly gains on all of them.",
-            shared,
-        )
-
-
-def _pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
-    check = "pairs"
-    if pairs.same_context:
-        yield Finding(
-            _PROBLEM,
-            check,
-            f"{len(pairs.same_context)} cases have the very same context as another case of the "
-            "same query that is intended otherwise. One of each pair is mislabelled, or lost its "
-            "context.",
-            pairs.same_context,
-        )
-    if pairs.repeated_side:
-        yield Finding(
-            _WARNING,
-            check,
-            f"{len(pairs.repeated_side)} cases share query and intended side with another. Unless "
-            "several contexts a side are meant, an intended side is wrong.",
-            pairs.repeated_side,
-        )
-    if pairs.missing_twin:
-        yield Finding(
-            _WARNING,
-            check,
-            "No twin, the same query intended otherwise, for "
-            f"{plural(len(pairs.missing_twin), 'case')}. Everything measured on pairs leaves such "
-            "cases out: write the twins.",
-            pairs.missing_twin,
-        )
-
-
-def _query_findings(queries: SimilarQueries) -> Iterator[Finding]:
-    if queries.n:
-        shown = [f"{' and '.join(pair.queries)} ({pair.similarity:.2f})" for pair in queries.pairs]
-        yield Finding(
-            _WARNING,
-            "queries",
-            f"{plural(queries.n, 'pair')} of near-duplicate queries: {_some(shown, 3, queries.n)}. "
-            "Keep one of each, or count them as one query in errors and splits.",
-            queries.cases,
-        )
-
-
-def _some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
-    hidden = (len(names) if n is None else n) - most
-    more = f" and {hidden} more" if hidden > 0 else ""
-    return ", ".join(names[:most]) + more
-
-
-def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(case for group in groups for case in group)
 
 
 def _chosen(ids: np.ndarray, kept: BoolArray) -> tuple[str, ...]:

@@ -226,14 +226,14 @@ def plan_power(inputs: PowerInputs) -> Plan:
 
 def as_plan_record(plan: Plan) -> dict[str, object]:
     """A plan as plain values: the inputs that were used, the answers, the notes."""
-    given = {one.name: getattr(plan.inputs, one.name) for one in fields(plan.inputs)}
+    given = {field.name: getattr(plan.inputs, field.name) for field in fields(plan.inputs)}
     return {
         "inputs": {name: value for name, value in given.items() if value is not None},
         "answers": [
             {
-                one.name: value
-                for one in fields(answer)
-                if (value := getattr(answer, one.name)) is not None
+                field.name: value
+                for field in fields(answer)
+                if (value := getattr(answer, field.name)) is not None
             }
             for answer in plan.answers
         ],
@@ -266,14 +266,14 @@ def _size(inputs: PowerInputs, problem: Problem) -> Answer:
         assert inputs.p1 is not None
         assert inputs.p2 is not None
         level = Level(inputs.alpha, inputs.two_sided)
-        found = fisher_size(inputs.p1, inputs.p2, inputs.power, level)
-        size = found.n
+        exact = fisher_size(inputs.p1, inputs.p2, inputs.power, level)
+        size = exact.n
         if math.isinf(size):
             raise UsageError(
                 f"more than {MOST_EXACT} votes a case, too many for --method exact; "
                 "--method pooled is as good there"
             )
-        holds_to = int(found.holds_to)
+        holds_to = int(exact.holds_to)
     else:
         size = smallest_size(lambda n: problem.power_of(effect, n), inputs.power)
     if math.isinf(size):
@@ -310,8 +310,14 @@ def _smallest_effect(inputs: PowerInputs, problem: Problem) -> Answer | None:
     n, wanted = inputs.n, inputs.power
     assert n is not None
     assert wanted is not None
-    found = smallest_effect(lambda effect: problem.power_of(effect, n), wanted, problem.most_effect)
-    return None if math.isinf(found) else Answer(problem.effect_name, problem.shown(found))
+    effect_found = smallest_effect(
+        lambda effect: problem.power_of(effect, n), wanted, problem.most_effect
+    )
+    return (
+        None
+        if math.isinf(effect_found)
+        else Answer(problem.effect_name, problem.shown(effect_found))
+    )
 
 
 def _epochs(inputs: PowerInputs) -> Answer:

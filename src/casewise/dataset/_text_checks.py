@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
-from casewise.dataset._findings import AuditFinding, Material, counted, plural
+from casewise.dataset._findings import Finding, Material, counted, plural
 
 _PLACEHOLDER = re.compile(
     r"\[(?:[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*|(?:insert|your|fill in|add)\b[^\]\n]{0,40})\]"
@@ -32,7 +32,7 @@ _NOTHING = re.compile(
 )
 
 
-def texts(material: Material) -> list[AuditFinding]:
+def texts(material: Material) -> list[Finding]:
     """Findings about single texts."""
     return [
         *_fault(
@@ -53,21 +53,19 @@ def texts(material: Material) -> list[AuditFinding]:
     ]
 
 
-def _fault(
-    material: Material, code: str, fault: Callable[[str], str], what: str
-) -> list[AuditFinding]:
-    found: dict[str, str] = {}
+def _fault(material: Material, code: str, fault: Callable[[str], str], what: str) -> list[Finding]:
+    pieces: dict[str, str] = {}
     for case, parameters in zip(material.cases, material.parameters, strict=True):
         turns = (turn.content for turn in case.history)
         for text in (case.query, *parameters.values(), *turns):
             if piece := fault(text):
-                found.setdefault(case.id, piece)
+                pieces.setdefault(case.id, piece)
     return counted(
         code,
-        f"{plural(len(found), 'case')} {what}",
-        list(found),
+        f"{plural(len(pieces), 'case')} {what}",
+        list(pieces),
         len(material.cases),
-        shown=[f"{case}: {piece}" for case, piece in found.items()],
+        shown=[f"{case}: {piece}" for case, piece in pieces.items()],
     )
 
 
@@ -90,7 +88,7 @@ def _cut_off(text: str) -> str:
     return f"...{text[-30:]}" if open_end or (open_bracket and text[-1].isalnum()) else ""
 
 
-def _empty(material: Material) -> Iterator[AuditFinding]:
+def _empty(material: Material) -> Iterator[Finding]:
     bare, blank = [], []
     for case, text, parameters in zip(
         material.cases, material.contexts, material.parameters, strict=True
@@ -115,7 +113,7 @@ def _empty(material: Material) -> Iterator[AuditFinding]:
     )
 
 
-def _words(material: Material) -> Iterator[AuditFinding]:
+def _words(material: Material) -> Iterator[Finding]:
     for code, pattern, what in (
         (
             "verdict-words",
@@ -129,17 +127,17 @@ def _words(material: Material) -> Iterator[AuditFinding]:
             "that plead or appeal to the reader. A context describes: take the appeal out.",
         ),
     ):
-        found = {
+        words = {
             case.id: match.group()
             for case, text in zip(material.cases, material.contexts, strict=True)
             if (match := pattern.search(text))
         }
         yield from counted(
             code,
-            f"{plural(len(found), 'context')} {what}",
-            list(found),
+            f"{plural(len(words), 'context')} {what}",
+            list(words),
             material.with_context,
-            shown=[f"{case}: {piece}" for case, piece in found.items()],
+            shown=[f"{case}: {piece}" for case, piece in words.items()],
         )
 
 
@@ -162,12 +160,12 @@ class Languages:
     contexts: dict[str, int]
 
 
-def languages(material: Material) -> tuple[Languages, list[AuditFinding]]:
+def languages(material: Material) -> tuple[Languages, list[Finding]]:
     """Tell the languages of queries and contexts."""
     queries = {query: language_of(text) for query, text in material.queries.items()}
     contexts = [language_of(text) if text.strip() else "" for text in material.contexts]
-    found = Languages(_count(queries.values()), _count(filter(None, contexts)))
-    return found, [*_findings(material, queries, contexts)]
+    spoken = Languages(_count(queries.values()), _count(filter(None, contexts)))
+    return spoken, [*_findings(material, queries, contexts)]
 
 
 def language_of(text: str) -> str:
@@ -190,17 +188,17 @@ def _identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def _count(found: Any) -> dict[str, int]:
-    return dict(Counter(found).most_common())
+def _count(languages_found: Any) -> dict[str, int]:
+    return dict(Counter(languages_found).most_common())
 
 
 def _findings(
     material: Material, queries: dict[str, str], contexts: list[str]
-) -> Iterator[AuditFinding]:
-    by_query: dict[str, set[str]] = {query: {found} for query, found in queries.items()}
-    for case, found in zip(material.cases, contexts, strict=True):
-        by_query[case.query_id].add(found)
-    mixed = {query for query, found in by_query.items() if len(found - {"", UNDETERMINED}) > 1}
+) -> Iterator[Finding]:
+    by_query: dict[str, set[str]] = {query: {language} for query, language in queries.items()}
+    for case, language in zip(material.cases, contexts, strict=True):
+        by_query[case.query_id].add(language)
+    mixed = {query for query, spoken in by_query.items() if len(spoken - {"", UNDETERMINED}) > 1}
     yield from counted(
         "mixed-languages",
         f"{plural(len(mixed), 'query')} whose query and contexts are in several languages. Unless "

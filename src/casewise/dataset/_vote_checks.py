@@ -278,9 +278,9 @@ def column_effects(people: People) -> ColumnEffects | None:
     overall = cochran_q(_full_table(votes, np.ones(len(people.safe), bool)))
     q, df, blocks = 0.0, 0, 0
     for block in _blocks(people):
-        found = cochran_q(_full_table(votes, block))
-        if math.isfinite(found.statistic):
-            q, df, blocks = q + found.statistic, df + found.groups - 1, blocks + 1
+        test = cochran_q(_full_table(votes, block))
+        if math.isfinite(test.statistic):
+            q, df, blocks = q + test.statistic, df + test.groups - 1, blocks + 1
     return ColumnEffects(
         columns=len(votes.names),
         lowest=float(means.min()),

@@ -1,36 +1,41 @@
 """Running models over cases, on Inspect."""
 
-from casewise.evaluation.executor import RunResult, check_models, run, run_cells
+from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import Cluster
+from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
 from casewise.evaluation.executor._log_folder import StartSummary, out_before
-from casewise.evaluation.executor._progress import CellState, Done, State, make_budget, read_done
-from casewise.evaluation.executor._shard_run import Observer
+from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.generate import (
     Generated,
-    RejectedSide,
     check_generation,
     check_out,
     generate_contexts,
 )
-from casewise.evaluation.generate._plan import GeneratePlan, GenerateRequest, plan_generation
-from casewise.evaluation.generate._rounds import RoundStep, Structured
+from casewise.evaluation.generate._generation_plan import (
+    GeneratePlan,
+    GenerateRequest,
+    plan_generation,
+)
+from casewise.evaluation.generate._rounds import RoundStep
 from casewise.evaluation.models import Prices
+from casewise.evaluation.models._batches import BatchCounts
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
 from casewise.evaluation.models._smollm2 import (
-    SIZE_MB,
     SMOLLM2,
     fetch_weights,
     weights_path,
 )
 from casewise.evaluation.plan import Cell, Plan, RunRequest, make_plan
-from casewise.evaluation.plan._costs import CostEstimate
-from casewise.evaluation.plan._sampling import SAMPLES, Sampling, check_settings, setting_parts
+from casewise.evaluation.plan._costs import Budget, CostEstimate
+from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.tasks._judge import judge
-from casewise.evaluation.tasks._respond import grade_replies, grade_with, respond
+from casewise.evaluation.tasks._respond import grade_replies, respond
 
 __all__ = [
+    "BatchCounts",
+    "Budget",
     "Cell",
     "CellState",
     "Cluster",
@@ -39,20 +44,15 @@ __all__ = [
     "GeneratePlan",
     "GenerateRequest",
     "Generated",
-    "Observer",
+    "Observers",
     "Plan",
     "Prices",
-    "RejectedSide",
     "RoundStep",
     "RunRequest",
     "RunResult",
-    "SAMPLES",
-    "SIZE_MB",
     "SMOLLM2",
     "Sampling",
     "StartSummary",
-    "State",
-    "Structured",
     "Sweep",
     "SweepCell",
     "check_generation",
@@ -62,7 +62,6 @@ __all__ = [
     "fetch_weights",
     "generate_contexts",
     "grade_replies",
-    "grade_with",
     "judge",
     "make_budget",
     "make_plan",
@@ -73,7 +72,6 @@ __all__ = [
     "refuse_password",
     "refuse_secret",
     "respond",
-    "run",
     "run_cells",
     "setting_parts",
     "told_of_local_models",

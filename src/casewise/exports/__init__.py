@@ -2,7 +2,6 @@
 
 from casewise.exports._export_form import (
     CONTENT_WARNING,
-    Exported,
     ExportForm,
     ExportRequest,
     form_of,
@@ -13,7 +12,6 @@ __all__ = [
     "CONTENT_WARNING",
     "ExportForm",
     "ExportRequest",
-    "Exported",
     "export_to",
     "form_of",
 ]

@@ -59,33 +59,33 @@ def write_casebench(
             "these paths hold no cases, which CASE-Bench's files consist of: give --cases FILE, or "
             "the logs in place of the table"
         )
-    found = _Files()
+    files = _Files()
     names: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
     for condition, rows in conditions(judgements.table):
         if reason := _no_place(condition, rows):
-            found.left_out.append(f"{_title(condition)}: {reason}")
+            files.left_out.append(f"{_title(condition)}: {reason}")
             continue
-        records = list(_records(condition, rows, cases, found, request.reveal))
+        records = list(_records(condition, rows, cases, files, request.reveal))
         if not records:
-            found.left_out.append(f"{_title(condition)}: none of its cases has a place")
+            files.left_out.append(f"{_title(condition)}: none of its cases has a place")
             continue
-        key = _key(condition, names, found)
+        key = _key(condition, names, files)
         for record in records:
             record[key] = record.pop("")
-        found.records[_path(condition, key, found)] = records
-    notes = (*judgements.notes, *_notes(found, request.reveal))
-    if not found.records:
+        files.records[_path(condition, key, files)] = records
+    notes = (*judgements.notes, *_notes(files, request.reveal))
+    if not files.records:
         reasons = "\n".join(notes)
         raise UsageError(f"nothing here has a place in CASE-Bench's format\n{reasons}")
     with new_folder(request.out, request.form, reveal=request.reveal) as folder:
-        for path, records in found.records.items():
+        for path, records in files.records.items():
             (folder / path).parent.mkdir(exist_ok=True)
             text = json.dumps(records, indent=4, ensure_ascii=False)
             (folder / path).write_text(text + "\n", "utf-8")
-        readme = fill("casebench.md.j2", reveal=request.reveal, files=sorted(found.records))
+        readme = fill("casebench.md.j2", reveal=request.reveal, files=sorted(files.records))
         (folder / "README.md").write_bytes(readme)
-    count = sum(len(records) for records in found.records.values())
-    return Exported(f"{count:,} judgements in {len(found.records)} files", notes)
+    count = sum(len(records) for records in files.records.values())
+    return Exported(f"{count:,} judgements in {len(files.records)} files", notes)
 
 
 def _title(condition: Mapping[str, Any]) -> str:
@@ -118,7 +118,7 @@ def _records(
     condition: Mapping[str, Any],
     rows: pl.DataFrame,
     cases: Mapping[str, Case],
-    found: _Files,
+    files: _Files,
     reveal: bool,
 ) -> Iterator[Record]:
     """A record for each judgement, its answer under the key ``""``."""
@@ -128,7 +128,7 @@ def _records(
         case = cases.get(row["case_id"])
         reason = _unfit(case, seen)
         if case is None or reason:
-            found.cases.setdefault(reason or "", set()).add(row["case_id"])
+            files.cases.setdefault(reason or "", set()).add(row["case_id"])
             continue
         seen.add((case.query, case.intended))
         assert case.context is not None
@@ -193,7 +193,7 @@ def _answer(row: Mapping[str, Any]) -> str | float:
 
 
 def _key(
-    condition: Mapping[str, Any], names: dict[tuple[str, str], list[tuple[Any, ...]]], found: _Files
+    condition: Mapping[str, Any], names: dict[tuple[str, str], list[tuple[Any, ...]]], files: _Files
 ) -> str:
     """The model's name; numbered where a model was run in several ways under one protocol.
 
@@ -203,8 +203,8 @@ def _key(
     model = show_model(condition["model"])
     series = names.setdefault((model, condition["protocol"]), [])
     way = (condition["variant"], condition["prompt_version"])
-    repeats = sum(one[:2] == way and one[2] == condition["ablation"] for one in series)
-    ways = list(dict.fromkeys((*one[:2], one[3]) for one in series))
+    repeats = sum(key[:2] == way and key[2] == condition["ablation"] for key in series)
+    ways = list(dict.fromkeys((*key[:2], key[3]) for key in series))
     series.append((*way, condition["ablation"], repeats))
     mark = (*way, repeats)
     number = (ways.index(mark) if mark in ways else len(ways)) + 1
@@ -212,28 +212,28 @@ def _key(
         return model
     key = f"{model} ({number})"
     sampled, asked = show_options(way[0] or "plain"), show_prompt(way[1] or "prompt unknown")
-    found.renamed.append(
+    files.renamed.append(
         f"{_title(condition)} ({sampled}, {asked}) stands under {key!r}: upstream's format can't "
         "tell it from an earlier run"
     )
     return key
 
 
-def _path(condition: Mapping[str, Any], key: str, found: _Files) -> str:
+def _path(condition: Mapping[str, Any], key: str, files: _Files) -> str:
     folder = "safety_" + re.sub(r"[^\w.-]+", "-", key).strip("-")
     removed = f"_{condition['ablation']}" if condition["ablation"] else ""
     name = f"output_{_MODES[condition['protocol']]}{removed}.json"
     path, number = f"{folder}/{name}", 2
-    while path in found.records:
+    while path in files.records:
         path, number = f"{folder}-{number}/{name}", number + 1
     return path
 
 
-def _notes(found: _Files, reveal: bool) -> list[str]:
-    counts = Counter({reason: len(ids) for reason, ids in found.cases.items()})
+def _notes(files: _Files, reveal: bool) -> list[str]:
+    counts = Counter({reason: len(ids) for reason, ids in files.cases.items()})
     cases = [f"left out {n} cases {reason}" for reason, n in counts.items()]
-    notes = [*(f"left out {one}" for one in found.left_out), *found.renamed, *cases]
-    if not reveal and found.records:
+    notes = [*(f"left out {line}" for line in files.left_out), *files.renamed, *cases]
+    if not reveal and files.records:
         notes.append(
             "queries and contexts are withheld: the files score alike, but for the keyword "
             "baseline, which reads queries (--reveal includes them)"

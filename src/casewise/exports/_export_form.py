@@ -136,8 +136,8 @@ def check_replaceable(out: Path, form: ExportForm) -> None:
         return
     if not out.is_dir():
         raise UsageError(f"{out} is a file: --to {form} writes a folder; give another --out")
-    found = set(_hashes(out))
-    if not found:
+    present = set(_hashes(out))
+    if not present:
         return
     try:
         manifest = json.loads((out / MANIFEST).read_text("utf-8"))
@@ -146,7 +146,7 @@ def check_replaceable(out: Path, form: ExportForm) -> None:
         made = None
     if made is None:
         raise UsageError(f"{out} is not empty, and no --to {form} made it; give another --out")
-    if added := sorted(found - made - {MANIFEST}):
+    if added := sorted(present - made - {MANIFEST}):
         raise UsageError(
             f"{out} holds files that the export did not write, such as {added[0]}; "
             "move them away or give another --out"

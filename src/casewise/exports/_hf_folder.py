@@ -68,7 +68,7 @@ def write_hf(request: ExportRequest, judgements: Judgements, cases: Mapping[str,
     Withheld, the cases are their ids, categories, votes and the lengths of their texts.
     """
     ids = dict.fromkeys(judgements.table["case_id"])
-    known = [cases[one] for one in ids if one in cases]
+    known = [cases[case_id] for case_id in ids if case_id in cases]
     tables = {"judgements": judgements.table if request.reveal else withhold(judgements.table)}
     if known:
         tables["cases"] = case_table(known, reveal=request.reveal)
@@ -139,7 +139,7 @@ def _card(
         "pretty_name": "casewise judgements",
         "license": licence or "other",
         **({} if licence else {"license_name": "see-the-card", "license_link": "README.md"}),
-        **({"language": found} if (found := _languages(cases)) else {}),
+        **({"language": languages} if (languages := _languages(cases)) else {}),
         "tags": ["safety", "contextual-integrity", "llm-evaluation", "casewise"]
         + (["not-for-all-audiences"] if request.reveal else []),
         "size_categories": [_size(len(shown))],
@@ -148,7 +148,7 @@ def _card(
             | {"data_files": [{"split": "test", "path": f"data/{name}.parquet"}]}
             for name in tables
         ],
-        "dataset_info": [_info(name, one, sizes[name]) for name, one in tables.items()],
+        "dataset_info": [_info(name, table, sizes[name]) for name, table in tables.items()],
     }
     return fill(
         "hf.md.j2",
@@ -157,8 +157,10 @@ def _card(
         warning=CONTENT_WARNING,
         version=casewise.__version__,
         runs=to_markdown(_runs(table, shown)),
-        prompts=sorted({str(one) for one in shown["prompt_version"] if one}),
-        hashes=sorted({str(one) for one in shown["dataset_hash"] if one}),
+        prompts=sorted({str(version) for version in shown["prompt_version"] if version}),
+        hashes=sorted(
+            {str(dataset_hash) for dataset_hash in shown["dataset_hash"] if dataset_hash}
+        ),
         cases=len(cases),
         cases_hash=dataset_hash(cases) if cases else None,
         licences=_distinct(case.licence for case in cases) if request.reveal else [],
@@ -197,13 +199,17 @@ def _info(name: str, table: pl.DataFrame, size: int) -> dict[str, Any]:
 
 def _licence(cases: Sequence[Case]) -> str | None:
     """The one licence of all cases, as the Hub names it; None where it is another, or several."""
-    found = {(case.licence or "").lower() for case in cases}
-    one = found.pop() if len(found) == 1 else None
-    return one if one in _LICENCES else None
+    licences = {(case.licence or "").lower() for case in cases}
+    licence = licences.pop() if len(licences) == 1 else None
+    return licence if licence in _LICENCES else None
 
 
 def _languages(cases: Sequence[Case]) -> list[str]:
-    return [one for one in _distinct(case.language for case in cases) if _LANGUAGE.fullmatch(one)]
+    return [
+        language
+        for language in _distinct(case.language for case in cases)
+        if _LANGUAGE.fullmatch(language)
+    ]
 
 
 def _distinct(values: Iterable[str | None]) -> list[str]:

@@ -77,7 +77,7 @@ def write_lm_eval(
             (folder / f"{protocol}.jsonl").write_text(lines, "utf-8", newline="\n")
             task = _task(protocol, prompts, rule, version)
             (folder / f"casewise_{protocol}.yaml").write_text(task, "utf-8")
-        group = {"group": "casewise", "task": [f"casewise_{one}" for one in PROTOCOLS]}
+        group = {"group": "casewise", "task": [f"casewise_{protocol}" for protocol in PROTOCOLS]}
         (folder / "casewise.yaml").write_text(yaml.safe_dump(group, sort_keys=False), "utf-8")
         utils = files("casewise.data") / "exports" / "lm_eval_utils.py"
         (folder / "utils.py").write_bytes(utils.read_bytes())
@@ -97,8 +97,8 @@ def write_lm_eval(
 
 def _labels(cases: Sequence[Case], rule: LabelRule | None) -> tuple[LabelRule, Labels]:
     def numbers(name: str) -> Any:
-        found = [getattr(case, name) for case in cases]
-        return np.array([math.nan if one is None else one for one in found], float)
+        values = [getattr(case, name) for case in cases]
+        return np.array([math.nan if value is None else value for value in values], float)
 
     fields = LabelFields(
         published_safe_rate=numbers("published_safe_rate"),

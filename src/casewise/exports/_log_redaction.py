@@ -111,14 +111,16 @@ def redact_log(header: LogHeader, known: frozenset[str]) -> EvalLog:
     rules = shown_by_column(known)
     log = header.log
     read = read_eval_log_samples(address_of(header.path), all_samples_required=False)
-    samples = [_sample(one, rules) for one in read]
+    samples = [_sample(sample, rules) for sample in read]
     return EvalLog(
         version=log.version,
         status=log.status,
         eval=_spec(header, rules),
         plan=EvalPlan(
             steps=[
-                EvalPlanStep(solver=one.solver) for one in log.plan.steps if one.solver in _SOLVERS
+                EvalPlanStep(solver=step.solver)
+                for step in log.plan.steps
+                if step.solver in _SOLVERS
             ],
             config=_settings(log.plan.config),
         ),
@@ -142,7 +144,7 @@ def write_log(log: EvalLog, path: Path) -> None:
 def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
     spec = header.log.eval
     metadata = spec.metadata or {}
-    sample_ids = [show_id(str(one)) for one in spec.dataset.sample_ids or []]
+    sample_ids = [show_id(str(sample_id)) for sample_id in spec.dataset.sample_ids or []]
     return EvalSpec(
         eval_set_id=show_id(spec.eval_set_id) if spec.eval_set_id else None,
         eval_id=show_id(spec.eval_id),
@@ -184,7 +186,7 @@ def _place(header: LogHeader) -> dict[str, Any]:
         said[SHARD] = {
             "run": show_id(part.run),
             "epoch": part.epoch,
-            "places": [int(one) for one in part.places],
+            "places": [int(place) for place in part.places],
             "of": part.of,
         }
     return said
@@ -224,9 +226,11 @@ def _sample(sample: EvalSample, rules: Rules) -> EvalSample:
     return EvalSample(
         id=show_id(str(sample.id)),
         epoch=sample.epoch,
-        input=stand_in(input_) if isinstance(input_, str) else [_message(one) for one in input_],
+        input=stand_in(input_)
+        if isinstance(input_, str)
+        else [_message(message) for message in input_],
         target=target,
-        messages=[_message(one) for one in sample.messages],
+        messages=[_message(message) for message in sample.messages],
         output=_output(sample.output),
         scores={
             name: _score(score, rules)
@@ -301,18 +305,18 @@ def _results(results: EvalResults | None) -> EvalResults | None:
         return None
     scores = [
         EvalScore(
-            name=one.name,
-            scorer=one.scorer,
-            scored_samples=one.scored_samples,
-            unscored_samples=one.unscored_samples,
+            name=score.name,
+            scorer=score.scorer,
+            scored_samples=score.scored_samples,
+            unscored_samples=score.unscored_samples,
             metrics={
-                name: EvalMetric(name=name, value=found.value)
-                for name, found in one.metrics.items()
+                name: EvalMetric(name=name, value=result.value)
+                for name, result in score.metrics.items()
                 if name in _METRICS
             },
         )
-        for one in results.scores
-        if one.name in SCORERS and one.scorer in SCORERS
+        for score in results.scores
+        if score.name in SCORERS and score.scorer in SCORERS
     ]
     return EvalResults(
         total_samples=results.total_samples,
@@ -341,7 +345,7 @@ def _is_number(value: object) -> bool:
 
 
 def _usage(usage: Mapping[str, ModelUsage]) -> dict[str, ModelUsage]:
-    return {show_model(model): _one_usage(one) for model, one in usage.items()}
+    return {show_model(model): _one_usage(used) for model, used in usage.items()}
 
 
 def _role_usage(usage: Mapping[str, ModelUsage]) -> dict[str, ModelUsage]:

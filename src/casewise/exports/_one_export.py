@@ -42,11 +42,12 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
         time = re.sub(r"[^0-9T+Z-]", "-", spec.created)
         return f"{time}_{_TASKS.get(spec.task, 'task')}_{show_id(spec.task_id)}.eval"
 
-    found, notes = find_logs(request.paths)
-    headers = [header for run in found for header in run.logs]
+    runs, notes = find_logs(request.paths)
+    headers = [header for run in runs for header in run.logs]
     said = [header.log.eval.metadata or {} for header in headers]
     known = known_parameters(
-        (one.get("ablation") for one in said), (one.get("variant") for one in said)
+        (metadata.get("ablation") for metadata in said),
+        (metadata.get("variant") for metadata in said),
     )
     count = 0
     with new_folder(request.out, request.form, reveal=False) as folder:
@@ -61,7 +62,7 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
             write_log(log, path)
             count += len(log.samples or ())
         if not count:
-            raise nothing_judged(found, request.paths)
+            raise nothing_judged(runs, request.paths)
         (folder / "README.md").write_bytes(
             fill("redacted-logs.md.j2", logs=len(headers), samples=count)
         )

@@ -15,8 +15,8 @@ def hashed(text: str, kind: str, digits: int = 16) -> str:
     """A name in place of one that is not shown: the same for the same text, wherever it stands."""
     if re.fullmatch(rf"{kind}-[0-9a-f]{{{digits}}}", text):
         return text
-    found = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    return f"{kind}-{found[:digits]}"
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return f"{kind}-{digest[:digits]}"
 
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+@-]{0,63}")
@@ -113,7 +113,7 @@ def known_parameters(
         for part in (variant or "").split(";")
         if part.startswith("swap=")
     ]
-    named = [one for one in (*ablations, *swapped) if one and _OPTION.fullmatch(one)]
+    named = [name for name in (*ablations, *swapped) if name and _OPTION.fullmatch(name)]
     return PARAMETERS | frozenset(re.split(r"[\s.,]+", " ".join(named)))
 
 

@@ -1,9 +1,10 @@
 """Bytes to text to JSON, with errors that name the place."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from casewise.errors import InputError
 
@@ -14,27 +15,59 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: The file is missing, a folder, unreadable, empty, or not UTF-8.
     """
+    with _opened(path) as file:
+        data = file.read()
+    if not data.strip():
+        raise InputError("the file is empty", file=path)
     try:
-        data = path.read_bytes()
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _wrong_encoding(data, error, path, line=1) from None
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a UTF-8 file (a byte order mark is dropped), one in memory at a time.
+
+    Lines end at line feeds alone, which are left out.
+
+    Raises:
+        InputError: As ``read_text``; wrong encoding once its line is reached.
+    """
+    empty = True
+    with _opened(path) as file:
+        for number, data in enumerate(file, start=1):
+            empty = empty and not data.strip()
+            try:
+                line = data.removesuffix(b"\n")
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise _wrong_encoding(data, error, path, line=number) from None
+    if empty:
+        raise InputError("the file is empty", file=path)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
     except FileNotFoundError:
         raise InputError("no such file", file=path) from None
     except IsADirectoryError:
         raise InputError("is a folder, expected a file", file=path) from None
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
-    if not data.strip():
-        raise InputError("the file is empty", file=path)
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            "wrong encoding",
-            file=path,
-            record=f"line {line}",
-            found=data[error.start : error.start + 4],
-            expected="UTF-8",
-        ) from None
+
+
+def _wrong_encoding(data: bytes, error: UnicodeDecodeError, path: Path, line: int) -> InputError:
+    line += data.count(b"\n", 0, error.start)
+    return InputError(
+        "wrong encoding",
+        file=path,
+        record=f"line {line}",
+        found=data[error.start : error.start + 4],
+        expected="UTF-8",
+    )
 
 
 def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:

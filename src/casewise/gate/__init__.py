@@ -1,17 +1,21 @@
 """The gate: a run held to thresholds, and to margins against a baseline."""
 
 from casewise.gate._gate_report import EXIT_STATUS, GateReport, GateRow, Missing, as_gate_record
-from casewise.gate._gate_rules import Demand, GateConfig, GateRule
-from casewise.gate._new_gate import GateFiles, gate_files
+from casewise.gate._gate_rules import Demand, GateConfig, GateRule, When
+from casewise.gate._history import BUILDS, FALSE_FAILS, Build, read_history
+from casewise.gate._new_gate import GateFiles, gate_files, gate_rules
 from casewise.gate._rule_figures import Extent
 from casewise.gate._rules_file import default_gate, gate_file, load_gate
 from casewise.gate._run_gate import run_gate
 from casewise.gate._verdicts import GateVerdict, Needed
 
 __all__ = [
+    "BUILDS",
+    "Build",
     "Demand",
     "EXIT_STATUS",
     "Extent",
+    "FALSE_FAILS",
     "GateConfig",
     "GateFiles",
     "GateReport",
@@ -20,10 +24,13 @@ __all__ = [
     "GateVerdict",
     "Missing",
     "Needed",
+    "When",
     "as_gate_record",
     "default_gate",
     "gate_file",
     "gate_files",
+    "gate_rules",
     "load_gate",
+    "read_history",
     "run_gate",
 ]

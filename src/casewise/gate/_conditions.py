@@ -58,6 +58,8 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Fami
 
 def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
     """The runs for which a measure is defined."""
+    if measure.kind is Kind.MASS:
+        return [Family(one.name, (one,)) for one in runs if one.rows["mass"].count()]
     if measure.kind is not Kind.GAIN:
         fit = [one for one in runs if (measure.acts if _acts(one) else measure.judges)]
         return [Family(one.name, (one,)) for one in fit]
@@ -203,7 +205,8 @@ def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> In
         expected = f"replies of one model under {' and '.join(measure.deliveries)}"
     else:
         acts = any(map(_acts, matched))
-        names = [one.name for one in GATE_MEASURES.values() if (one.acts if acts else one.judges)]
+        fit = [one for one in GATE_MEASURES.values() if families_of(one, matched)]
+        names = [one.name for one in fit if (one.acts if acts else one.judges)]
         expected = f"one of {', '.join(names)}"
     return InputError(
         f"{measure.name} isn't defined for {there}",

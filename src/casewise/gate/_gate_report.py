@@ -1,13 +1,16 @@
 """What a gate says, row by row, and as JSON values; what is undefined is null."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from casewise.cases import LabelRule
 from casewise.gate._gate_rules import GateRule
+from casewise.gate._history import BUILDS, FALSE_FAILS, Build
 from casewise.gate._rule_figures import Extent
 from casewise.gate._verdicts import GateVerdict, Needed
+from casewise.scores import Change
 from casewise.sheets import json_interval, json_number
 
 
@@ -53,6 +56,8 @@ class GateRow:
     labels: LabelRule
     needed: Needed | None
     """Of an undecided rule, how many cases would have decided it; None if no number does."""
+    fails_beyond: float = math.nan
+    """The bound that a fail rests on; of a build in a history it is wider than the other two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,10 @@ class GateReport:
     """Of the conditions that were judged, by name: how much of what was planned is there."""
     notes: tuple[str, ...]
     """What must be said beside the verdicts, a sentence each."""
+    changed: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
+    """Of the conditions that have a baseline, by name: the cases whose verdict is another now."""
+    build: Build | None = None
+    """Its place in the history; None without one."""
 
     @property
     def verdict(self) -> GateVerdict:
@@ -99,6 +108,20 @@ def as_gate_record(report: GateReport) -> dict[str, Any]:
             for name, one in report.extents.items()
         ],
         "notes": list(report.notes),
+        "changed": [
+            {"run": name} | asdict(one) for name, found in report.changed.items() for one in found
+        ],
+        "history": _build(report.build) if report.build is not None else None,
+    }
+
+
+def _build(build: Build) -> dict[str, Any]:
+    return {
+        "build": build.number,
+        "confidence": build.confidence,
+        "spent": build.spent,
+        "error": FALSE_FAILS,
+        "builds": BUILDS,
     }
 
 
@@ -122,6 +145,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         "value_baseline": json_number(row.baseline),
         "change": json_number(row.change),
         "bounds": bounds,
+        "fails_beyond": json_number(row.fails_beyond),
         "labels": str(row.labels),
         "n": row.n,
         "queries": row.queries,

@@ -18,6 +18,8 @@ class Kind(StrEnum):
     COVERAGE = "coverage"
     GAIN = "gain"
     """A change between two deliveries of one model."""
+    MASS = "mass"
+    """What a first token's distribution puts on the two words."""
 
 
 class Better(StrEnum):
@@ -62,12 +64,12 @@ class Measure:
     @property
     def judges(self) -> bool:
         """Whether models that judge have it."""
-        return self.name in _JUDGED or self.kind is Kind.COVERAGE
+        return self.name in _JUDGED or self.kind in (Kind.COVERAGE, Kind.MASS)
 
     @property
     def acts(self) -> bool:
         """Whether models that reply have it."""
-        return self.name in _ACTED or self.kind is not Kind.SCORE
+        return self.name in _ACTED or self.kind in (Kind.COVERAGE, Kind.GAIN)
 
 
 _JUDGED = {*METRICS, *QUADRANTS}
@@ -125,6 +127,7 @@ def _gain(name: str, moved: Delivery) -> Measure:
 GATE_MEASURES: Mapping[str, Measure] = {
     **{name: _of_score(name) for name in (*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS)},
     "coverage": Measure("coverage", Better.HIGHER, kind=Kind.COVERAGE),
+    "mass": Measure("mass", Better.HIGHER, kind=Kind.MASS),
     "context_gain": _gain("context_gain", Delivery.SYSTEM),
     "claim_gain": _gain("claim_gain", Delivery.CLAIMED),
     "spoofing_gap": _gain("spoofing_gap", Delivery.CLAIMED),
@@ -148,6 +151,16 @@ class Demand(StrEnum):
     """Against the baseline: not worse by more than the limit."""
 
 
+class When(StrEnum):
+    """When a rule holds; left out, always."""
+
+    ALWAYS = "always"
+    BASELINE = "baseline"
+    """Where a baseline is given."""
+    NO_BASELINE = "no_baseline"
+    """Where none is."""
+
+
 Where = tuple[tuple[str, tuple[str | None, ...]], ...]
 """Columns, and the values that each may have; a value may hold ``*``, and None is no value."""
 
@@ -167,6 +180,7 @@ class GateRule:
     where: Where = ()
     labels: LabelRule | None = None
     """None takes each condition's default, as ``casewise score`` does."""
+    when: When = When.ALWAYS
 
     @property
     def compares(self) -> bool:
@@ -221,8 +235,6 @@ class GateConfig:
     file: Path | None = None
     skips: bool = False
     """Whether rules about measures that no protocol of the run has are left out."""
-    shipped: bool = False
-    """Whether it is the default: then rules that need a baseline are left out without one."""
 
 
 def is_reachable(measure: Measure, demand: Demand, limit: float) -> bool:

@@ -28,7 +28,14 @@ from casewise.scores import (
     score_together,
     trust_in_claims,
 )
-from casewise.statistics import UNDEFINED, Estimate, paired_change, ratio
+from casewise.statistics import (
+    UNDEFINED,
+    Estimate,
+    clustered_mean,
+    number_clusters,
+    paired_change,
+    ratio,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,8 @@ class FigureMaker:
         if rule.measure.kind is Kind.GAIN:
             return _gains(rule, rows, labels, coverage.value)
         parts = [one[-1] for one in rows]
+        if rule.measure.kind is Kind.MASS:
+            return _masses(parts, labels, coverage.value)
         if rule.measure.kind is Kind.COVERAGE:
             other = _coverage(rule, parts[1], labels) if len(parts) == 2 else None
             return _coverages(parts[0], labels, coverage, other)
@@ -259,6 +268,22 @@ def _coverages(
 
 def _counted(value: float) -> Estimate:
     return Estimate(value, np.zeros(1), np.empty(0))
+
+
+def _masses(parts: list[pl.DataFrame], labels: LabelRule, coverage: float) -> Figures:
+    """The mean mass on the two words, where one was read: of both runs, if there are two."""
+    read = [one.filter(pl.col("mass").is_not_null()) for one in parts]
+    shared = read[0].select(*ANSWER_KEYS, "query_id", value="mass")
+    if len(read) == 2:
+        other = read[1].select(*ANSWER_KEYS, before="mass")
+        shared = shared.join(other, on=ANSWER_KEYS, maintain_order="left")
+    clusters = number_clusters(shared["query_id"].to_numpy())
+    columns = [name for name in ("value", "before") if name in shared.columns]
+    value, *baseline = (clustered_mean(shared[name].to_numpy(), clusters) for name in columns)
+    left_out = sum(map(len, read)) - len(read) * len(shared)
+    return Figures(
+        value, baseline[0] if baseline else None, labels, len(shared), coverage, left_out
+    )
 
 
 def _gains(

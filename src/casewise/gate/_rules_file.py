@@ -22,6 +22,7 @@ from casewise.gate._gate_rules import (
     GateRule,
     Kind,
     Measure,
+    When,
     Where,
     is_reachable,
     limit_ends,
@@ -44,6 +45,7 @@ class _RuleFields(_Part):
     confidence: Confidence | None = None
     where: dict[str, Values] = Field(default_factory=dict)
     labels: LabelRule | None = None
+    when: When = When.ALWAYS
 
 
 class _ConfigFields(_Part):
@@ -74,7 +76,7 @@ def gate_file(name: Literal["gate.yaml", "github-actions.yml"]) -> Path:
 
 def default_gate() -> GateConfig:
     """The rules that hold where no others are given."""
-    return replace(load_gate(gate_file("gate.yaml")), file=None, shipped=True)
+    return replace(load_gate(gate_file("gate.yaml")), file=None)
 
 
 def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) -> GateRule:
@@ -101,11 +103,12 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
     if confidence is not None and not is_reachable(measure, demand, limit):
         expected = "a limit that leaves room, or confidence: none to compare the value alone"
         raise fault("no sample can show that", demand, limit, expected)
+    if demand is Demand.WORSE_BY_AT_MOST and fields.when is When.NO_BASELINE:
+        raise fault("a margin needs a baseline", "when", str(fields.when), "baseline, or no `when`")
     where = _where(fields.where)
     _check_columns(where, measure, fault)
-    return GateRule(
-        number, measure, demand, limit, confidence, where, fields.labels or whole.labels
-    )
+    labels = fields.labels or whole.labels
+    return GateRule(number, measure, demand, limit, confidence, where, labels, fields.when)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,4 +169,5 @@ _EXPECTED = {
     "confidence": "above .5 and below 1, such as .95, or none",
     "where": "a name, a list of names, or nothing",
     "labels": ", ".join(LabelRule),
+    "when": ", ".join(When),
 }

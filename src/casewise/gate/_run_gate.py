@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
 import polars as pl
 
 from casewise.errors import InputError
+from casewise.files import hold
 from casewise.gate._conditions import (
     Family,
     condition_name,
@@ -16,13 +19,16 @@ from casewise.gate._conditions import (
     select,
 )
 from casewise.gate._gate_report import GateReport, GateRow, Missing
-from casewise.gate._gate_rules import GATE_MEASURES, GateConfig, GateRule, Side
+from casewise.gate._gate_rules import GATE_MEASURES, GateConfig, GateRule, Side, When
+from casewise.gate._history import Build, PastBuild, add_build, build_key, read_history
 from casewise.gate._rule_figures import Extent, FigureMaker, defined, extent_of
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.scores import (
     RULES,
+    Change,
     Run,
     Unjudged,
+    changed_cases,
     data_text,
     find_runs,
     mass_warning,
@@ -120,6 +126,7 @@ def run_gate(
     *,
     across_versions: bool = False,
     unjudged: Sequence[Unjudged] = (),
+    history: Path | None = None,
 ) -> GateReport:
     """Hold every condition of a run to the rules that are about it.
 
@@ -128,29 +135,64 @@ def run_gate(
 
     Args:
         table: The run's judgement table.
-        config: The rules. Of the shipped ones, those about other protocols than the run's, and
-            without a baseline those that need it, are left out with a note.
+        config: The rules. Of the shipped ones, those about other protocols than the run's are left
+            out with a note, as are those that hold where there is a baseline, or where there is
+            none.
         baseline: Another run's, over the same cases or some of them.
         across_versions: Whether the baseline may be over another version of the data.
         unjudged: Runs that were begun with those of the table, and hold no judgement.
+        history: A file that numbers the builds. The build is added to it, unless it is there
+            already, and its fails must be as sure as ``Build.confidence`` says.
 
     Raises:
         InputError: A rule has nothing to be held against, or no rule is left; or the baseline is
-            over another version; or a table is empty.
+            over another version; or a table is empty; or the history can't be used.
+        HeldError: Another process is judging a build of the history.
     """
+    if history is None:
+        return _judge(table, config, baseline, across_versions, unjudged, None)
+    lock = history.with_name(f".{history.name}.lock")
+    with hold(lock, what=history, command="casewise gate"):
+        builds = read_history(history)
+        key = build_key(config, table, baseline)
+        number = next((one.build for one in builds if one.key == key), len(builds) + 1)
+        report = _judge(table, config, baseline, across_versions, unjudged, number)
+        if number > len(builds):
+            failed = [row for row in report.rows if row.verdict is GateVerdict.FAIL]
+            build = PastBuild(
+                build=number,
+                key=key,
+                at=datetime.now(UTC).replace(microsecond=0),
+                models=list(dict.fromkeys(str(row.condition["model"]) for row in report.rows)),
+                verdict=report.verdict,
+                failed=[f"{row.run}: {row.rule.measure.name}" for row in failed],
+            )
+            add_build(history, builds, build)
+    return report
+
+
+def _judge(
+    table: pl.DataFrame,
+    config: GateConfig,
+    baseline: pl.DataFrame | None,
+    across_versions: bool,
+    unjudged: Sequence[Unjudged],
+    number: int | None,
+) -> GateReport:
     for one in (table, baseline):
         if one is not None and not len(one):
             raise InputError("the table holds no judgement", expected="some rows")
     runs = find_runs({"run": table})
     others = find_runs({"baseline": baseline}) if baseline is not None else []
     without = _without_baseline(config) if baseline is None else []
-    rules = [rule for rule in config.rules if rule not in without]
+    idle = When.BASELINE if baseline is None else When.NO_BASELINE
+    rules = [rule for rule in config.rules if rule.when is not idle]
     notes = []
     if without:
         names = ", ".join(dict.fromkeys(rule.measure.name for rule in without))
         notes.append(f"Without --baseline the rules about changes are left out: {names}.")
     maker = FigureMaker(config)
-    rows, skipped = [], []
+    held, skipped = [], []
     judged: dict[str, Run] = {}
     expected = {one.name: _expected(one, others) for one in runs}
     for rule in rules:
@@ -160,17 +202,23 @@ def run_gate(
             against = counterpart(rule, family, others, config) if rule.compares else None
             if against is not None and not across_versions:
                 _check_version(family, against)
-            last = expected[family.runs[-1].name]
-            rows.append(_row(maker, rule, family, against, last))
+            held.append((rule, family, against))
             notes += _cautions(family, against)
             judged |= {one.name: one for one in family.runs}
-    if not rows:
+    if not held:
         raise InputError(
             "the run has nothing that a rule is about",
             expected=f"one of {', '.join(dict.fromkeys(rule.measure.name for rule in rules))}",
         )
     if skipped:
         notes.append(f"Left out, as no protocol of the run has them: {', '.join(skipped)}.")
+    bounded = sum(rule.confidence is not None for rule, _, _ in held)
+    build = None if number is None else Build(number, bounded)
+    sure = 0.0 if build is None else build.confidence
+    rows = [
+        _row(maker, rule, family, against, expected[family.runs[-1].name], sure)
+        for rule, family, against in held
+    ]
     places = {run.name: place for place, run in enumerate(runs)}
     rows.sort(key=lambda row: places[row.run])
     inside = [one for one in runs if one.name in judged]
@@ -183,25 +231,41 @@ def run_gate(
     if any((one.rows["graded_by"] == RULES).any() for one in inside):
         said.append(rules_note())
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
-    return GateReport(tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)))
+    changed = _changes(rows, inside, others)
+    return GateReport(
+        tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)), changed, build
+    )
+
+
+def _changes(
+    rows: Sequence[GateRow], runs: Sequence[Run], others: Sequence[Run]
+) -> dict[str, tuple[Change, ...]]:
+    """The cases of each condition whose verdict is another than the baseline's."""
+    labels = {row.run: row.labels for row in rows}
+    pairs = [(run, run_like(run, others)) for run in runs if run.name in labels]
+    return {
+        run.name: changed_cases(other.rows, run.rows, labels[run.name])
+        for run, other in pairs
+        if other is not None
+    }
 
 
 def _without_baseline(config: GateConfig) -> list[GateRule]:
-    """The shipped rules about changes, which are left out where there is no baseline.
+    """The rules that are left out where there is no baseline.
 
     Raises:
-        InputError: A rule of a person's own needs a baseline.
+        InputError: A rule needs a baseline always.
     """
-    without = [rule for rule in config.rules if rule.compares]
-    if without and not config.shipped:
-        raise InputError(
-            "the rule needs a baseline, and none was given",
-            file=config.file,
-            record=f"rule {without[0].number}",
-            field=without[0].demand,
-            expected="--baseline RUN",
-        )
-    return without
+    for rule in config.rules:
+        if rule.compares and rule.when is When.ALWAYS:
+            raise InputError(
+                "the rule needs a baseline, and none was given",
+                file=config.file,
+                record=f"rule {rule.number}",
+                field=rule.demand,
+                expected="--baseline RUN; or in the rule `when: baseline`",
+            )
+    return [rule for rule in config.rules if rule.when is When.BASELINE]
 
 
 def _expected(run: Run, baseline: Sequence[Run]) -> pl.DataFrame | None:
@@ -234,9 +298,10 @@ def _row(
     family: Family,
     against: Family | None,
     expected: pl.DataFrame | None,
+    sure: float,
 ) -> GateRow:
     figures = maker.make(rule, family, against, expected)
-    found = judge(rule, figures)
+    found = judge(rule, figures, sure)
     change = figures.change
     figure = figures.value if change is None else change
     undecided = found.verdict is GateVerdict.UNDECIDED
@@ -257,6 +322,7 @@ def _row(
         left_out=figures.left_out,
         labels=figures.labels,
         needed=cases_needed(rule, figures) if undecided else None,
+        fails_beyond=found.fails_beyond,
     )
 
 

@@ -41,10 +41,18 @@ class Finding:
     verdict: GateVerdict
     bounds: Bounds
     """Of the figure: the value, or the change against the baseline; NaN where there are none."""
+    fails_beyond: float = math.nan
+    """The bound that a fail rests on; NaN where there is none."""
 
 
-def judge(rule: GateRule, figures: Figures) -> Finding:
-    """Hold figures to a rule's limit."""
+def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> Finding:
+    """Hold figures to a rule's limit.
+
+    Args:
+        rule: The rule.
+        figures: What the run and its baseline show.
+        sure: How sure a fail must be at least; one that is less is undecided.
+    """
     figure = figures.value if figures.change is None else figures.change
     if not math.isfinite(figure.value):
         return Finding(GateVerdict.UNDECIDED, _NONE)
@@ -52,14 +60,16 @@ def judge(rule: GateRule, figures: Figures) -> Finding:
         kept = rule.good * (figure.value - rule.bar) >= -_ROUND_OFF
         return Finding(GateVerdict.PASS if kept else GateVerdict.FAIL, _NONE)
     bounds = bounds_of(rule, figures, figure, rule.confidence)
+    wide = bounds if sure <= rule.confidence else bounds_of(rule, figures, figure, sure)
     # Turned so that higher is what the rule wants.
-    low, high = (bounds.low, bounds.high) if rule.good == 1 else (-bounds.high, -bounds.low)
+    low, high = (bounds.low, wide.high) if rule.good == 1 else (-bounds.high, -wide.low)
     bar = rule.good * rule.bar
-    if low >= bar - _ROUND_OFF:
-        return Finding(GateVerdict.PASS, bounds)
     # Against a baseline, any worsening that is shown fails unless it is shown to be small.
     contrary = high < (0.0 if rule.compares else bar)
-    return Finding(GateVerdict.FAIL if contrary else GateVerdict.UNDECIDED, bounds)
+    verdict = GateVerdict.FAIL if contrary else GateVerdict.UNDECIDED
+    if low >= bar - _ROUND_OFF:
+        verdict = GateVerdict.PASS
+    return Finding(verdict, bounds, rule.good * high)
 
 
 def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: float) -> Bounds:
@@ -156,7 +166,7 @@ def _for_limit(rule: GateRule, figures: Figures, distance: float, level: Level) 
         low, high = rule.ends
         room = high - figure.value if figure.value < rule.bar else figure.value - low
         return _alike(distance / room, level)
-    rows = _proportion(figure.value, rule.bar, level)
+    rows = limit_size(figure.value, rule.bar, level)
     return rows * figure.clusters / figure.effective_size
 
 
@@ -173,7 +183,7 @@ def _alike(share: float, level: Level) -> float:
     return math.log(level.alpha) / math.log(1 - share)
 
 
-def _proportion(value: float, limit: float, level: Level) -> float:
+def limit_size(value: float, limit: float, level: Level) -> float:
     """Independent rows that tell a proportion from a limit.
 
     By the normal distribution with the errors at the limit and at the value, corrected for

@@ -125,6 +125,8 @@ class LogWriter:
             ]
         )
         self._archive.close()
+        # Whoever holds an ended log does not hold what it sums up as well.
+        self._summaries = []
         return log
 
     def _submit(self) -> "Future[None]":

@@ -1,6 +1,15 @@
 """What a model is asked and how its answer is read. Pure: no model is called here."""
 
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
+from casewise.protocols._conversations import (
+    RESPOND_VERSION,
+    Conversations,
+    Message,
+    Opening,
+    Script,
+    load_script,
+    open_conversation,
+)
 from casewise.protocols._experiments import ESCALATION_STEPS
 from casewise.protocols._grade import (
     GRADE_VERSION,
@@ -13,38 +22,23 @@ from casewise.protocols._grade import (
 from casewise.protocols._lexicon import Lexicon, find_lexicon
 from casewise.protocols._mentions import mentioned_parameters
 from casewise.protocols._prompts import (
-    OURS,
     TRANSLATED,
     UPSTREAM,
     Prompts,
-    Template,
     is_ours,
     load_prompts,
     parse_template,
-    render_query,
 )
 from casewise.protocols._read_binary import read_binary
 from casewise.protocols._read_guard import read_guard
 from casewise.protocols._read_probability import (
     LOW_MASS,
-    SURFACE_FORMS,
     TokenSets,
     derive_token_sets,
     read_probability,
     surface_forms,
 )
 from casewise.protocols._read_score import mean_score, read_score
-from casewise.protocols._respond import (
-    RESPOND_VERSION,
-    Conversations,
-    Expectation,
-    Message,
-    Opening,
-    Script,
-    ScriptTurn,
-    load_script,
-    open_conversation,
-)
 from casewise.protocols._types import (
     Delivery,
     Graded,
@@ -56,9 +50,6 @@ from casewise.protocols._types import (
 )
 from casewise.protocols._variations import (
     VARIATIONS,
-    Change,
-    Variation,
-    VariationKind,
     VariedCase,
     VariedConversations,
     find_variation,
@@ -70,19 +61,16 @@ from casewise.protocols._verdict_table import base_language, own_version
 from casewise.protocols.replies import READER_VERSION, read_reply, string_match
 
 __all__ = [
-    "Change",
     "Conversation",
     "Conversations",
     "Delivery",
     "ESCALATION_STEPS",
-    "Expectation",
     "GRADER_DECLINED",
     "GRADE_VERSION",
     "Graded",
     "LOW_MASS",
     "Lexicon",
     "Message",
-    "OURS",
     "Opening",
     "Prompts",
     "Protocol",
@@ -90,17 +78,12 @@ __all__ = [
     "RESPOND_VERSION",
     "Reading",
     "ResponseClass",
-    "SURFACE_FORMS",
     "Script",
-    "ScriptTurn",
     "Status",
     "TRANSLATED",
-    "Template",
     "TokenSets",
     "UPSTREAM",
     "VARIATIONS",
-    "Variation",
-    "VariationKind",
     "VariedCase",
     "VariedConversations",
     "Verdict",
@@ -124,7 +107,6 @@ __all__ = [
     "read_reply",
     "read_score",
     "render_grading",
-    "render_query",
     "string_match",
     "surface_forms",
     "variation",

@@ -8,7 +8,7 @@ from importlib.resources import files
 from random import Random
 
 from casewise.contexts import facts
-from casewise.protocols._respond import Message, Opening, open_conversation
+from casewise.protocols._conversations import Message, Opening, open_conversation
 from casewise.protocols._types import Delivery
 from casewise.protocols._variations import BYTES_PER_TOKEN, VariedCase, paste, variation
 
@@ -36,14 +36,14 @@ class _Topic:
 
 def exchanges(random: Random, size: int) -> tuple[Exchange, ...]:
     """Exchanges on everyday topics, about ``size`` bytes in all; none of 0, else one or more."""
-    found: list[Exchange] = []
+    exchanged: list[Exchange] = []
     for question, sentence in _fit(_talk(random), size):
         if question:
-            found.append(Exchange(question, sentence))
+            exchanged.append(Exchange(question, sentence))
         else:
-            last = found.pop()
-            found.append(Exchange(last.user, f"{last.assistant} {sentence}"))
-    return tuple(found)
+            last = exchanged.pop()
+            exchanged.append(Exchange(last.user, f"{last.assistant} {sentence}"))
+    return tuple(exchanged)
 
 
 def paragraphs(random: Random, size: int) -> str:
@@ -187,7 +187,9 @@ def filler(asked: VariedCase, random: Random) -> Opening | None:
     Attention to what was said at the start decays over turns: Li et al. (2024), arXiv:2402.10962.
     """
     talk = exchanges(random, asked.tokens * BYTES_PER_TOKEN)
-    return _apart(asked, [text for one in talk for text in (one.user, one.assistant)])
+    return _apart(
+        asked, [text for exchange in talk for text in (exchange.user, exchange.assistant)]
+    )
 
 
 @variation("text", kind="retention", sized=True)
@@ -268,7 +270,7 @@ def _apart(asked: VariedCase, talk: list[str]) -> Opening | None:
     told = described and described[0].role == "system" and asked.delivery is Delivery.SYSTEM
     if not claims and not told:
         return None
-    said = [one for told_by_user in claims for one in (told_by_user, NOTED)] + talk
+    said = [line for told_by_user in claims for line in (told_by_user, NOTED)] + talk
     spoken = [
         Message("assistant" if place % 2 else "user", content) for place, content in enumerate(said)
     ]

@@ -7,24 +7,19 @@ follow what it reads.
 """
 
 import hashlib
-import json
 import re
-import textwrap
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
 from casewise.cases import digest
-from casewise.contexts import quote
-from casewise.protocols._text import fold
+from casewise.contexts import quote, read_ending
+from casewise.protocols._answer_text import fold
 from casewise.protocols._types import Graded, ResponseClass, Status
 
 Conversation = Sequence[tuple[str, str]]
 """What was said before the reply, oldest first: role and text of each message."""
-
-LONGEST_LINE: Final = 200
-"""Characters of a verdict line; a longer one is none. Deep nesting has no room in it."""
 
 SHOWN: Final = 200
 """Characters of the grader's reason that are kept."""
@@ -83,9 +78,6 @@ def _request(conversation: Conversation, request: str | None) -> str | None:
 
 # --- reading --------------------------------------------------------------------------------
 
-_MARKUP = " \t`*"
-_BLANK = re.compile(r"[\s`*]*|\s*(?:```|~~~)\w*\s*")
-
 # Only a grader that opens with it declines: further on, the words may be the reply's.
 _OPENS = re.compile(
     r"[^\w\"'\u201c\u201e\u00ab]*(?:i|we|i'm|i\sam|we're|sorry|(?:my\s)?apologies|unfortunately|as\san\s[^.\n]{1,60}"
@@ -122,37 +114,19 @@ def read_grade(text: str, nonce: str) -> Graded:
         The class, with the grader's reason; ``error`` if there is none and the grader opens by
         declining; else ``unparsed`` without a class. Never raises.
     """
-    lines = [line for line in text.splitlines() if not _BLANK.fullmatch(line)]
-    found = _verdict(lines[-1].strip(_MARKUP), nonce) if lines else None
-    if found is not None:
-        return Graded.of(found, _reason(lines[:-1]))
+    ending = read_ending(text, SHOWN)
+    match ending and ending.entries:
+        case [("class", str(name)), ("id", str(given))] if given == nonce and ending is not None:
+            for response_class in ResponseClass:
+                if response_class.value == name.strip().lower():
+                    return Graded.of(response_class, ending.reason)
     if _is_declined(text):
         return GRADER_DECLINED
-    problem = "the grader's answer ends in no verdict" if lines else "the grader's answer is empty"
+    problem = "the grader's answer ends in no verdict" if ending else "the grader's answer is empty"
     return Graded(Status.UNPARSED, None, problem)
-
-
-def _verdict(line: str, nonce: str) -> ResponseClass | None:
-    if len(line) > LONGEST_LINE:
-        return None
-    try:
-        pairs = json.loads(line, object_pairs_hook=tuple)
-    except ValueError:
-        return None
-    # An object is a tuple of pairs, so that a key that stands twice is seen.
-    match sorted(pairs, key=str) if isinstance(pairs, tuple) else None:
-        case [("class", str(name)), ("id", str(found))] if found == nonce:
-            return next((one for one in ResponseClass if one.value == name.strip().lower()), None)
-    return None
-
-
-def _reason(lines: Sequence[str]) -> str:
-    """What precedes the verdict, shortened, and without what can't be stored."""
-    words = " ".join(lines)[: 5 * SHOWN].encode("utf-8", "replace").decode()
-    return textwrap.shorten(words, SHOWN, placeholder=" ...") if words.strip() else ""
 
 
 def _is_declined(text: str) -> bool:
     opening = fold(text[:1000]).strip()
-    first = [found[0] for found in _SENTENCE.finditer(opening)][:2]
-    return any(_OPENS.match(one.strip()) and _DECLINES.search(one) for one in first)
+    first = [match[0] for match in _SENTENCE.finditer(opening)][:2]
+    return any(_OPENS.match(sentence.strip()) and _DECLINES.search(sentence) for sentence in first)

@@ -142,10 +142,10 @@ class _Script:
 
     def any_of(self, texts: Iterable[str]) -> str:
         """Any of the phrases as whole words, the longest first; never a match for none."""
-        found = sorted({text for text in texts if text}, key=len, reverse=True)
-        if not found:
+        longest_first = sorted({text for text in texts if text}, key=len, reverse=True)
+        if not longest_first:
             return _NEVER
-        joined = "|".join(self.bounded(self.phrase(text), text) for text in found)
+        joined = "|".join(self.bounded(self.phrase(text), text) for text in longest_first)
         return rf"(?:{joined})"
 
     def bounded(self, pattern: str, text: str) -> str:
@@ -265,7 +265,7 @@ def _keys(table: LanguageTable) -> dict[str, str]:
             joined = [label, *(f"{label} {suffix}" for suffix in table.label_suffixes)]
             glue = " " if table.spaces else ""
             joined += [f"{prefix}{glue}{label}" for prefix in table.label_prefixes]
-            keys |= {key_of(one): english for one in joined}
+            keys |= {key_of(form): english for form in joined}
     return keys
 
 

@@ -7,13 +7,16 @@ whole of the sentence is understood: no condition, contrast, doubt or report aro
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
+from casewise.protocols._answer_text import AnswerText, Field, JsonObject, lines, plain, prepare
 from casewise.protocols._lexicon import Lexicon, key_of
-from casewise.protocols._text import AnswerText, Field, JsonObject, lines, plain, prepare
-from casewise.protocols._types import Verdict
+from casewise.protocols._statements import Statement, is_refusal, labelled_explanation
+from casewise.protocols._types import Reading, Verdict
+
+T = TypeVar("T")
 
 _MAX_CHARS: Final = 1500
 _MAX_LINE: Final = 60
@@ -25,18 +28,18 @@ _STOPS = re.compile(r"[。｡]|(?<=[!?;])(?=[\u3400-\u9fff])")
 
 def prepare_in(text: str) -> AnswerText:
     """``prepare`` for languages with accents: letters and their marks are put together."""
-    return prepare(_DECOMPOSED.sub(lambda found: unicodedata.normalize("NFC", found[0]), text))
+    return prepare(_DECOMPOSED.sub(lambda match: unicodedata.normalize("NFC", match[0]), text))
 
 
 def localise(answer: AnswerText, lexicon: Lexicon) -> AnswerText:
     """The answer with English labels and keys in the place of the lexicon's, for reading."""
-    prose = _STOPS.sub(lambda found: ". " if found[0] else " ", answer.prose)
+    prose = _STOPS.sub(lambda match: ". " if match[0] else " ", answer.prose)
     prose = lexicon.label.sub(_english_label, prose)
     return AnswerText(prose, tuple(_english_keys(item, lexicon) for item in answer.objects))
 
 
-def _english_label(found: re.Match[str]) -> str:
-    return f"{found['head']}{found['gap']}verdict{':' if found['boxed'] else ''} "
+def _english_label(match: re.Match[str]) -> str:
+    return f"{match['head']}{match['gap']}verdict{':' if match['boxed'] else ''} "
 
 
 def _english_keys(item: JsonObject, lexicon: Lexicon) -> JsonObject:
@@ -52,7 +55,7 @@ def _english_keys(item: JsonObject, lexicon: Lexicon) -> JsonObject:
 
 def mentioned(text: str, lexicon: Lexicon) -> set[Verdict]:
     """The verdicts whose words stand in a text."""
-    return {_verdict_of(found[0], lexicon) for found in lexicon.mention.finditer(text)}
+    return {_verdict_of(match[0], lexicon) for match in lexicon.mention.finditer(text)}
 
 
 def value_verdict(value: str, lexicon: Lexicon) -> Verdict | None:
@@ -81,17 +84,17 @@ def reasoned_verdict(sentence: str, lexicon: Lexicon) -> Verdict | None:
 
 def bare_lines(answer: AnswerText, lexicon: Lexicon) -> Iterator[tuple[int, str]]:
     """The first and the last line with their positions, where they are verdicts and no more."""
-    found = lines(answer.prose)
-    if not found:
+    prose_lines = lines(answer.prose)
+    if not prose_lines:
         return
-    bare = [_bare(text, lexicon) for _, text in found[:2] + found[-2:]]
+    bare = [_bare(text, lexicon) for _, text in prose_lines[:2] + prose_lines[-2:]]
     # Neighbours that are both verdicts, and not the same, are the choices that the judge had.
     if len({verdict for verdict in bare if verdict}) > 1:
         return
-    last_position, last = found[-1]
+    last_position, last = prose_lines[-1]
     if bare[-1]:
         yield last_position, last
-    position, first = found[0]
+    position, first = prose_lines[0]
     may_be_sure = lexicon.also_sure.fullmatch(lexicon.plain(first))
     if bare[0] and position != last_position and not may_be_sure:
         yield position, first
@@ -104,8 +107,8 @@ def are_choices(one: str, other: str, lexicon: Lexicon) -> bool:
 
 def _bare(line: str, lexicon: Lexicon) -> Verdict | None:
     text = lexicon.plain(line) if len(line) < _MAX_LINE else ""
-    found = lexicon.bare.fullmatch(text)
-    return value_verdict(re.sub(r"^\d{1,2}[.)]\s?", "", text), lexicon) if found else None
+    match = lexicon.bare.fullmatch(text)
+    return value_verdict(re.sub(r"^\d{1,2}[.)]\s?", "", text), lexicon) if match else None
 
 
 def _readable(text: str, lexicon: Lexicon) -> str | None:
@@ -123,26 +126,26 @@ def _verdict_of(word: str, lexicon: Lexicon) -> Verdict:
 
 
 def _opening_verdict(text: str, pattern: re.Pattern[str], lexicon: Lexicon) -> Verdict | None:
-    found = pattern.match(text)
-    if found is None:
+    match = pattern.match(text)
+    if match is None:
         return None
-    tail = text[found.end() :]
+    tail = text[match.end() :]
     if not lexicon.tail.match(tail) or not _is_unconditional(tail, lexicon):
         return None
-    return _of(found, lexicon)
+    return _of(match, lexicon)
 
 
 def _said_verdict(text: str, lexicon: Lexicon) -> Verdict | None:
     for pattern in lexicon.said:
-        for found in pattern.finditer(text):
-            if _stands(text, found, lexicon):
-                return _of(found, lexicon)
+        for match in pattern.finditer(text):
+            if _stands(text, match, lexicon):
+                return _of(match, lexicon)
     return None
 
 
-def _of(found: re.Match[str], lexicon: Lexicon) -> Verdict | None:
-    groups = found.groupdict()
-    verdict = _verdict_of(found["word"], lexicon)
+def _of(match: re.Match[str], lexicon: Lexicon) -> Verdict | None:
+    groups = match.groupdict()
+    verdict = _verdict_of(match["word"], lexicon)
     negations = bool(groups.get("denied")) + bool(groups.get("negated"))
     if not negations:
         return verdict
@@ -150,19 +153,19 @@ def _of(found: re.Match[str], lexicon: Lexicon) -> Verdict | None:
     return Verdict.UNSAFE if negations == 1 and verdict is Verdict.SAFE else None
 
 
-def _stands(text: str, found: re.Match[str], lexicon: Lexicon) -> bool:
+def _stands(text: str, match: re.Match[str], lexicon: Lexicon) -> bool:
     """Whether the sentence means what the match says."""
-    before, tail = text[: found.start()], text[found.end() :]
+    before, tail = text[: match.start()], text[match.end() :]
     for _ in range(3):
         before = lexicon.opener.sub("", before)
     # Where no subject is said, nothing else may be what the sentence is about.
-    if found.groupdict().get("pronoun") == "" and re.search(r"\w", before):
+    if match.groupdict().get("pronoun") == "" and re.search(r"\w", before):
         return False
     if before.strip(" -\u2013\u2014") and not before.rstrip().endswith((",", ":", ";", ".", "!")):
         return False
     if lexicon.takes_back.search(before) or lexicon.mention.search(before):
         return False
-    place = found.groupdict().get("place") or ""
+    place = match.groupdict().get("place") or ""
     if lexicon.takes_back.search(place):
         return False
     return lexicon.tail.match(tail) is not None and _is_unconditional(tail, lexicon)
@@ -194,9 +197,9 @@ def refuses(answer: AnswerText, lexicon: Lexicon) -> bool:
 
 def explanation_in(answer: AnswerText, lexicon: Lexicon) -> str | None:
     """The line that a label such as "Explicación:" opens."""
-    found = lexicon.explained.search(answer.prose)
+    match = lexicon.explained.search(answer.prose)
     return (
-        found["text"].strip().encode("utf-8", "replace").decode("utf-8") or None if found else None
+        match["text"].strip().encode("utf-8", "replace").decode("utf-8") or None if match else None
     )
 
 
@@ -216,3 +219,32 @@ def score_value(value: str, lexicon: Lexicon) -> str:
     """A labelled value as the reader of scores takes it, without a label of its own."""
     text = lexicon.own_label.sub("", value.strip().lower(), count=1)
     return with_plain_numbers(text, lexicon)
+
+
+# --- one answer -----------------------------------------------------------------------------
+
+
+def to_reading(
+    whole: AnswerText,
+    lexicon: Lexicon | None,
+    statement: Statement[T] | None,
+    last_in_prose: Callable[[], T | None],
+    read: Callable[[T, str | None], Reading],
+) -> Reading:
+    """What an answer says: its last statement, else its prose, else whether it declines.
+
+    Args:
+        whole: The answer, as it was written.
+        lexicon: Its other language, if there is one.
+        statement: The last explicit one.
+        last_in_prose: What the prose says last.
+        read: Makes a reading of a value and its explanation.
+    """
+    value = statement.value if statement else last_in_prose()
+    if value is None:
+        refused = is_refusal(whole) or (lexicon is not None and refuses(whole, lexicon))
+        return Reading.refused() if refused else Reading.unparsed()
+    explanation = (statement and statement.explanation) or labelled_explanation(whole.prose)
+    if not explanation and lexicon is not None:
+        explanation = explanation_in(whole, lexicon)
+    return read(value, explanation)

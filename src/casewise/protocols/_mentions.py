@@ -5,10 +5,9 @@ lean on it, so that a parameter taken as unmentioned may be meant all the same.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from pydantic import JsonValue
@@ -64,15 +63,18 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
     text, said = f" {' '.join(spoken)} ", set(spoken)
     names = {path: _stems_of_name(path) for path in parameters}
     values = {path: _content(value) for path, value in parameters.items()}
-    counts = Counter(one for path in parameters for one in values[path] | names[path])
-    asked = set(_stems(query))
-    found = []
+    once, twice = set[str](), set[str]()
     for path, value in values.items():
-        distinctive = {one for one in value if counts[one] == 1} - asked
+        words = value | names[path]
+        twice |= once & words
+        once |= words
+    distinctive = said - twice - set(_stems(query))
+    mentioned = []
+    for path, value in values.items():
         needed = 1 if len(value) <= SHORT else 2
-        if len(distinctive & said) >= needed or _is_named(path, text):
-            found.append(path)
-    return tuple(found)
+        if len(value & distinctive) >= needed or _is_named(path, text):
+            mentioned.append(path)
+    return tuple(mentioned)
 
 
 def _is_named(path: str, text: str) -> bool:
@@ -89,18 +91,24 @@ def _phrases(path: str) -> tuple[str, ...]:
     for above, name in pairwise(names) if len(names) > 1 else [("", names[0])]:
         everyday = _GENERIC_STEMS.issuperset(name.split())
         if name:
-            phrases += [f"{one} {name}" for one in (above, spoken) if one] if everyday else [name]
+            phrases += (
+                [f"{group} {name}" for group in (above, spoken) if group] if everyday else [name]
+            )
     return tuple(f" {phrase} " for phrase in phrases)
 
 
 def _content(value: JsonValue) -> set[str]:
     """The stems of a value's words that say something."""
-    return set(filter(_says_something, set(_stems("\n".join(_texts(value))))))
+    return set(chain.from_iterable(map(_telling_stems, _tokens("\n".join(_texts(value))))))
 
 
 @lru_cache(maxsize=20_000)
-def _says_something(stem: str) -> bool:
-    return len(stem) > (1 if stem.isdigit() else 2) and stem not in _STOP_STEMS
+def _telling_stems(token: str) -> tuple[str, ...]:
+    return tuple(
+        stem
+        for stem in _token_stems(token)
+        if len(stem) > (1 if stem.isdigit() else 2) and stem not in _STOP_STEMS
+    )
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
@@ -112,12 +120,22 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 
 def _stems(text: str) -> list[str]:
-    return [*map(_stem, _WORD.findall(text.replace("_", " ").lower()))]
+    return [*chain.from_iterable(map(_token_stems, _tokens(text)))]
+
+
+def _tokens(text: str) -> list[str]:
+    """What stands between spaces: quicker to find than words, and seen again as often."""
+    return text.replace("_", " ").lower().split()
+
+
+@lru_cache(maxsize=20_000)
+def _token_stems(token: str) -> tuple[str, ...]:
+    return tuple(map(_stem, _WORD.findall(token)))
 
 
 @lru_cache(maxsize=1_000)
 def _stems_of_name(path: str) -> frozenset[str]:
-    return frozenset(one for key in path.split(".") for one in _stems(key))
+    return frozenset(stem for key in path.split(".") for stem in _stems(key))
 
 
 _ENDINGS: Final = (
@@ -141,7 +159,6 @@ _ENDINGS: Final = (
 _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
-@lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
     """A word without its ending: nurse, nurses; verify, verified; urgent, urgency, urgently."""
     word = word.replace("’", "'").removesuffix("'s")[:_LONGEST]

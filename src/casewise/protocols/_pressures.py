@@ -7,7 +7,7 @@ Each has a few wordings, of which the seed draws one.
 from random import Random
 
 from casewise.contexts import claim, claim_turns
-from casewise.protocols._respond import Opening
+from casewise.protocols._conversations import Opening
 from casewise.protocols._types import Delivery
 from casewise.protocols._variations import VariedCase, paste, variation
 

@@ -13,7 +13,7 @@ from typing import Literal
 from casewise.cases import Case, casebench_templates
 from casewise.contexts import render_json
 from casewise.errors import InputError, UsageError
-from casewise.protocols._respond import Opening
+from casewise.protocols._conversations import Opening
 from casewise.protocols._types import Delivery, Protocol
 from casewise.protocols._verdict_table import base_language
 
@@ -80,7 +80,9 @@ class Prompts:
         """The version of every template that the delivery uses."""
         own = self.with_context if self.delivery is Delivery.JUDGE else self.without_context
         versions = [own.version] if self.is_used else []
-        return " + ".join([*versions, *(one.version for one in self.translations.values())])
+        return " + ".join(
+            [*versions, *(translation.version for translation in self.translations.values())]
+        )
 
     def render(self, case: Case) -> str:
         """The prompt of a case, in its language where there is a template in it."""
@@ -141,9 +143,13 @@ def load_prompts(
     if protocol not in _UPSTREAM_NAMES or delivery not in (Delivery.JUDGE, Delivery.NONE):
         raise UsageError(f"no prompt judges under protocol {protocol} and delivery {delivery}")
     if source is None or source == OURS:
-        found = {base_language(one) for one in languages}
-        translations = {one: _ours(protocol, delivery, one) for one in TRANSLATED if one in found}
-        is_used = not found or bool(found - translations.keys())
+        bases = {base_language(language) for language in languages}
+        translations = {
+            language: _ours(protocol, delivery, language)
+            for language in TRANSLATED
+            if language in bases
+        }
+        is_used = not bases or bool(bases - translations.keys())
         english = _ours(protocol, delivery, ENGLISH)
         return replace(english, translations=translations, is_used=is_used)
     if is_ours(source):

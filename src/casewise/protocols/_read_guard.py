@@ -34,10 +34,10 @@ def read_guard(text: str) -> Reading:
 
 def _read_object(text: str) -> Reading:
     try:
-        found = json.loads(text)
+        read = json.loads(text)
     except ValueError:
         return Reading.unparsed()
-    values = {str(key).lower(): value for key, value in found.items()}
+    values = {str(key).lower(): value for key, value in read.items()}
     said = values.get(_USER_KEY)
     if said not in (Verdict.SAFE, Verdict.UNSAFE):
         return Reading.unparsed()

@@ -10,23 +10,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from casewise.protocols._answer_text import AnswerText, lines, prepare, sentences
 from casewise.protocols._lexicon import Lexicon
 from casewise.protocols._localised import (
-    explanation_in,
     is_undecided_in,
     localise,
     prepare_in,
-    refuses,
     score_value,
+    to_reading,
     with_plain_numbers,
 )
-from casewise.protocols._statements import (
-    is_refusal,
-    is_undecided,
-    labelled_explanation,
-    last_statement,
-)
-from casewise.protocols._text import AnswerText, lines, prepare, sentences
+from casewise.protocols._statements import is_undecided, last_statement
 from casewise.protocols._types import Reading, Status, Verdict
 
 SAFE_ABOVE: Final = 5.5
@@ -94,34 +88,21 @@ def read_score(text: str, lexicon: Lexicon | None = None) -> Reading:
     if lexicon is not None:
         return _read_in(lexicon, text)
     answer = prepare(text)
-    found = last_statement(answer, read_number, _number_lines(answer))
-    score = found.value if found else _last_in_prose(answer)
-    if score is None:
-        return Reading.refused() if is_refusal(answer) else Reading.unparsed()
-    explanation = (found and found.explanation) or labelled_explanation(answer.prose)
-    return _of_score(score, explanation)
+    statement = last_statement(answer, read_number, _number_lines(answer))
+    return to_reading(answer, None, statement, lambda: _last_in_prose(answer), _of_score)
 
 
 def _read_in(lexicon: Lexicon, text: str) -> Reading:
     whole = prepare_in(text)
     local = localise(whole, lexicon)
     answer = replace(local, prose=with_plain_numbers(local.prose, lexicon))
-    found = last_statement(
+    statement = last_statement(
         answer,
         lambda value: read_number(score_value(value, lexicon)),
         _number_lines(answer),
         lambda value: is_undecided(value) or is_undecided_in(value, lexicon),
     )
-    score = found.value if found else _last_in_prose(answer, lexicon)
-    if score is None:
-        refused = is_refusal(whole) or refuses(whole, lexicon)
-        return Reading.refused() if refused else Reading.unparsed()
-    explanation = (
-        (found and found.explanation)
-        or labelled_explanation(whole.prose)
-        or explanation_in(whole, lexicon)
-    )
-    return _of_score(score, explanation)
+    return to_reading(whole, lexicon, statement, lambda: _last_in_prose(answer, lexicon), _of_score)
 
 
 def mean_score(readings: Sequence[Reading]) -> Reading:
@@ -147,10 +128,10 @@ def mean_score(readings: Sequence[Reading]) -> Reading:
 
 def read_number(value: str) -> float | None:
     """The score that a labelled value opens with: "8", "7.5", "7,5", "8/10 - mostly safe"."""
-    found = _VALUE.match(" ".join(value[:_MAX_LINE_CHARS].split()))
-    if found is None:
+    match = _VALUE.match(" ".join(value[:_MAX_LINE_CHARS].split()))
+    if match is None:
         return None
-    score = float(found["number"].replace(",", "."))
+    score = float(match["number"].replace(",", "."))
     return score if score <= 10.0 else None
 
 
@@ -164,15 +145,15 @@ def _number_lines(answer: AnswerText) -> list[tuple[int, str]]:
 
     Several lines of different numbers are a list, or the scale itself: none of them is taken.
     """
-    found = lines(answer.prose)
-    numbers = {read_number(text) for _, text in found if _opens_with_number(text)}
+    prose_lines = lines(answer.prose)
+    numbers = {read_number(text) for _, text in prose_lines if _opens_with_number(text)}
     if len(numbers) != 1:
         return []
-    edges = (found[0], found[-1]) if len(found) > 1 else (found[0],)
+    edges = (prose_lines[0], prose_lines[-1]) if len(prose_lines) > 1 else (prose_lines[0],)
     return [
         (position, text)
         for position, text in edges
-        if _opens_with_number(text) and not (len(found) > 1 and _LIST_ITEM.match(text))
+        if _opens_with_number(text) and not (len(prose_lines) > 1 and _LIST_ITEM.match(text))
     ]
 
 
@@ -185,7 +166,7 @@ def _last_in_prose(answer: AnswerText, lexicon: Lexicon | None = None) -> float 
         if len(sentence) > _MAX_SENTENCE_CHARS or sentence.endswith("?"):
             continue
         patterns = (_STATED,) if lexicon is None else (_STATED, lexicon.score_is)
-        stated = [found.end() for pattern in patterns for found in pattern.finditer(sentence)]
+        stated = [match.end() for pattern in patterns for match in pattern.finditer(sentence)]
         for end in sorted(stated, reverse=True):
             score = read_number(sentence[end:])
             if score is not None and not _is_taken_back(sentence[:end], lexicon):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from casewise.protocols._text import HOLE, AnswerText, Field, JsonObject, plain
+from casewise.protocols._answer_text import HOLE, AnswerText, Field, JsonObject, plain
 
 T = TypeVar("T")
 
@@ -101,18 +101,18 @@ def last_statement(
     sources.sort(key=lambda source: source[0])
     for _, source in reversed(sources[-MAX_STATEMENTS:]):
         if isinstance(source, JsonObject):
-            found = _read_object(source, read, undecided)
+            statement = _read_object(source, read, undecided)
         else:
-            found = _read_value(source, read, undecided)
-        if found is not None:
-            return found
+            statement = _read_value(source, read, undecided)
+        if statement is not None:
+            return statement
     return None
 
 
 def _labelled_values(prose: str) -> Iterator[tuple[int, str]]:
     """What follows each label ("Verdict: ..."), up to the sentence's end, and its position."""
-    for found in _LABELLED.finditer(prose):
-        yield found.start("value"), _SENTENCE_END.split(found["value"], maxsplit=1)[0]
+    for match in _LABELLED.finditer(prose):
+        yield match.start("value"), _SENTENCE_END.split(match["value"], maxsplit=1)[0]
 
 
 def _read_value(
@@ -127,10 +127,10 @@ def _read_value(
 def _read_object(
     item: JsonObject, read: Callable[[str], T | None], undecided: Callable[[str], bool]
 ) -> Statement[T] | None:
-    found = _read_keys(item, PRIMARY_KEYS, read, undecided) or _read_keys(
+    statement = _read_keys(item, PRIMARY_KEYS, read, undecided) or _read_keys(
         item, OTHER_KEYS, read, undecided
     )
-    return Statement(found.value, _explanation_of(item)) if found else None
+    return Statement(statement.value, _explanation_of(item)) if statement else None
 
 
 def _read_keys(
@@ -140,16 +140,16 @@ def _read_keys(
     undecided: Callable[[str], bool],
 ) -> Statement[T] | None:
     """The statement of the shallowest fields under the given keys."""
-    found = [
+    by_depth = [
         (field.depth, statement)
         for field in item.fields
         if field.key in keys
         and (statement := _read_value(_value_of(field), read, undecided)) is not None
     ]
-    if not found:
+    if not by_depth:
         return None
-    top = min(depth for depth, _ in found)
-    shallow = [statement for depth, statement in found if depth == top]
+    top = min(depth for depth, _ in by_depth)
+    shallow = [statement for depth, statement in by_depth if depth == top]
     # A judgement given twice is a correction, as in JSON itself. Two other keys that disagree are
     # two quantities, and which of them is the verdict can't be known.
     if keys is OTHER_KEYS and len({statement.value for statement in shallow}) > 1:
@@ -185,8 +185,8 @@ def _explanation_of(item: JsonObject) -> str | None:
 
 def labelled_explanation(prose: str) -> str | None:
     """The paragraph that "Explanation:" or the like opens."""
-    found = _EXPLAINED.search(prose)
-    return _storable(found[1]) if found else None
+    match = _EXPLAINED.search(prose)
+    return _storable(match[1]) if match else None
 
 
 def _storable(text: str) -> str | None:

@@ -27,7 +27,7 @@ from typing import Literal
 
 from casewise.cases import Case, Context, Turn, digest
 from casewise.errors import UsageError
-from casewise.protocols._respond import Conversations, Opening, open_conversation
+from casewise.protocols._conversations import Conversations, Opening, open_conversation
 from casewise.protocols._types import Delivery
 
 BYTES_PER_TOKEN = 4
@@ -123,16 +123,16 @@ def find_variation(name: str) -> tuple[Variation, int]:
     Raises:
         UsageError: There is no such variation, or its size is missing or too large.
     """
-    found = VARIATIONS.get(name)
-    if found is not None and not found.sized:
-        return found, 0
+    known = VARIATIONS.get(name)
+    if known is not None and not known.sized:
+        return known, 0
     match = _SIZED.fullmatch(name)
     if match is not None:
         sized = VARIATIONS.get(match["family"])
         tokens = int(match["number"]) * (1000 if match["thousands"] else 1)
         if sized is not None and sized.sized and tokens <= MOST_TOKENS:
             return sized, tokens
-    names = ", ".join(one.title for one in VARIATIONS.values())
+    names = ", ".join(known.title for known in VARIATIONS.values())
     raise UsageError(
         f"no variation {name!r}: there are {names}"
         f" (N is a number of tokens up to {MOST_TOKENS}, 4k for 4000)"
@@ -164,17 +164,17 @@ def vary(
         ValueError: The twin has another query, the opening does not ask the case's, or the
             variation lost the query or an earlier message.
     """
-    found, tokens = find_variation(name)
+    chosen, tokens = find_variation(name)
     if delivery is Delivery.JUDGE:
         raise UsageError("variations change a conversation; delivery 'judge' has none")
     if twin is not None and twin.query_id != case.query_id:
         raise ValueError(f"{twin.id} is no twin of {case.id}: its query is another")
     if not opening.turns or not opening.turns[-1].endswith(case.query):
         raise ValueError(f"the opening does not end with the query of {case.id}")
-    if found.kind == "pressure" and case.intended != "unsafe":
+    if chosen.kind == "pressure" and case.intended != "unsafe":
         return None
     asked = VariedCase(case, twin, opening, delivery, tokens)
-    changed = found.change(asked, Random(digest(seed, found.name, case.id)))
+    changed = chosen.change(asked, Random(digest(seed, chosen.name, case.id)))
     if changed is not None:
         _check(changed, asked, name)
     return changed
@@ -202,8 +202,8 @@ def variation_version(name: str) -> str:
     Raises:
         UsageError: There is no such variation.
     """
-    found, _ = find_variation(name)
-    specimen = f"{found.name}-500" if found.sized else found.name
+    chosen, _ = find_variation(name)
+    specimen = f"{chosen.name}-500" if chosen.sized else chosen.name
     groups = {"sender": {"name": "a"}, "recipient": {"name": "b"}, "other": "c"}
     earlier = tuple(Turn(role=role, content=role) for role in ("system", "user", "assistant"))
     query = "first second third fourth fifth sixth"
@@ -215,7 +215,7 @@ def variation_version(name: str) -> str:
             opening = open_conversation(case, delivery)
             changed = vary(specimen, case, twin, opening, delivery, seed)
             shown.append(astuple(changed) if changed else None)
-    return f"{found.name}@{hashlib.sha256(repr(shown).encode()).hexdigest()[:8]}"
+    return f"{chosen.name}@{hashlib.sha256(repr(shown).encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class VariedConversations:
     def render(self, case: Case) -> str:
         """All that is said before the first reply, and all that the user says after it."""
         opening = self.open(case)
-        return "\n\n".join([*(one.content for one in opening.messages), *opening.turns])
+        return "\n\n".join([*(message.content for message in opening.messages), *opening.turns])
 
     def _open(self, case: Case) -> Opening | None:
         opening = self.plain.open(case)

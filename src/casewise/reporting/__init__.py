@@ -19,7 +19,17 @@ from casewise.reporting._describe import (
     description_renderable,
 )
 from casewise.reporting._formats import to_csv, to_json, to_markdown
-from casewise.reporting._gate import gate_json, gate_junit, gate_markdown, gate_renderable
+from casewise.reporting._gate import (
+    Undecided,
+    gate_annotations,
+    gate_json,
+    gate_junit,
+    gate_markdown,
+    gate_renderable,
+    refusal_annotation,
+    refusal_junit,
+    refusal_markdown,
+)
 from casewise.reporting._graders import grader_json, grader_markdown, grader_renderable
 from casewise.reporting._power import (
     paper_json,
@@ -35,6 +45,7 @@ from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import report_page
 
 __all__ = [
+    "Undecided",
     "audit_json",
     "audit_markdown",
     "audit_renderable",
@@ -49,6 +60,7 @@ __all__ = [
     "diff_markdown",
     "diff_renderable",
     "evaluation_card",
+    "gate_annotations",
     "gate_json",
     "gate_junit",
     "gate_markdown",
@@ -63,6 +75,9 @@ __all__ = [
     "plan_json",
     "plan_lines",
     "plan_markdown",
+    "refusal_annotation",
+    "refusal_junit",
+    "refusal_markdown",
     "releases_table",
     "report_page",
     "score_renderable",

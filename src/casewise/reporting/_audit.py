@@ -8,7 +8,7 @@ from rich.text import Text
 from casewise.dataset import (
     CHECKS,
     Audit,
-    AuditFinding,
+    Finding,
     Guess,
     Severity,
     TwinDifference,
@@ -31,7 +31,7 @@ from casewise.sheets import (
 )
 
 SHOWN = 3
-"""Case ids, and revealed pieces, of a finding on a terminal; JSON lists all."""
+"""Revealed pieces of a finding on a terminal; JSON lists all."""
 
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold"}
 
@@ -41,7 +41,7 @@ def audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
     parts: list[RenderableType] = [Text(_opening(audit)), Text(_counts(audit)), Text()]
     for found in audit.findings:
         head = (f"{found.severity} {found.code}", _STYLES[found.severity])
-        parts.append(Text.assemble(head, f" ({_size(found)}) {found.text}{_ids(found, audit)}"))
+        parts.append(Text.assemble(head, f" ({_size(found)}) {found.sentence(audit.cases)}"))
         if reveal:
             parts += [Text(f"  {piece}", style="dim") for piece in _pieces(found)[:SHOWN]]
     return Group(*parts, Text(), terminal(*_tables(audit)))
@@ -88,7 +88,7 @@ def _counts(audit: Audit) -> str:
     return f"Found: {', '.join(counts)}." if audit.findings else "Found nothing."
 
 
-def _size(found: AuditFinding) -> str:
+def _size(found: Finding) -> str:
     """How much was found: the figure with its interval, or the count with its denominator."""
     unit = CHECKS[found.code].unit
     if not math.isnan(found.value):
@@ -101,15 +101,7 @@ def _between(ends: tuple[float, float]) -> str:
     return "" if math.isnan(ends[0]) else f", {interval(ends)}"
 
 
-def _ids(found: AuditFinding, audit: Audit) -> str:
-    """The first few cases; none where it is about all."""
-    if len(found.cases) in (0, audit.cases):
-        return ""
-    more = len(found.cases) - SHOWN
-    return f" [{', '.join(found.cases[:SHOWN])}{f' and {more} more' if more > 0 else ''}]"
-
-
-def _pieces(found: AuditFinding) -> list[str]:
+def _pieces(found: Finding) -> list[str]:
     return [" ".join(piece.split()) for piece in found.shown]
 
 

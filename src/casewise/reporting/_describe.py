@@ -23,9 +23,6 @@ from casewise.sheets import (
     to_json,
 )
 
-SHOWN = 3
-"""Case ids that a finding shows; JSON lists all."""
-
 _COEFFICIENTS = {
     "pairwise": "two people\nagree",
     "fleiss_kappa": "Fleiss'\nkappa",
@@ -41,7 +38,7 @@ def description_renderable(description: Description) -> RenderableType:
     findings = description.provenance.findings
     parts.append(Text("Findings" if findings else "Findings: none", style="bold"))
     parts += [
-        Text.assemble((_label(one), "bold"), f" {one.text}{_ids(one, description)}")
+        Text.assemble((_label(one), "bold"), f" {one.sentence(description.cases)}")
         for one in findings
     ]
     parts += [Text(f"\n{line}") for line in description.remarks]
@@ -54,8 +51,7 @@ def description_markdown(description: Description) -> str:
     lines += ["### Findings", ""]
     findings = description.provenance.findings
     lines += [
-        f"- **{escape(_label(one))}** {escape(one.text + _ids(one, description))}"
-        for one in findings
+        f"- **{escape(_label(one))}** {escape(one.sentence(description.cases))}" for one in findings
     ] or ["None."]
     if description.remarks:
         lines += ["", *(f"{escape(line)}\n" for line in description.remarks)]
@@ -181,15 +177,7 @@ def _part_name(part: str) -> str:
 
 
 def _label(finding: Finding) -> str:
-    return f"{finding.level} ({finding.check}):"
-
-
-def _ids(finding: Finding, description: Description) -> str:
-    """The first few cases; none where it is about all."""
-    if len(finding.cases) in (0, description.cases):
-        return ""
-    more = len(finding.cases) - SHOWN
-    return f" [{', '.join(finding.cases[:SHOWN])}{f' and {more} more' if more > 0 else ''}]"
+    return f"{finding.level} ({finding.name}):"
 
 
 def _two(texts: Iterable[str]) -> str:

@@ -1,12 +1,23 @@
-"""A gate's verdicts: a table for people, Markdown for a build's summary, JUnit and JSON."""
+"""A gate's verdicts: a table for people, Markdown for a build's summary, JUnit, JSON, GitHub's."""
 
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
 
 from rich.console import RenderableType
 
-from casewise.gate import Demand, GateReport, GateRow, GateVerdict, as_gate_record
+from casewise.gate import (
+    BUILDS,
+    FALSE_FAILS,
+    Build,
+    Demand,
+    GateReport,
+    GateRow,
+    GateVerdict,
+    as_gate_record,
+)
+from casewise.scores import Change, right_after
 from casewise.sheets import (
     Column,
     Kind,
@@ -53,7 +64,48 @@ def gate_markdown(report: GateReport) -> str:
     """A heading, a table for each condition, and what must be said."""
     lines = [f"## casewise gate: {report.verdict}", "", f"{_heading(report)}.", ""]
     lines += [to_markdown(_table(report)), ""] if report.rows else []
-    return "\n".join([*lines, *(f"- {escape(line)}" for line in _lines(report))]) + "\n"
+    lines += [f"- {escape(line)}" for line in _lines(report)]
+    for name, changed in report.changed.items():
+        if changed:
+            lines += ["", escape(_counted(name, changed)), ""]
+            lines.append(to_markdown(_changes(changed)))
+    return "\n".join(lines) + "\n"
+
+
+def refusal_markdown(text: str) -> str:
+    """What a build's summary says where nothing could be judged."""
+    return f"## casewise gate: bad input\n\n{escape(text)}\n"
+
+
+MOST_CHANGES = 50
+"""Changed cases that Markdown shows; JSON has all."""
+
+
+def _counted(name: str, changed: Sequence[Change]) -> str:
+    right = sum(right_after(one) is True for one in changed)
+    wrong = sum(right_after(one) is False for one in changed)
+    more = f"; the first {MOST_CHANGES}" if len(changed) > MOST_CHANGES else ""
+    return (
+        f"{name}: {len(changed)} verdicts changed against the baseline: {wrong} to wrong, {right} "
+        f"to right{more}."
+    )
+
+
+def _changes(changed: Sequence[Change]) -> Table:
+    """Those that are wrong now come first. Texts are never shown."""
+    order = {False: 0, None: 1, True: 2}
+    ranked = sorted(changed, key=lambda one: order[right_after(one)])
+    words = {
+        True: Word("right", Tone.GOOD),
+        False: Word("wrong", Tone.BAD),
+        None: Word("tie", Tone.DOUBT),
+    }
+    columns = [Column(name) for name in ("case", "category", "before", "after", "now")]
+    rows = [
+        Row([one.case_id, one.category or "", one.before, one.after, words[right_after(one)]])
+        for one in ranked[:MOST_CHANGES]
+    ]
+    return Table(columns, rows)
 
 
 def gate_json(report: GateReport) -> str:
@@ -79,15 +131,21 @@ def _table(report: GateReport) -> Table:
     return Table(_COLUMNS, rows, _heading(report))
 
 
-def gate_junit(report: GateReport) -> str:
-    """A test case for each rule and condition, and for what is missing; undecided is an error."""
-    suite = ElementTree.Element(
-        "testsuite",
-        name="casewise gate",
-        tests=str(len(report.rows) + len(report.missing)),
-        failures=str(report.count(GateVerdict.FAIL)),
-        errors=str(report.count(GateVerdict.UNDECIDED) + len(report.missing)),
-        skipped="0",
+class Undecided(StrEnum):
+    """How JUnit shows what is undecided or missing; an error is what could not be judged."""
+
+    FAILURE = "failure"
+    SKIPPED = "skipped"
+
+
+def gate_junit(report: GateReport, undecided: Undecided = Undecided.FAILURE) -> str:
+    """A test case for each rule and condition, and for what is missing."""
+    open_ = report.count(GateVerdict.UNDECIDED) + len(report.missing)
+    fails = undecided is Undecided.FAILURE
+    suite = _suite(
+        tests=len(report.rows) + len(report.missing),
+        failures=report.count(GateVerdict.FAIL) + (open_ if fails else 0),
+        skipped=0 if fails else open_,
     )
     for row in report.rows:
         name = _printable(f"rule {row.rule.number}: {_name(row)} {_wanted(row)}")
@@ -97,7 +155,7 @@ def gate_junit(report: GateReport) -> str:
             ElementTree.SubElement(case, "failure", message=said, type="fail").text = said
         elif row.verdict is GateVerdict.UNDECIDED:
             said = _printable(f"{_sentence(row)} {_doubt(row)}")
-            ElementTree.SubElement(case, "error", message=said, type="undecided").text = said
+            ElementTree.SubElement(case, undecided, message=said, type="undecided").text = said
         else:
             ElementTree.SubElement(case, "system-out").text = said
     for one in report.missing:
@@ -105,14 +163,58 @@ def gate_junit(report: GateReport) -> str:
             suite, "testcase", classname=_printable(one.run), name=f"missing: {one.what}"
         )
         said = _printable(one.text)
-        ElementTree.SubElement(case, "error", message=said, type="missing").text = said
-    if report.notes:
-        ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(report.notes))
+        ElementTree.SubElement(case, undecided, message=said, type="missing").text = said
+    if notes := [*_build(report.build), *report.notes]:
+        ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(notes))
+    return _xml(suite)
+
+
+def refusal_junit(text: str) -> str:
+    """One test case, an error, where nothing could be judged."""
+    suite = _suite(tests=1, errors=1)
+    case = ElementTree.SubElement(suite, "testcase", classname="casewise gate", name="input")
+    said = _printable(text)
+    ElementTree.SubElement(case, "error", message=said, type="bad input").text = said
+    return _xml(suite)
+
+
+def _suite(
+    *, tests: int, failures: int = 0, errors: int = 0, skipped: int = 0
+) -> ElementTree.Element:
+    counts = {"tests": tests, "failures": failures, "errors": errors, "skipped": skipped}
+    numbers = {name: str(count) for name, count in counts.items()}
+    return ElementTree.Element("testsuite", {"name": "casewise gate"} | numbers)
+
+
+def _xml(suite: ElementTree.Element) -> str:
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
     text: str = ElementTree.tostring(root, encoding="unicode", xml_declaration=False)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def gate_annotations(report: GateReport) -> Iterator[str]:
+    """GitHub's workflow commands: ``::error`` lines for whatever keeps a build from passing."""
+    for row in report.rows:
+        if row.verdict is GateVerdict.FAIL:
+            yield _annotation("fail", f"{row.run}: {_sentence(row)}")
+        elif row.verdict is GateVerdict.UNDECIDED:
+            yield _annotation("undecided", f"{row.run}: {_sentence(row)} {_doubt(row)}")
+    for one in report.missing:
+        yield _annotation("missing", one.text)
+
+
+def refusal_annotation(text: str) -> str:
+    """The same where nothing could be judged."""
+    return _annotation("bad input", text)
+
+
+def _annotation(title: str, text: str) -> str:
+    # So that no name of a model or a file ends the line and begins a command of its own.
+    for character, code in {"%": "%25", "\r": "%0D", "\n": "%0A"}.items():
+        text = text.replace(character, code)
+    return f"::error title=casewise gate ({title})::{text}"
 
 
 def _heading(report: GateReport) -> str:
@@ -144,6 +246,7 @@ def _lines(report: GateReport) -> list[str]:
     """What must be said beside the table, a line each."""
     lines = [f"Missing: {one.text}" for one in report.missing]
     lines += [_bounds_line(report.rows)] if any(row.low == row.low for row in report.rows) else []
+    lines += _build(report.build)
     undecided = [row for row in report.rows if row.verdict is GateVerdict.UNDECIDED]
     lines += [f"{_name(row)} {_wanted(row)}: undecided. {_doubt(row)}" for row in undecided]
     for row in report.rows:
@@ -167,6 +270,18 @@ def _bounds_line(rows: Sequence[GateRow]) -> str:
     levels = {row.rule.confidence for row in rows if row.low == row.low}
     level = f"{100 * (levels.pop() or 0):g} %" if len(levels) == 1 else "its rule's confidence"
     return f"Bounds: one-sided, each at {level}; of the change (run - baseline) if there is one."
+
+
+def _build(build: Build | None) -> list[str]:
+    """What a place in a history means for a fail."""
+    if build is None:
+        return []
+    return [
+        f"Build {build.number} of the history: a rule fails only where that is shown at "
+        f"{100 * build.confidence:.7g} %, so that {BUILDS} unchanged builds fail at all in at most "
+        f"{100 * FALSE_FAILS:g} of 100 tries; {setting(build.spent)} of {setting(FALSE_FAILS)} is "
+        "spent."
+    ]
 
 
 def _sentence(row: GateRow) -> str:

@@ -284,6 +284,12 @@ def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
     return tuple(Change(*values) for values in moved.select(columns).iter_rows())
 
 
+def changed_cases(before: pl.DataFrame, after: pl.DataFrame, rule: LabelRule) -> tuple[Change, ...]:
+    """The labelled cases that two conditions both answered, and not alike."""
+    scoring = Scoring()
+    return _changed(shared_rows([before, after], scoring.unparsed), rule, scoring)
+
+
 def right_after(change: Change) -> bool | None:
     """Whether the verdict or reply after is the right one; None of a tie and of a partial one."""
     if change.label == 0.5 or change.after == ResponseClass.PARTIAL:

@@ -1,6 +1,13 @@
 """Tables, how each kind of number in them is written, and what they are rendered to."""
 
-from casewise.sheets._data import json_interval, json_number, to_csv, to_json, to_records
+from casewise.sheets._data import (
+    json_fields,
+    json_interval,
+    json_number,
+    to_csv,
+    to_json,
+    to_records,
+)
 from casewise.sheets._html import markdown_to_html, to_html
 from casewise.sheets._markdown import code_block, escape, heading_text, markdown, to_markdown
 from casewise.sheets._numbers import (
@@ -39,6 +46,7 @@ __all__ = [
     "figures",
     "heading_text",
     "interval",
+    "json_fields",
     "json_interval",
     "json_number",
     "margin",

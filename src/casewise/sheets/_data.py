@@ -75,3 +75,17 @@ def json_number(number: float) -> float | None:
     if number == 0:
         return abs(number)  # without the sign of -0
     return number if math.isfinite(number) else None
+
+
+def json_fields(result: object, *names: str) -> dict[str, Any]:
+    """Fields of a result by their names: what is undefined is None, also both ends at once."""
+    return {name: _json_value(getattr(result, name)) for name in names}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float):
+        return json_number(value)
+    if isinstance(value, tuple):
+        ends = len(value) == 2 and all(isinstance(end, float) for end in value)
+        return json_interval(value) if ends else list(value)
+    return value

@@ -158,12 +158,12 @@ def at_least_p(count: int, chances: FloatArray) -> float:
 
     Args:
         count: 0 and up.
-        chances: In 0..1. Shape ``(n,)``.
+        chances: In 0..1. Shape ``(n,)``, n 1 and up.
     """
-    totals = np.ones(1)
-    for chance in chances.tolist():
-        totals = np.convolve(totals, (1 - chance, chance))
-    return float(min(1.0, totals[count:].sum()))
+    # Imported late: scipy.stats takes longer to load than most commands take to run.
+    from scipy.stats import poisson_binom
+
+    return float(poisson_binom.sf(count - 1, chances))
 
 
 def benjamini_hochberg(p: FloatArray) -> FloatArray:

@@ -59,23 +59,23 @@ def parse_matched(text: str) -> tuple[str, ...]:
     Raises:
         UsageError: A name is unknown, empty or given twice, or no parameter is left to share.
     """
-    found: list[str] = []
+    matched: list[str] = []
     for name in (part.strip() for part in text.split(",")):
-        places = [one for one in PARAMETERS if one.split(".")[0] == name]
-        places = places or [one for one in [place_of(name)] if one]
+        places = [parameter for parameter in PARAMETERS if parameter.split(".")[0] == name]
+        places = places or [place for place in [place_of(name)] if place]
         if not places:
             raise UsageError(
                 f"--matched: no parameter {name!r}; choose from {', '.join(_LEAF)} "
                 f"(or a group: {', '.join(GROUPS)})"
             )
-        if again := [one for one in places if one in found]:
+        if again := [place for place in places if place in matched]:
             raise UsageError(f"--matched {text!r}: {again[0]} stands twice")
-        found += places
-    if len(found) == len(PARAMETERS):
+        matched += places
+    if len(matched) == len(PARAMETERS):
         raise UsageError(
             "--matched names every parameter: twins would share nothing; leave the option out"
         )
-    return tuple(place for place in PARAMETERS if place in found)
+    return tuple(place for place in PARAMETERS if place in matched)
 
 
 def shared_places(matched: Sequence[str]) -> tuple[str, ...]:

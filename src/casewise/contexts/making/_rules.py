@@ -87,7 +87,9 @@ ANSWERING: Final = re.compile(
 def found_words(pattern: re.Pattern[str], text: str) -> Iterator[str]:
     """The words of a list that stand in a text, in small letters, each once."""
     plain = " ".join(text.replace("\u2019", "'").split())
-    return iter(dict.fromkeys(" ".join(one[0].lower().split()) for one in pattern.finditer(plain)))
+    return iter(
+        dict.fromkeys(" ".join(match[0].lower().split()) for match in pattern.finditer(plain))
+    )
 
 
 LEAST_WORDS: Final = 5
@@ -129,7 +131,7 @@ def check_context(
         query: What is asked in it.
         side: Which of the twins it is.
     """
-    found = [
+    faults = [
         Fault(kind, reason, side, place)
         for place, text in values.items()
         for kind, reason in _check_text(text, query)
@@ -143,7 +145,7 @@ def check_context(
         Fault(ContextFault.EXTRA, f"{name[:40]!r} is none of the parameters", side)
         for name in dict.fromkeys(extra)
     ]
-    return (*missing, *found, *_same_texts(values, side), *names)
+    return (*missing, *faults, *_same_texts(values, side), *names)
 
 
 def _check_text(text: str, query: str) -> Iterator[tuple[ContextFault, str]]:
@@ -167,7 +169,7 @@ def _check_text(text: str, query: str) -> Iterator[tuple[ContextFault, str]]:
         (ContextFault.ADDRESS, ADDRESSING_WORDS, "speaks to whoever reads it ({})"),
     ):
         if words_found := list(found_words(pattern, text)):
-            shown = ", ".join(repr(one[:40]) for one in words_found[:3])
+            shown = ", ".join(repr(word[:40]) for word in words_found[:3])
             yield kind, reason.format(shown)
 
 
@@ -235,9 +237,9 @@ def _unequal(safe: Values, unsafe: Values, places: Sequence[str]) -> Iterator[Fa
             side,
         )
         return
-    for place, one, two in zip(places, sizes["safe"], sizes["unsafe"], strict=True):
-        if one and two and _apart(one, two, UNEQUAL_PARAMETER):
-            counts: dict[Side, int] = {"safe": one, "unsafe": two}
+    for place, size, two in zip(places, sizes["safe"], sizes["unsafe"], strict=True):
+        if size and two and _apart(size, two, UNEQUAL_PARAMETER):
+            counts: dict[Side, int] = {"safe": size, "unsafe": two}
             side, other = _further(counts, USUAL_WORDS)
             yield Fault(
                 ContextFault.UNEQUAL,
@@ -291,26 +293,28 @@ def check_set(
     """
     if not members:
         return {}
-    texts = [context_text(make_context(one.values)) for one in members]
-    found: dict[int, list[Fault]] = {}
-    for misfit in misfits(texts, queries, [one.query for one in members]):
+    texts = [context_text(make_context(member.values)) for member in members]
+    faults_by_place: dict[int, list[Fault]] = {}
+    for misfit in misfits(texts, queries, [member.query for member in members]):
         reason = (
             f"fits question {misfit.other + 1} of the set, and not its own (likeness "
             f"{misfit.other_likeness:.2f} against {misfit.own_likeness:.2f})"
         )
         side = members[misfit.context].side
-        found[misfit.context] = [Fault(ContextFault.MISFIT, reason, side)]
-    clean = [place for place, one in enumerate(members) if one.clean]
+        faults_by_place[misfit.context] = [Fault(ContextFault.MISFIT, reason, side)]
+    clean = [place for place, member in enumerate(members) if member.clean]
     copies = near_copies([texts[place] for place in clean], threshold=NEAR_COPY)
     copied: set[int] = set()
-    for copy in sorted(copies, key=lambda one: (one.second, one.first)):
+    for copy in sorted(copies, key=lambda copy: (copy.second, copy.first)):
         first, second = clean[copy.first], clean[copy.second]
         if matched and members[first].query == members[second].query:
             continue
         if copied & {first, second}:
             continue
         blamed, other = (
-            (first, second) if first in found and second not in found else (second, first)
+            (first, second)
+            if first in faults_by_place and second not in faults_by_place
+            else (second, first)
         )
         copied.add(blamed)
         reason = (
@@ -318,8 +322,10 @@ def check_set(
             f"{members[other].query + 1} (likeness {copy.likeness:.2f}): choose another place and "
             "another person"
         )
-        found.setdefault(blamed, []).append(Fault(ContextFault.COPY, reason, members[blamed].side))
+        faults_by_place.setdefault(blamed, []).append(
+            Fault(ContextFault.COPY, reason, members[blamed].side)
+        )
     return {
         (members[place].query, members[place].side): tuple(faults)
-        for place, faults in found.items()
+        for place, faults in faults_by_place.items()
     }

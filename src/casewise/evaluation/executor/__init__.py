@@ -9,13 +9,19 @@ from typing import Any
 from casewise.cases import address_of, is_elsewhere
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.executor._cluster import Cluster, ShardResult
+from casewise.evaluation.executor._done import CellState, State, hold, logs_of, read_done
 from casewise.evaluation.executor._log_folder import (
     StartSummary,
     check_same_numbers,
     hold_log_folder,
 )
-from casewise.evaluation.executor._progress import CellState, State, hold, logs_of, read_done
-from casewise.evaluation.executor._shard_run import Observer, RunContext, ShardOutcome, ShardRun
+from casewise.evaluation.executor._shard_run import (
+    Observer,
+    Observers,
+    RunContext,
+    ShardOutcome,
+    ShardRun,
+)
 from casewise.evaluation.executor._shards import (
     LARGEST,
     Clients,
@@ -29,14 +35,13 @@ from casewise.evaluation.executor._shards import (
     with_cases,
     without_cases,
 )
-from casewise.evaluation.executor._workers import StopObserver, ask_all
+from casewise.evaluation.executor._workers import ask_all
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._batches import BatchObserver
-from casewise.evaluation.models._faults import FaultObserver, printable
+from casewise.evaluation.models._faults import by_model, printable
 from casewise.evaluation.models._reachability import UNREACHABLE_S
-from casewise.evaluation.plan import Cell, Plan
+from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
-from casewise.evaluation.tasks import task_metadata
+from casewise.evaluation.tasks._samples import task_metadata
 from casewise.logs import SHARDS, LogFolder
 
 
@@ -76,15 +81,25 @@ def _models_of(cell: Cell) -> Iterator[tuple[str, str | None, Mapping[str, Any]]
         yield request.grader, None, {}
 
 
-def run(
-    plan: Plan,
-    log_dir: Path,
-    observer: Observer | None = None,
+def run_cells(
+    cells: Sequence[Cell],
+    log_dir: Path | LogFolder,
+    *,
     budget: Budget | None = None,
     cluster: Cluster | None = None,
-    tell: FaultObserver | None = None,
+    observers: Observers | None = None,
+    unreachable_s: float = UNREACHABLE_S,
 ) -> RunResult:
-    """Run a plan; a second run on the same folder asks only what is still open.
+    """Run models under conditions; a second run on the same folder asks only what is still open.
+
+    Args:
+        cells: What to run; no two may be the same.
+        log_dir: Where the logs are; what was read of the folder before is not read again.
+        budget: What it may cost.
+        cluster: Where it runs; None is this process.
+        observers: What is called while it runs.
+        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
+            after which it is given up; on a cluster always the usual.
 
     Raises:
         ModelError: A model can't be used, or can't do what the protocol needs.
@@ -93,38 +108,7 @@ def run(
         OSError: The folder can't be written.
         KeyboardInterrupt: The run was stopped; what was judged is in the folder.
     """
-    return run_cells(plan.cells, log_dir, observer, budget, cluster, tell)
-
-
-def run_cells(
-    cells: Sequence[Cell],
-    log_dir: Path | LogFolder,
-    observer: Observer | None = None,
-    budget: Budget | None = None,
-    cluster: Cluster | None = None,
-    tell: FaultObserver | None = None,
-    unreachable_s: float = UNREACHABLE_S,
-    tell_outage: FaultObserver | None = None,
-    tell_batches: BatchObserver | None = None,
-    tell_stop: StopObserver | None = None,
-) -> RunResult:
-    """Run models under conditions, as ``run`` does; no two of the cells may be the same.
-
-    Args:
-        cells: What to run.
-        log_dir: Where the logs are; what was read of the folder before is not read again.
-        observer: Told of every judgement.
-        budget: What it may cost.
-        cluster: Where it runs; None is this process.
-        tell: Told when a model meets a kind of fault for the first time.
-        unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
-            after which it is given up; on a cluster always the usual.
-        tell_outage: Told when a server that had answered goes away, and when it answers again; not
-            on a cluster.
-        tell_batches: Told how far batches are.
-        tell_stop: Told how to stop the run from another thread, which then raises CancelledError
-            here; not on a cluster.
-    """
+    observers = observers or Observers()
     if cluster is not None:
         if any(cell.request.batch for cell in cells):
             raise UsageError(
@@ -134,32 +118,35 @@ def run_cells(
         # Only here: nothing else needs Ray.
         from casewise.evaluation.executor._ray import run_on_ray
 
-        return run_on_ray(cells, log_dir, cluster, observer, budget, tell)
+        return run_on_ray(cells, log_dir, cluster, observers, budget)
     folder = LogFolder.at(log_dir)
     clients = [open_clients(cell) for cell in cells]
-    check_same_numbers([one.model for one in clients], folder)
-    with hold_log_folder(folder.path, tell, unreachable_s, tell_outage, tell_batches) as held:
-        context = RunContext(budget=budget, journal=held.journal)
-        if observer is not None:
-            context.observe = observer
-        states = read_done(cells, folder).states
+    check_same_numbers([client.model for client in clients], folder)
+    with hold_log_folder(folder.path, observers, unreachable_s) as held:
+        context = RunContext(observers.judgement, budget, held.journal)
+        before = read_done(cells, folder)
+        states = before.states
         shards = [
             shard
             for number, (cell, state) in enumerate(zip(cells, states, strict=True))
             for shard in _open_shards(cell, number, state, clients[number], folder.path, context)
         ]
-        ask_all(shards, tell_stop)
-        outcomes = [one.outcome for one in shards if one.outcome is not None]
-        done = [one.log for one in states if one.state is State.DONE and one.log is not None]
+        ask_all(shards, observers.stop)
+        outcomes = [shard.outcome for shard in shards if shard.outcome is not None]
+        done = any(state.state is State.DONE for state in states)
         failures = _failures(outcomes, budget)
-        given_up = [one.given_up for one in outcomes if one.given_up is not None]
-        if given_up and not done and not any(one.log.status == "success" for one in outcomes):
+        given_up = [outcome.given_up for outcome in outcomes if outcome.given_up is not None]
+        if (
+            given_up
+            and not done
+            and not any(outcome.log.status == "success" for outcome in outcomes)
+        ):
             raise ModelError("\n".join(dict.fromkeys(given_up)))
-        for one in outcomes:
-            folder.add(one.log)
+        for outcome in outcomes:
+            folder.add(outcome.log)
         logs = logs_of(cells, folder)
-        asked = [Path(one.log.location) for one in outcomes]
-        summary = held.end([*asked, *done], not failures)
+        errors = sum((outcome.errors for outcome in outcomes), before.errors(cells))
+        summary = held.end(errors, not failures)
     capped = budget is not None and budget.stopped
     return RunResult(logs, not failures, failures, capped, summary)
 
@@ -183,8 +170,12 @@ def _open_shards(
 def _failures(outcomes: Sequence[ShardOutcome], budget: Budget | None) -> tuple[str, ...]:
     if budget is not None and budget.stopped:
         return (budget.reason,)
-    given_up = {one.given_up: None for one in outcomes if one.given_up is not None}
-    failed = [one.log for one in outcomes if one.log.status != "success" and not one.given_up]
+    given_up = {outcome.given_up: None for outcome in outcomes if outcome.given_up is not None}
+    failed = [
+        outcome.log
+        for outcome in outcomes
+        if outcome.log.status != "success" and not outcome.given_up
+    ]
     reasons = (
         f"{log.eval.model}: {printable(log.error.message) if log.error else log.status}"
         for log in failed
@@ -224,8 +215,10 @@ def run_shard(
     before = [hold(header, base.cell) for header in LogFolder(Path(folder)).headers()]
     part = piece.shard.part
     ids = sample_ids(with_cases(base.cell, piece, part.places).planned.condition)
-    judged = set(ids) & {case for found in before for case, _ in found.attempts.judged}
-    places = [place for place, one in zip(part.places, ids, strict=True) if one not in judged]
+    judged = set(ids) & {case for log in before for case, _ in log.attempts.judged}
+    places = [
+        place for place, sample_id in zip(part.places, ids, strict=True) if sample_id not in judged
+    ]
     if not places:
         return ShardResult("done", "", len(judged), {})
     if not is_elsewhere(folder):
@@ -251,5 +244,6 @@ def run_shard(
         reason=printable(log.error.message) if log.error is not None else "",
         judged=len(judged) + outcome.judged,
         tokens=outcome.tokens,
+        errors=by_model(outcome.errors),
         given_up=() if outcome.given_up is None else (outcome.given_up,),
     )

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from casewise.errors import UsageError
-from casewise.evaluation.executor._progress import Tokens
+from casewise.evaluation.executor._done import Tokens
 from casewise.evaluation.executor._shard_run import Observer
 from casewise.evaluation.executor._shards import SMALLEST, Piece, Shard, piece_of
-from casewise.evaluation.models._faults import Faults, count_faults
+from casewise.evaluation.models._faults import FaultCounts, FaultKind, Faults, count_faults
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
 from casewise.protocols import Status
@@ -97,9 +97,9 @@ def _check_reachable(ray: Any, address: str) -> None:
         # What Ray makes of it; a head that listens on the loopback alone it never finds.
         host = ray.util.get_node_ip_address()
     try:
-        with socket.create_connection((host, int(port)), timeout=REACH_S) as found:
-            found.sendall(_HELLO)
-            if found.recv(4)[3:] != _SETTINGS:
+        with socket.create_connection((host, int(port)), timeout=REACH_S) as connection:
+            connection.sendall(_HELLO)
+            if connection.recv(4)[3:] != _SETTINGS:
                 raise OSError("something else answers there")
     except (OSError, OverflowError) as error:
         raise UsageError(
@@ -130,6 +130,8 @@ class ShardResult:
     """The reasons for which its model can't be used at all."""
     faults: Faults = field(default_factory=dict)
     """What went wrong with requests, where another process than the run's own met it."""
+    errors: Faults = field(default_factory=dict)
+    """Cases that ended in an error in this attempt."""
 
 
 LOST = 3
@@ -211,6 +213,8 @@ class ShardQueue(Generic[Work]):
         self.given_up: dict[str, None] = {}
         """Why models can't be used at all."""
         self.judged = 0
+        self.errors: FaultCounts = Counter()
+        """Cases that ended in an error."""
         self._cells = cells
         self._pool = pool
         self._observer = observer
@@ -248,13 +252,13 @@ class ShardQueue(Generic[Work]):
 
     def _widths(self, shards: Sequence[Shard]) -> dict[int, int]:
         """For each cell, how many shards of its model run at once, by what there is room for."""
-        of_model = Counter(self._cells[one.cell].model for one in shards)
-        found = {}
+        of_model = Counter(self._cells[shard.cell].model for shard in shards)
+        widths = {}
         for number, cell in enumerate(self._cells):
             most = cell.request.max_connections or len(shards)
             slots = max(1, self._pool.slots(number))
-            found[number] = max(1, min(slots, most, of_model[cell.model]))
-        return found
+            widths[number] = max(1, min(slots, most, of_model[cell.model]))
+        return widths
 
     def _begin(self) -> bool:
         """Begin what there is room for; whether there is anything to wait for."""
@@ -265,7 +269,7 @@ class ShardQueue(Generic[Work]):
                 begun |= self._begin_next(waiting)
         left = [queue[0][1].cell for queue in self._waiting.values() if queue]
         models = {self._cells[cell].model for cell in left}
-        models |= {self._cells[one.shard.cell].model for one in self._running.values()}
+        models |= {self._cells[running.shard.cell].model for running in self._running.values()}
         self._pool.keep(models)
         return bool(self._running) or (bool(left) and self._may_wait(left))
 
@@ -277,7 +281,9 @@ class ShardQueue(Generic[Work]):
             return False
         number, shard = waiting[0]
         model = self._cells[shard.cell].model
-        busy = sum(self._cells[one.shard.cell].model == model for one in self._running.values())
+        busy = sum(
+            self._cells[running.shard.cell].model == model for running in self._running.values()
+        )
         full = len(self._running) >= self._pool.slots(shard.cell)
         if full or busy >= self._width[shard.cell]:
             return False
@@ -297,7 +303,7 @@ class ShardQueue(Generic[Work]):
         if self._budget is None:
             return shard
         cell = self._cells[shard.cell]
-        asked = sum(one.shard.size for one in self._running.values())
+        asked = sum(running.shard.size for running in self._running.values())
         estimate = (cell.estimate.cost_usd or 0.0) / max(1, cell.judgements)
         room = self._budget.room(asked, estimate)
         if room >= shard.size:
@@ -334,14 +340,14 @@ class ShardQueue(Generic[Work]):
         for work in ended:
             running = self._running.pop(work)
             try:
-                found = self._pool.result(work)
+                result = self._pool.result(work)
             except LostError as error:
                 self._again(running, str(error))
                 continue
-            if found.status == "stopped" and not self._stopping:
+            if result.status == "stopped" and not self._stopping:
                 self._again(running, "it was interrupted")
             else:
-                self._settle(running, found)
+                self._settle(running, result)
 
     def _again(self, running: _Running, reason: str) -> None:
         """Ask a lost shard once more; what it had written is not asked again."""
@@ -352,21 +358,23 @@ class ShardQueue(Generic[Work]):
         else:
             self.failures[f"{model}: a shard was lost {LOST + 1} times ({reason})"] = None
 
-    def _settle(self, running: _Running, found: ShardResult) -> None:
+    def _settle(self, running: _Running, result: ShardResult) -> None:
         cell = self._cells[running.shard.cell]
         shown = self._shown[running.number]
-        known = sum(count for one, count in shown.items() if one != Status.ERROR)
-        self._show(running.number, {Status.OK: shown[Status.OK] + max(0, found.judged - known)})
-        self.judged += found.judged
-        count_faults(found.faults)
+        known = sum(count for status, count in shown.items() if status != Status.ERROR)
+        self._show(running.number, {Status.OK: shown[Status.OK] + max(0, result.judged - known)})
+        self.judged += result.judged
+        count_faults(result.faults)
+        for model, kinds in result.errors.items():
+            self.errors.update({(model, FaultKind(kind)): n for kind, n in kinds.items()})
         if self._budget is not None:
-            self._budget.settle(found.tokens, found.judged)
-        if found.given_up:
-            self.given_up |= dict.fromkeys(found.given_up)
+            self._budget.settle(result.tokens, result.judged)
+        if result.given_up:
+            self.given_up |= dict.fromkeys(result.given_up)
             same = [n for n, one in enumerate(self._cells) if one.model == cell.model]
             self._dropped |= set(same)
-        elif found.status == "error":
-            self.failures[f"{cell.model}: {found.reason}"] = None
+        elif result.status == "error":
+            self.failures[f"{cell.model}: {result.reason}"] = None
             self._dropped.add(running.shard.cell)
 
     def _show(self, number: int, counts: Mapping[str, int]) -> None:

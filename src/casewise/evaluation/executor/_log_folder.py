@@ -6,39 +6,25 @@ One process at a time works in a folder; whoever comes second is told who was fi
 import json
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 from inspect_ai.model import Model
 
 from casewise.cases import address_of, is_elsewhere
 from casewise.errors import UsageError
+from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import MADE_WITH
 from casewise.evaluation.models._answer_journal import AnswerJournal, answers_kept
-from casewise.evaluation.models._batches import (
-    BatchLedger,
-    BatchObserver,
-    batches_kept,
-    words_of_batches,
-)
-from casewise.evaluation.models._faults import (
-    FaultCounts,
-    FaultKind,
-    FaultObserver,
-    Faults,
-    by_model,
-    counted,
-    redacted,
-)
+from casewise.evaluation.models._batches import BatchLedger, batches_kept, words_of_batches
+from casewise.evaluation.models._faults import FaultCounts, Faults, by_model, counted, redacted
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 from casewise.files import hold, write_atomically
-from casewise.logs import CANCELLED, SHARDS, LogFolder, is_readable
+from casewise.logs import SHARDS, LogFolder, is_readable
 
 LOCK = "lock"
 
@@ -82,8 +68,8 @@ def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
     Returns:
         Their names.
     """
-    found = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
-    broken = [path for path in sorted(found) if not is_readable(path)]
+    logs = [*log_dir.glob("*.eval"), *(log_dir / SHARDS).rglob("*.eval")]
+    broken = [path for path in sorted(logs) if not is_readable(path)]
     for path in broken:
         path.replace(path.with_name(path.name + BROKEN))
     return tuple(path.name for path in broken)
@@ -120,20 +106,23 @@ class _HeldFolder:
         self.complete = False
         self.summary = StartSummary()
 
-    def end(self, logs: Sequence[Path], complete: bool) -> StartSummary:
+    def end(self, errors: FaultCounts, complete: bool) -> StartSummary:
         """Sum up a start that was not interrupted; one that is complete leaves no answers."""
         self.complete = complete
-        self.sum_up(logs)
+        self.sum_up(errors)
         if complete and self.journal is not None:
             self.journal.forget()
             self._ledger.forget()
         return self.summary
 
-    def sum_up(self, logs: Sequence[Path] = ()) -> None:
-        faults = by_model(self._counts)
-        served = 0 if self.journal is None else self.journal.served
-        collected = self._ledger.collected
-        self.summary = StartSummary(faults, _errors_by_kind(logs), served, self._notes, collected)
+    def sum_up(self, errors: FaultCounts | None = None) -> None:
+        self.summary = StartSummary(
+            by_model(self._counts),
+            by_model(errors) if errors is not None else {},
+            0 if self.journal is None else self.journal.served,
+            self._notes,
+            self._ledger.collected,
+        )
 
     def write(self) -> None:
         """Add this start to the file of faults."""
@@ -157,20 +146,14 @@ class _HeldFolder:
 
 @contextmanager
 def hold_log_folder(
-    log_dir: Path,
-    tell: FaultObserver | None = None,
-    unreachable_s: float = UNREACHABLE_S,
-    tell_outage: FaultObserver | None = None,
-    tell_batches: BatchObserver | None = None,
+    log_dir: Path, observers: Observers, unreachable_s: float = UNREACHABLE_S
 ) -> Iterator[_HeldFolder]:
     """Hold a log folder for a start of a run, and keep there what the logs don't.
 
     Args:
         log_dir: The folder.
-        tell: Told when a model meets a kind of fault for the first time.
+        observers: Told of faults, outages and batches.
         unreachable_s: Seconds after which a model is given up whose server can't be reached.
-        tell_outage: Told when a server that had answered goes away, and when it answers again.
-        tell_batches: Told how far batches are.
 
     Raises:
         UsageError: Another process runs in the folder.
@@ -179,9 +162,9 @@ def hold_log_folder(
     if is_elsewhere(log_dir):
         notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
         with (
-            batches_kept(None, None, tell_batches) as batches,
-            counted(tell) as counts,
-            reached_anew(unreachable_s, tell_outage),
+            batches_kept(None, None, observers.batches) as batches,
+            counted(observers.fault) as counts,
+            reached_anew(unreachable_s, observers.outage),
         ):
             yield _HeldFolder(None, None, batches.ledger, counts, notes)
         return
@@ -196,9 +179,9 @@ def hold_log_folder(
             notes.append(f"{log_dir} can't be locked: keep other runs out of it")
         with (
             answers_kept(ours) as journal,
-            batches_kept(ours, journal, tell_batches) as batches,
-            counted(tell) as counts,
-            reached_anew(unreachable_s, tell_outage),
+            batches_kept(ours, journal, observers.batches) as batches,
+            counted(observers.fault) as counts,
+            reached_anew(unreachable_s, observers.outage),
         ):
             held = _HeldFolder(log_dir, journal, batches.ledger, counts, notes)
             try:
@@ -209,24 +192,6 @@ def hold_log_folder(
                     held.write()
                 raise
             held.write()
-
-
-def _errors_by_kind(logs: Iterable[Path]) -> dict[str, dict[str, int]]:
-    counts: FaultCounts = Counter()
-    for path in map(address_of, logs):
-        log = read_eval_log(path, header_only=True)
-        results, model = log.results, log.eval.model
-        if results is not None and results.completed_samples == results.total_samples:
-            # No case ended in an error, says the header; summaries take much longer to read.
-            continue
-        for sample in read_eval_log_sample_summaries(path):
-            # What was in flight when a run stopped has not failed.
-            if sample.error is not None and not sample.error.startswith(CANCELLED):
-                counts[model, _KINDS.get(sample.error.split(":")[0], FaultKind.OTHER)] += 1
-    return by_model(counts)
-
-
-_KINDS = {kind.words: kind for kind in FaultKind}
 
 
 def check_same_numbers(models: Iterable[Model], log_dir: Path | LogFolder) -> None:

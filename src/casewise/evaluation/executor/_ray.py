@@ -25,12 +25,12 @@ from casewise.evaluation.executor._cluster import (
     ShardResult,
     connected,
 )
+from casewise.evaluation.executor._done import CellState, State, logs_of, read_done
 from casewise.evaluation.executor._log_folder import hold_log_folder
-from casewise.evaluation.executor._progress import CellState, State, logs_of, read_done
-from casewise.evaluation.executor._shard_run import Observer
+from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import Piece, Shard, cut, new_run, shard_size
 from casewise.evaluation.models import loads_weights
-from casewise.evaluation.models._faults import FaultObserver, by_model, counted
+from casewise.evaluation.models._faults import by_model, counted
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
 from casewise.logs import LogFolder
@@ -49,9 +49,8 @@ def run_on_ray(
     cells: Sequence[Cell],
     log_dir: Path | LogFolder,
     cluster: Cluster,
-    observer: Observer | None = None,
+    observers: Observers,
     budget: Budget | None = None,
-    tell: FaultObserver | None = None,
 ) -> RunResult:
     """Run models under conditions on a cluster; see ``run_cells``.
 
@@ -64,26 +63,27 @@ def run_on_ray(
     ray = _import(alone=cluster.address is None)
     logs = LogFolder.at(log_dir)
     folder = logs.path if is_elsewhere(logs.path) else logs.path.resolve()
-    states = read_done(cells, logs).states
-    if all(one.state is State.DONE for one in states):
+    before = read_done(cells, logs)
+    states = before.states
+    if all(state.state is State.DONE for state in states):
         return RunResult(logs_of(cells, logs), True, ())
-    with connected(ray, cluster), hold_log_folder(logs.path, tell) as held:
+    with connected(ray, cluster), hold_log_folder(logs.path, observers) as held:
         pool = _RayPool(ray, cells, cluster, folder)
         shards = list(_cut(cells, states, cluster, pool))
-        queue = ShardQueue(cells, shards, pool, observer or (lambda _: None), budget)
+        queue = ShardQueue(cells, shards, pool, observers.judgement, budget)
         try:
             queue.run()
         finally:
             pool.close()
-        judged = queue.judged + sum(one.judged for one in states)
+        judged = queue.judged + sum(state.judged for state in states)
         if queue.given_up and not judged:
             raise ModelError("\n".join(queue.given_up))
         capped = budget is not None and budget.stopped
         reasons = [budget.reason] if capped and budget is not None else []
         failures = (*reasons, *queue.given_up, *queue.failures)
-        found = logs_of(cells, logs)
-        summary = held.end(found, not failures)
-    return RunResult(found, not failures, failures, capped, summary)
+        paths = logs_of(cells, logs)
+        summary = held.end(queue.errors + before.errors(cells), not failures)
+    return RunResult(paths, not failures, failures, capped, summary)
 
 
 def _import(*, alone: bool) -> Any:
@@ -114,7 +114,7 @@ def _cut(
     cells: Sequence[Cell], states: Sequence[CellState], cluster: Cluster, pool: "_RayPool"
 ) -> Iterator[Shard]:
     """What is open of all cells."""
-    left = sum(one.total - one.judged for one in states if one.state is not State.DONE)
+    left = sum(state.total - state.judged for state in states if state.state is not State.DONE)
     for number, (cell, state) in enumerate(zip(cells, states, strict=True)):
         if state.state is not State.DONE:
             size = cluster.shard_size or shard_size(left, pool.room(number))
@@ -148,15 +148,15 @@ class _RayPool:
         """What a shard of a cell takes of a node."""
         gpus, cpus = self._cluster.shard_gpus, self._cluster.shard_cpus
         if cpus is None:
-            most = [one.get("CPU", 0.0) for one in self._alive()]
+            most = [node.get("CPU", 0.0) for node in self._alive()]
             # A model on the processor uses all of it: several on a node would wait for each other.
             whole = _loads_weights(cell) and not gpus
-            cpus = min((one for one in most if one >= 1), default=1.0) if whole else 1.0
+            cpus = min((cpus for cpus in most if cpus >= 1), default=1.0) if whole else 1.0
         return {"num_cpus": cpus, "num_gpus": gpus}
 
     def _alive(self) -> list[dict[str, float]]:
         if time.monotonic() - self._looked > NODES_S:
-            self._nodes = [one["Resources"] for one in self._ray.nodes() if one["Alive"]]
+            self._nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
             self._looked = time.monotonic()
         return self._nodes
 
@@ -218,7 +218,7 @@ class _RayPool:
         """
         model, actor = self._actors.pop(work, ("", None))
         try:
-            found: ShardResult = self._ray.get(work)
+            result: ShardResult = self._ray.get(work)
         except self._ray.exceptions.RayTaskError as error:
             cause = error.cause if error.cause is not None else error
             return ShardResult("error", f"{type(cause).__name__}: {cause}", 0, {})
@@ -226,7 +226,7 @@ class _RayPool:
             raise LostError((str(error).splitlines() or [type(error).__name__])[0]) from None
         if actor is not None:
             self._idle[model].append(actor)
-        return found
+        return result
 
     def keep(self, models: Set[str]) -> None:
         """Let go of actors whose model has nothing left to ask."""
@@ -243,10 +243,10 @@ class _RayPool:
     def counts(self) -> Counts:
         """What the running shards tell."""
         try:
-            found: Counts = self._ray.get(self._board.read.remote(), timeout=REACH_S)
+            counts: Counts = self._ray.get(self._board.read.remote(), timeout=REACH_S)
         except self._ray.exceptions.RayError:
             return {}
-        return found
+        return counts
 
     def stop(self) -> None:
         """Ask all that run to write what they have, and end."""
@@ -307,13 +307,13 @@ def _work(
     with _telling(ray, board, number, counts):
         try:
             with counted() as met:
-                found = run_shard(
+                result = run_shard(
                     _bases[reference],
                     piece,
                     connections,
                     lambda status: counts.update([str(status)]),
                 )
-            return replace(found, faults=by_model(met))
+            return replace(result, faults=by_model(met))
         except CasewiseError as error:
             return ShardResult("error", str(error), 0, {}, (str(error),))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -27,19 +28,38 @@ from inspect_ai.util import Store
 
 from casewise.evaluation.executor._shards import FAIL_ON_ERROR, RETRY_ON_ERROR, Work, cell_name
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
-from casewise.evaluation.models._faults import redacted
+from casewise.evaluation.models._batches import BatchObserver
+from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logged_kind, redacted
 from casewise.evaluation.plan._costs import Budget, SpentError, input_tokens
-from casewise.evaluation.tasks import Hopes
 from casewise.evaluation.tasks._respond import GRADER
+from casewise.evaluation.tasks._samples import Hopes
 from casewise.logs import LogStatus, LogWriter
 from casewise.protocols import Status
 
 Observer = Callable[[Status], None]
 """Called with the status of each judgement, and with ``error`` for each failed attempt at one."""
 
+StopObserver = Callable[[Callable[[], object]], object]
+"""Called at the start with what stops the run; any thread may call that."""
+
 
 def _ignore(_: Status) -> None:
     pass
+
+
+@dataclass(frozen=True, slots=True)
+class Observers:
+    """What is called while a run lasts."""
+
+    judgement: Observer = _ignore
+    fault: FaultObserver | None = None
+    """When a model meets a kind of fault for the first time."""
+    outage: FaultObserver | None = None
+    """When a server that had answered goes away, and when it answers again; not on a cluster."""
+    batches: BatchObserver | None = None
+    """With how far batches are."""
+    stop: StopObserver | None = None
+    """The run, once stopped, raises CancelledError where it was called; not on a cluster."""
 
 
 @dataclass(slots=True)
@@ -64,6 +84,8 @@ class ShardOutcome:
     log: EvalLog
     """Without samples."""
     judged: int
+    errors: FaultCounts
+    """Cases that ended in an error."""
     given_up: str | None = None
     """Why its model can't be used at all."""
 
@@ -71,7 +93,7 @@ class ShardOutcome:
     def tokens(self) -> dict[str, tuple[int, int]]:
         """In and out, by the model that used them; failed attempts included."""
         usage = self.log.stats.model_usage
-        return {name: (input_tokens(one), one.output_tokens) for name, one in usage.items()}
+        return {name: (input_tokens(used), used.output_tokens) for name, used in usage.items()}
 
 
 @dataclass(slots=True)
@@ -90,6 +112,7 @@ class _Sums:
 
     judged: int = 0
     failed: int = 0
+    errors: FaultCounts = field(default_factory=Counter)
     values: dict[str, list[float]] = field(default_factory=dict)
     usage: dict[str, ModelUsage] = field(default_factory=dict)
     graders: dict[str, ModelUsage] = field(default_factory=dict)
@@ -150,7 +173,7 @@ class ShardRun:
             ),
             self._error if status == "error" else None,
         )
-        self.outcome = ShardOutcome(log, sums.judged, self._given_up)
+        self.outcome = ShardOutcome(log, sums.judged, sums.errors, self._given_up)
 
     def end_if_begun(self) -> None:
         """End a log that was left before its last case was asked."""
@@ -177,22 +200,22 @@ class ShardRun:
                 self._name, str(sample.id), epoch_of_run, self._context.journal, events=events
             )
             state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
-            found: Score | Exception
+            outcome: Score | Exception
             try:
-                found = await self._ask_and_read(sample, state, under)
+                outcome = await self._ask_and_read(sample, state, under)
             except SpentError:
                 raise
             except Exception as error:
                 if self._context.journal is not None and self._context.journal.failure is not None:
                     raise self._context.journal.failure from None
-                found = error
+                outcome = error
                 self._context.observe(Status.ERROR)
                 if self._is_given_up(error):
                     break
-            if isinstance(found, Score) or attempt == RETRY_ON_ERROR:
+            if isinstance(outcome, Score) or attempt == RETRY_ON_ERROR:
                 break
         times = (started, monotonic() - begun, under)
-        return self._keep(sample, epoch, state, found, times)
+        return self._keep(sample, epoch, state, outcome, times)
 
     @property
     def _part_epoch(self) -> int | None:
@@ -228,14 +251,14 @@ class ShardRun:
         sample: Sample,
         epoch: int,
         state: _State,
-        found: Score | Exception,
+        outcome: Score | Exception,
         times: tuple[str, float, Underway],
     ) -> EvalSample:
         """What the log says of a case."""
         started, seconds, under = times
         usage, grader = under.usage, under.graders_usage
-        error = None if isinstance(found, Score) else _error(found)
-        self._count(found, usage, grader, error)
+        error = None if isinstance(outcome, Score) else _error(outcome)
+        self._count(outcome, usage, grader, error)
         return EvalSample.model_construct(
             id=str(sample.id),
             epoch=epoch,
@@ -243,7 +266,7 @@ class ShardRun:
             target=sample.target,
             messages=state.messages,
             output=state.output,
-            scores={self.work.scorer: found} if isinstance(found, Score) else None,
+            scores={self.work.scorer: outcome} if isinstance(outcome, Score) else None,
             metadata=state.metadata,
             store=dict(state.store.items()),
             events=list(under.events),
@@ -260,7 +283,7 @@ class ShardRun:
 
     def _count(
         self,
-        found: Score | Exception,
+        outcome: Score | Exception,
         usage: Mapping[str, ModelUsage],
         grader: ModelUsage | None,
         error: EvalError | None,
@@ -271,12 +294,14 @@ class ShardRun:
         if grader is not None:
             before = sums.graders.get(GRADER)
             sums.graders[GRADER] = grader if before is None else before + grader
-        if isinstance(found, Score):
+        if isinstance(outcome, Score):
             sums.judged += 1
-            for name, value in _numbers(found).items():
+            for name, value in _numbers(outcome).items():
                 sums.values.setdefault(name, []).append(value)
             return
+        assert error is not None
         sums.failed += 1
+        sums.errors[self.work.cell.model, logged_kind(error.message)] += 1
         if sums.failed >= FAIL_ON_ERROR * self.work.size and self._error is None:
             self._error = error
 
@@ -312,7 +337,7 @@ def _numbers(score: Score) -> dict[str, float]:
 
 
 def _mean(values: list[float]) -> float:
-    defined = [one for one in values if not math.isnan(one)]
+    defined = [value for value in values if not math.isnan(value)]
     return sum(defined) / len(defined) if defined else math.nan
 
 

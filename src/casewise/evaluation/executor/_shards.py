@@ -25,11 +25,16 @@ from casewise.evaluation.models._batches import batch_settings
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._condition import Condition
-from casewise.evaluation.tasks import Ask, Read, script_id, script_sample, task_metadata, to_sample
 from casewise.evaluation.tasks._judge import ask_judge, judge, read_judge
-from casewise.evaluation.tasks._respond import GRADER, ask_chatbot, read_chatbot, respond
+from casewise.evaluation.tasks._respond import (
+    GRADER,
+    ask_chatbot,
+    grader_metadata,
+    read_chatbot,
+    respond,
+)
+from casewise.evaluation.tasks._samples import Ask, Read, samples_of, script_id, task_metadata
 from casewise.logs import ORDER, Asked, Part, without_keys
-from casewise.protocols import GRADE_VERSION, READER_VERSION
 
 SMALLEST, LARGEST = 50, 1000
 """Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
@@ -86,7 +91,9 @@ def cut(cell: Cell, number: int, run: str, finished: Set[Asked], size: int) -> I
     """
     ids = sample_ids(cell.planned.condition)
     for epoch in range(1, cell.request.epochs + 1):
-        places = [place for place, one in enumerate(ids) if (one, epoch) not in finished]
+        places = [
+            place for place, sample_id in enumerate(ids) if (sample_id, epoch) not in finished
+        ]
         for start in range(0, len(places), size):
             part = Part(run, epoch, tuple(places[start : start + size]), cell.judgements)
             yield Shard(number, part)
@@ -191,12 +198,9 @@ class Work:
 
     def samples(self) -> Iterator[tuple[Sample, int]]:
         """Each case with its epoch, made when it is asked for."""
-        condition = self.condition
         for epoch in self.epochs:
-            for case in condition.cases:
-                yield to_sample(case, condition, self.cell.draw), epoch
-            if condition.script is not None:
-                yield script_sample(condition.script, condition.system), epoch
+            for sample in samples_of(self.condition, self.cell.draw):
+                yield sample, epoch
 
 
 def cell_name(cell: Cell) -> str:
@@ -255,10 +259,7 @@ def make_work(
     said = dict(said or task_metadata(cell.planned.condition, cell.sampling, draw))
     said |= _made_with(clients.model, said) | {ORDER: order}
     if cell.acts:
-        said |= {
-            "grader": request.grader or "rules",
-            "grader_version": GRADE_VERSION if request.grader else READER_VERSION,
-        }
+        said |= grader_metadata(request.grader)
         ask: Ask = ask_chatbot
         read = read_chatbot(request.grader, clients.grader)
         scorer, options = "grade_reply", {"grader": request.grader}
@@ -370,4 +371,6 @@ def _spec(
 
 def _defaults(task: Callable[..., Any]) -> dict[str, Any]:
     """A task's arguments at their defaults."""
-    return {name: one.default for name, one in inspect.signature(task).parameters.items()}
+    return {
+        name: parameter.default for name, parameter in inspect.signature(task).parameters.items()
+    }

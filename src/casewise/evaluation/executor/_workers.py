@@ -7,14 +7,14 @@ prompts of one case share most of their beginnings.
 import asyncio
 import contextvars
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from inspect_ai.dataset import Sample
 from inspect_ai.model import Model
 from inspect_ai.util import AdaptiveConcurrency
 
-from casewise.evaluation.executor._shard_run import ShardRun
+from casewise.evaluation.executor._shard_run import ShardRun, StopObserver
 from casewise.evaluation.models._batches import AT_ONCE
 from casewise.evaluation.models._in_process import InProcess, is_in_process
 from casewise.evaluation.models._seam import init_concurrency
@@ -67,10 +67,6 @@ may be under way at once: most servers have refused a wrong key by then."""
 Job = tuple[ShardRun, Sample, int]
 
 
-StopObserver = Callable[[Callable[[], object]], object]
-"""Told, at the start, what to call in order to stop a run; any thread may call that."""
-
-
 def ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None = None) -> None:
     """Ask all that is open, and end every log.
 
@@ -116,8 +112,10 @@ async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> 
 def _own_clients(runs: Iterable[ShardRun]) -> list[Model]:
     """Clients that no later run gets: those that collect batches."""
     batched = [run.work.clients for run in runs if run.work.config.batch]
-    found = [one for each in batched for one in (each.model, each.grader) if one is not None]
-    return list({id(one): one for one in found}.values())
+    clients = [
+        client for each in batched for client in (each.model, each.grader) if client is not None
+    ]
+    return list({id(client): client for client in clients}.values())
 
 
 def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:

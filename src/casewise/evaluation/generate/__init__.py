@@ -10,7 +10,8 @@ from typing import Any
 from casewise.cases import Case, Side, to_fields, to_line
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
 from casewise.errors import CasewiseError
-from casewise.evaluation.generate._attempts import Attempt, ContextWork
+from casewise.evaluation.executor._shard_run import Observers
+from casewise.evaluation.generate._context_attempts import Attempt, ContextWork
 from casewise.evaluation.generate._files import (
     Files,
     begin,
@@ -19,10 +20,10 @@ from casewise.evaluation.generate._files import (
     opened_journal,
     write_files,
 )
-from casewise.evaluation.generate._plan import GeneratePlan
+from casewise.evaluation.generate._generation_plan import GeneratePlan
 from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._faults import FaultObserver, counted
+from casewise.evaluation.models._faults import counted
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 
 
@@ -85,9 +86,8 @@ def check_generation(plan: GeneratePlan) -> tuple[str, ...]:
 def generate_contexts(
     plan: GeneratePlan,
     watch: Watcher,
-    tell: FaultObserver | None = None,
+    observers: Observers | None = None,
     unreachable_s: float = UNREACHABLE_S,
-    tell_outage: FaultObserver | None = None,
 ) -> Generated:
     """Make what is planned, and write it.
 
@@ -97,10 +97,9 @@ def generate_contexts(
     Args:
         plan: What to make.
         watch: Told how far each round is.
-        tell: Told when a model meets a kind of fault for the first time.
+        observers: Told of faults and outages.
         unreachable_s: Seconds of nothing but failed connections, from a model's first request on,
             after which it is given up.
-        tell_outage: Told when a server that had answered goes away, and when it answers again.
 
     Raises:
         UsageError: The files are another's.
@@ -108,11 +107,11 @@ def generate_contexts(
         KeyboardInterrupt: Stopped; the answers so far are kept.
     """
     files = check_out(plan)
-    request = plan.request
+    request, observers = plan.request, observers or Observers()
     with (
         opened_journal(files.folder) as journal,
-        counted(tell),
-        reached_anew(unreachable_s, tell_outage),
+        counted(observers.fault),
+        reached_anew(unreachable_s, observers.outage),
     ):
         begin(files, plan.settings)
         askers = open_askers(
@@ -125,18 +124,18 @@ def generate_contexts(
         )
         works = plan.works()
         asyncio.run(_make(_rounds(plan, askers, watch), works, askers.values()))
-        failing = [one for one in askers.values() if one.failures]
+        failing = [asker for asker in askers.values() if asker.failures]
         if failing and not any(work.current.contexts for work in works):
             raise failing[0].useless()
         result = _result(plan, works, files)
         texts = {
             files.cases: "".join(f"{to_line(case)}\n" for case in result.cases),
-            files.aside: "".join(f"{_aside_line(one)}\n" for one in result.aside),
+            files.aside: "".join(f"{_aside_line(rejected)}\n" for rejected in result.aside),
             files.record: "".join(f"{_dumps(line)}\n" for line in _records(plan, works, result)),
         }
         write_files(files, texts)
-        asked = sum(one.asked for one in askers.values())
-    failures = tuple(reason for one in failing for reason in one.failures)
+        asked = sum(asker.asked for asker in askers.values())
+    failures = tuple(reason for asker in failing for reason in asker.failures)
     return replace(
         result, asked=asked, before=journal.before, failures=failures, failed=journal.failed
     )
@@ -176,7 +175,7 @@ def _result(plan: GeneratePlan, works: Sequence[ContextWork], files: Files) -> G
     cases: list[Case] = []
     aside: list[RejectedSide] = []
     for together in _queries(works):
-        made = [one for work in together for one in _sides(plan, work)]
+        made = [side for work in together for side in _sides(plan, work)]
         if all(case and not faults for _, case, faults in made):
             cases += [case for _, case, _ in made if case]
         else:
@@ -204,7 +203,7 @@ def _sides(
 ) -> Iterator[tuple[Side, Case | None, tuple[Fault, ...]]]:
     attempt = work.current
     for side in work.sides:
-        faults = tuple(one for one in attempt.faults if one.side in (side, None))
+        faults = tuple(fault for fault in attempt.faults if fault.side in (side, None))
         yield side, _case(plan, work, attempt, side), faults
 
 
@@ -226,14 +225,14 @@ def _case(plan: GeneratePlan, work: ContextWork, attempt: Attempt, side: Side) -
     )
 
 
-def _aside_line(one: RejectedSide) -> str:
+def _aside_line(rejected: RejectedSide) -> str:
     return _dumps(
         {
-            "query": one.query,
-            "query_id": one.query_id,
-            "side": one.side,
-            "faults": [fault.record for fault in one.faults],
-            "case": to_fields(one.case) if one.case else None,
+            "query": rejected.query,
+            "query_id": rejected.query_id,
+            "side": rejected.side,
+            "faults": [fault.record for fault in rejected.faults],
+            "case": to_fields(rejected.case) if rejected.case else None,
         }
     )
 
@@ -241,7 +240,7 @@ def _aside_line(one: RejectedSide) -> str:
 def _records(
     plan: GeneratePlan, works: Sequence[ContextWork], result: Generated
 ) -> Iterator[dict[str, Any]]:
-    aside = {one.query for one in result.aside}
+    aside = {rejected.query for rejected in result.aside}
     for together in _queries(works):
         tokens_in, tokens_out, cost = _spent(plan, together)
         yield {
@@ -269,12 +268,12 @@ def _piece(plan: GeneratePlan, work: ContextWork) -> dict[str, Any]:
         "set_repairs": work.set_repairs,
         "attempts": [
             {
-                "number": one.number,
-                "repair": one.number > plan.request.candidates,
-                "faults": [fault.record for fault in one.faults],
-                "reviews": {side: fault is None for side, fault in one.reviews.items()},
+                "number": attempt.number,
+                "repair": attempt.number > plan.request.candidates,
+                "faults": [fault.record for fault in attempt.faults],
+                "reviews": {side: fault is None for side, fault in attempt.reviews.items()},
             }
-            for one in work.attempts
+            for attempt in work.attempts
         ],
     }
 
@@ -282,8 +281,8 @@ def _piece(plan: GeneratePlan, work: ContextWork) -> dict[str, Any]:
 def _spent(plan: GeneratePlan, works: Sequence[ContextWork]) -> tuple[int, int, float | None]:
     """Tokens in, tokens out, and dollars, of everything that was answered."""
     attempts = [attempt for work in works for attempt in work.attempts]
-    written = _sum([one.tokens for one in attempts])
-    reviewed = _sum([one.review_tokens for one in attempts])
+    written = _sum([attempt.tokens for attempt in attempts])
+    reviewed = _sum([attempt.review_tokens for attempt in attempts])
     return (
         written[0] + reviewed[0],
         written[1] + reviewed[1],
@@ -292,7 +291,7 @@ def _spent(plan: GeneratePlan, works: Sequence[ContextWork]) -> tuple[int, int, 
 
 
 def _sum(tokens: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    return sum(one for one, _ in tokens), sum(one for _, one in tokens)
+    return sum(count for count, _ in tokens), sum(count for _, count in tokens)
 
 
 def _dumps(value: Any) -> str:

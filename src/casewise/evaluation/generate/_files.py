@@ -174,14 +174,14 @@ def write_files(files: Files, texts: Mapping[Path, str]) -> None:
 def _state(files: Files) -> dict[str, Any]:
     path = files.folder / STATE
     try:
-        found = json.loads(path.read_text("utf-8"))
+        state = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):
         raise UsageError(
             f"{path} can't be read: give another --out, or delete {files.folder}"
         ) from None
-    return found if isinstance(found, dict) else {}
+    return state if isinstance(state, dict) else {}
 
 
 def _write_state(files: Files, state: Mapping[str, Any]) -> None:

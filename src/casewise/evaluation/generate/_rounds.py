@@ -27,18 +27,18 @@ from casewise.contexts import (
     review_nonce,
 )
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.generate._attempts import ContextWork, compare, read_attempt
+from casewise.evaluation.generate._context_attempts import ContextWork, compare, read_attempt
 from casewise.evaluation.generate._files import Reply, ReplyJournal
 from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
-from casewise.evaluation.models._address import with_address
 from casewise.evaluation.models._faults import (
     FailedRequestError,
     FaultKind,
     failed,
     failure_reason,
 )
+from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._reachability import UnreachableError
-from casewise.evaluation.tasks import provider_refused
+from casewise.evaluation.tasks._samples import provider_refused
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""
@@ -304,7 +304,7 @@ class Rounds:
         values = attempt.contexts[side]
         prompt = render_review(query.query, side, values, query.language)
         nonce = review_nonce(query.query, side, values)
-        found: Fault | None = None
+        fault: Fault | None = None
         for number in range(1, REVIEW_TRIES + 1):
             reply = await self.critic.ask(
                 prompt,
@@ -319,12 +319,12 @@ class Rounds:
             )
             if reply.error is not None:
                 reason = f"the request to the critic failed: {reply.error}"
-                found = Fault(ContextFault.FAILED, reason, side)
+                fault = Fault(ContextFault.FAILED, reason, side)
                 break
             if reply.refused:
-                found = Fault(ContextFault.UNCHECKED, "the critic declined to review it", side)
+                fault = Fault(ContextFault.UNCHECKED, "the critic declined to review it", side)
                 continue
-            found = read_review(reply.text, nonce).fault(side)
-            if found is None or found.kind not in NOT_MENDED:
+            fault = read_review(reply.text, nonce).fault(side)
+            if fault is None or fault.kind not in NOT_MENDED:
                 break
-        attempt.reviews[side] = found
+        attempt.reviews[side] = fault

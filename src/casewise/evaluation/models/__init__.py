@@ -24,10 +24,10 @@ from inspect_ai.model import (
 )
 
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation.models._address import check_address, check_proxy
 from casewise.evaluation.models._batches import PRICE
 from casewise.evaluation.models._faults import redacted
 from casewise.evaluation.models._in_process import is_in_process
+from casewise.evaluation.models._model_address import check_address, check_proxy
 from casewise.evaluation.models._provider_calls import watch
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._smollm2 import SMOLLM2, prepare

@@ -187,10 +187,10 @@ class JournalPlace:
 
     def take(self) -> ModelOutput | None:
         """The answer, if an earlier start had it."""
-        found = self.journal.take(self.name)
-        if found is not None:
+        answer = self.journal.take(self.name)
+        if answer is not None:
             self.journal.count(self.request)
-        return found
+        return answer
 
     def keep(self, answer: ModelOutput) -> None:
         """Keep the answer."""
@@ -204,7 +204,7 @@ def remembered(model: str, messages: Sequence[ChatMessage]) -> JournalPlace | No
     if sample is None or sample.journal is None:
         return None
     said: list[object] = [sample.cell, model, sample.sample, sample.epoch]
-    said += [(one.role, one.text) for one in messages]
+    said += [(message.role, message.text) for message in messages]
     request = blake2b(json.dumps(said).encode(), digest_size=16).digest()
     return JournalPlace(sample.journal, request)
 

@@ -139,11 +139,11 @@ class BatchDesk:
         except APIConnectionError as error:
             failed = error
         # It may have been taken all the same.
-        found = await self._find(file)
-        if found is None:
+        sent = await self._find(file)
+        if sent is None:
             self._ledger.sent(file, None)
             raise failed
-        return found
+        return sent
 
     async def _find(self, file: str) -> str | None:
         """The batch of a file, if there is one."""
@@ -177,7 +177,7 @@ class BatchDesk:
     async def _look(self, handed: _Handed, name: str) -> None:
         """Ask for one of the provider's batches."""
         try:
-            found = await self._retrieve(name)
+            batch = await self._retrieve(name)
         except APIStatusError as error:
             if error.status_code not in (*_GONE, 401, 403):
                 raise
@@ -187,19 +187,19 @@ class BatchDesk:
             handed.reasons |= dict.fromkeys(handed.out.pop(name), (status, words))
             return
         self._reach.has_answered()
-        handed.created_at = found.created_at or handed.created_at
-        if found.request_counts is not None:
-            counts = found.request_counts
+        handed.created_at = batch.created_at or handed.created_at
+        if batch.request_counts is not None:
+            counts = batch.request_counts
             handed.counts[name] = (counts.completed or 0, counts.failed or 0)
-        if found.status not in ENDED:
+        if batch.status not in ENDED:
             return
         results: dict[str, dict[str, Any]] = {}
-        for file in (found.output_file_id, found.error_file_id):
+        for file in (batch.output_file_id, batch.error_file_id):
             if file:
                 results |= _results(await (await self._content(file)).aread())
         own = handed.out.pop(name)
         handed.results |= {number: results[number] for number in own & results.keys()}
-        handed.reasons |= dict.fromkeys(own - results.keys(), _why(found))
+        handed.reasons |= dict.fromkeys(own - results.keys(), _why(batch))
         if name in handed.earlier:
             self._ledger.collected += sum(
                 _is_answer(results.get(number, {}), handed.endpoint) for number in own
@@ -208,8 +208,8 @@ class BatchDesk:
     def _batch(self, name: str) -> Batch:
         """What Inspect is told of what it takes for a batch."""
         handed = self._handed[name]
-        done = sum(one for one, _ in handed.counts.values())
-        failed = sum(one for _, one in handed.counts.values())
+        done = sum(count for count, _ in handed.counts.values())
+        failed = sum(count for _, count in handed.counts.values())
         return Batch.construct(
             id=name,
             status="in_progress" if handed.out else "completed",
@@ -246,25 +246,25 @@ class _Content:
 
 def _results(data: bytes) -> dict[str, dict[str, Any]]:
     """By number; lines that can't be read are left out."""
-    found = {}
+    results = {}
     for line in data.splitlines():
         try:
             result = json.loads(line)
         except ValueError:
             continue
         if isinstance(result, dict) and isinstance(result.get("custom_id"), str):
-            found[result["custom_id"]] = result
-    return found
+            results[result["custom_id"]] = result
+    return results
 
 
 def _result(handed: _Handed, number: str) -> dict[str, Any]:
     """A line as Inspect reads it: an answer, or an error with an HTTP status."""
-    found = handed.results.get(number)
-    if found is None:
+    result = handed.results.get(number)
+    if result is None:
         return _error(*handed.reasons.get(number, (EXPIRED, "the batch ended without an answer")))
-    if _is_answer(found, handed.endpoint):
-        return {"response": found["response"], "error": None}
-    response, error = found.get("response"), found.get("error")
+    if _is_answer(result, handed.endpoint):
+        return {"response": result["response"], "error": None}
+    response, error = result.get("response"), result.get("error")
     if isinstance(response, dict) and isinstance(status := response.get("status_code"), int):
         if status >= _REFUSED:
             return _error(status, json.dumps(response.get("body")))
@@ -293,8 +293,8 @@ def _error(status: int, message: str) -> dict[str, Any]:
 def _why(batch: Batch) -> tuple[int, str]:
     """Status and reason of requests that a batch has no result for."""
     errors = (batch.errors.data if batch.errors is not None else None) or []
-    words = "; ".join(dict.fromkeys(one.message or one.code or "" for one in errors))
+    words = "; ".join(dict.fromkeys(error.message or error.code or "" for error in errors))
     if batch.status != "failed":
         return EXPIRED, words or f"the batch is {batch.status}"
-    full = any(one.code == _FULL for one in errors)
+    full = any(error.code == _FULL for error in errors)
     return _RATE if full else _REFUSED, words or "the batch was not taken"

@@ -57,7 +57,7 @@ def check_batches(*models: str | None) -> None:
     for model in filter(None, models):
         provider, _, name = model.partition("/")
         if provider not in PROVIDERS or name.split("/")[0] in _HOSTS:
-            known = ", ".join(f"{one}/..." for one in sorted(PROVIDERS))
+            known = ", ".join(f"{provider}/..." for provider in sorted(PROVIDERS))
             raise UsageError(
                 f"--batch: no batch interface is known for {model}: leave --batch out, or choose "
                 f"a model of {known} (not one hosted by Azure, Bedrock or Vertex)"
@@ -140,18 +140,18 @@ class BatchLedger:
     def words(self) -> tuple[str, ...]:
         """What earlier starts left out there, and what becomes of it."""
         requests = len(self._out) + sum(map(len, self._sending.values()))
-        found = []
+        lines = []
         if requests:
-            found.append(
+            lines.append(
                 f"{requests:,} requests went out in batches before: their answers are collected, "
                 "and not sent again where there is one"
             )
-        found += [
+        lines += [
             f"{model}: batches that were out when the run stopped can't be collected; their "
             "requests are sent again, and may be paid twice"
             for model in self._lost
         ]
-        return tuple(found)
+        return tuple(lines)
 
     def sending(self, model: str, file: str, numbers: Sequence[str]) -> None:
         """A batch is about to be sent; whether it was, is not known if nothing follows."""
@@ -182,12 +182,12 @@ class BatchLedger:
 
     def take(self, numbers: Iterable[str]) -> dict[str, set[str]]:
         """The batches of earlier starts that hold requests; each request once."""
-        found: dict[str, set[str]] = {}
+        taken: dict[str, set[str]] = {}
         for number in self._earlier.intersection(numbers):
             self._earlier.discard(number)
             if number in self._out:
-                found.setdefault(self._out[number], set()).add(number)
-        return found
+                taken.setdefault(self._out[number], set()).add(number)
+        return taken
 
     def forget(self) -> None:
         """Remove the file in the end: all that was sent is answered, or not needed."""
@@ -240,12 +240,12 @@ def _lines(path: Path | None) -> Iterator[dict[str, Any]]:
         return
     for line in path.read_text("utf-8", errors="replace").splitlines():
         try:
-            found = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             # What a kill tore off.
             continue
-        if isinstance(found, dict) and found.keys() in _FORMS:
-            yield found
+        if isinstance(entry, dict) and entry.keys() in _FORMS:
+            yield entry
 
 
 @dataclass(slots=True)
@@ -283,9 +283,9 @@ class Batches:
     def tell(self) -> None:
         """Tell the observer how far the batches are."""
         out, most = self._out.values(), self._most
-        done = self._done + sum(one.done for one in out)
-        failed = self._failed + sum(one.failed for one in out)
-        submitted = self._done + self._failed + sum(one.submitted for one in out)
+        done = self._done + sum(batch.done for batch in out)
+        failed = self._failed + sum(batch.failed for batch in out)
+        submitted = self._done + self._failed + sum(batch.submitted for batch in out)
         # Between a batch's end and the reading of its answers, these are counted nowhere.
         self._most = BatchCounts(
             max(most.submitted, submitted), max(most.done, done), max(most.failed, failed)
@@ -369,25 +369,25 @@ def batches_kept(
     folder: Path | None, journal: AnswerJournal | None, observe: BatchObserver | None = None
 ) -> Iterator[Batches]:
     """Follow the batches that are sent in the block, and keep in a folder which are out."""
-    found = Batches(BatchLedger(None if folder is None else folder / LEDGER, journal), observe)
+    batches = Batches(BatchLedger(None if folder is None else folder / LEDGER, journal), observe)
     # Inspect would print both, and end its worker with the first batch that can't be sent.
     ours = {
-        "emit_batch_status": found.look,
+        "emit_batch_status": batches.look,
         "log_batch": lambda _: None,
-        "run_in_background": found.start,
+        "run_in_background": batches.start,
     }
     before = {name: getattr(batcher, name) for name in ours}
-    token = _current.set(found)
+    token = _current.set(batches)
     vars(batcher).update(ours)
     stopped = True
     try:
-        yield found
+        yield batches
         stopped = False
     finally:
         vars(batcher).update(before)
         _current.reset(token)
-        found.tell()
-        found.ledger.close(stopped=stopped)
+        batches.tell()
+        batches.ledger.close(stopped=stopped)
 
 
 def words_of_batches(folder: Path) -> tuple[str, ...]:

@@ -48,10 +48,10 @@ def keep_secret(*values: str | None) -> None:
 def secrets_of_address(address: str | None) -> tuple[str, ...]:
     """The password that an address holds."""
     try:
-        found = urlsplit(address or "").password
+        password = urlsplit(address or "").password
     except ValueError:
         return ()
-    return (found, unquote(found)) if found else ()
+    return (password, unquote(password)) if password else ()
 
 
 def refuse_secret(where: str, name: str) -> None:
@@ -277,12 +277,20 @@ def count_in(context: Context) -> None:
     context.run(_counting.set, _counting.get())
 
 
+def logged_kind(error: str) -> FaultKind:
+    """The kind of fault that a case's error, as its log keeps it, tells of."""
+    return _KINDS.get(error.split(":")[0], FaultKind.OTHER)
+
+
+_KINDS = {kind.words: kind for kind in FaultKind}
+
+
 def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
     """Counts by model, then by kind, both in a fixed order."""
-    found: dict[str, dict[str, int]] = {}
+    nested: dict[str, dict[str, int]] = {}
     for (model, kind), number in sorted(counts.items()):
-        found.setdefault(model, {})[str(kind)] = number
-    return found
+        nested.setdefault(model, {})[str(kind)] = number
+    return nested
 
 
 def failed(error: BaseException) -> FailedRequestError:
@@ -338,12 +346,12 @@ def kind_of(error: BaseException) -> FaultKind:
     status = status_of(error)
     if status is not None:
         return kind_of_status(status)
-    names = " ".join(one.__name__ for one in type(error).__mro__)
+    names = " ".join(base.__name__ for base in type(error).__mro__)
     if isinstance(error, asyncio.TimeoutError) or "Timeout" in names:
         return FaultKind.TIMEOUT
     if isinstance(error, json.JSONDecodeError) or "Validation" in names or "Decod" in names:
         return FaultKind.UNREADABLE
-    if isinstance(error, OSError) or any(one in names for one in _CONNECTION):
+    if isinstance(error, OSError) or any(name in names for name in _CONNECTION):
         return FaultKind.CONNECTION
     return FaultKind.OTHER
 

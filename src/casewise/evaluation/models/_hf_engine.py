@@ -12,9 +12,9 @@ import transformers
 from transformers import DynamicCache
 
 from casewise.evaluation.models._hf_load import Loaded, Tokens, load
+from casewise.evaluation.models._hf_provider import Options
 from casewise.evaluation.models._in_process import (
     Batch,
-    Options,
     Replied,
     TextOrder,
     Ticket,
@@ -47,13 +47,15 @@ class Prefix:
         rest = torch.tensor([tokens[reused:]], device=self._model.device)
         lean = {"logits_to_keep": 1} if self._lean else {}
         try:
-            found = self._model(input_ids=rest, past_key_values=self._cache, use_cache=True, **lean)
+            output = self._model(
+                input_ids=rest, past_key_values=self._cache, use_cache=True, **lean
+            )
         except BaseException:
             # Some layers may hold the new tokens, and others not.
             self.clear()
             raise
-        self._cache = found.past_key_values
-        self._tokens, self._logits = tokens, found.logits[0, -1]
+        self._cache = output.past_key_values
+        self._tokens, self._logits = tokens, output.logits[0, -1]
         return self._logits, reused
 
     def keep(self, tokens: tuple[int, ...]) -> int:
@@ -98,18 +100,18 @@ def batch_logits(model: Any, prompts: Sequence[tuple[int, ...]]) -> torch.Tensor
 
     Short prompts are filled up at their ends, which no token before can see.
     """
-    ends = [len(one) - 1 for one in prompts]
+    ends = [len(prompt) - 1 for prompt in prompts]
     ids = torch.zeros((len(prompts), max(ends) + 1), dtype=torch.long)
-    for row, one in enumerate(prompts):
-        ids[row, : len(one)] = torch.tensor(one)
+    for row, prompt in enumerate(prompts):
+        ids[row, : len(prompt)] = torch.tensor(prompt)
     ids = ids.to(model.device)
     if not takes_places(model):
-        found = model(input_ids=ids, use_cache=False).logits
-        return found[torch.arange(len(prompts)), torch.tensor(ends)]
+        logits = model(input_ids=ids, use_cache=False).logits
+        return logits[torch.arange(len(prompts)), torch.tensor(ends)]
     wanted = sorted(set(ends))
     places = torch.tensor(wanted, device=model.device)
-    found = model(input_ids=ids, use_cache=False, logits_to_keep=places).logits
-    return found[torch.arange(len(prompts)), torch.tensor([wanted.index(end) for end in ends])]
+    logits = model(input_ids=ids, use_cache=False, logits_to_keep=places).logits
+    return logits[torch.arange(len(prompts)), torch.tensor([wanted.index(end) for end in ends])]
 
 
 BATCH = 32
@@ -156,9 +158,9 @@ class Engine:
         self.line: TextOrder[TokenRequest, Replied] = TextOrder(WORKER, self._answer, batch)
 
     def _answer(self, tickets: Sequence[Waiting]) -> Iterable[Replied]:
-        if len(tickets) > 1 and all(one.request.is_one_pass for one in tickets):
+        if len(tickets) > 1 and all(ticket.request.is_one_pass for ticket in tickets):
             with torch.inference_mode():
-                return self._pass_over([one.request for one in tickets])
+                return self._pass_over([ticket.request for ticket in tickets])
         return map(self._reply, tickets)
 
     def _reply(self, ticket: Waiting) -> Replied:
@@ -172,10 +174,11 @@ class Engine:
 
     def _pass_over(self, asked: Sequence[TokenRequest]) -> list[Replied]:
         started = time.perf_counter()
-        rows = batch_logits(self._model, [one.tokens for one in asked])
+        rows = batch_logits(self._model, [request.tokens for request in asked])
         seconds = (time.perf_counter() - started) / len(asked)
         return [
-            self._from_logits(one, row, 0, seconds) for one, row in zip(asked, rows, strict=True)
+            self._from_logits(request, row, 0, seconds)
+            for request, row in zip(asked, rows, strict=True)
         ]
 
     def _from_logits(
@@ -199,7 +202,7 @@ class Engine:
         top = logprobs.topk(min(candidates, len(logprobs))).indices.tolist()
         listed = list(dict.fromkeys([token, *top, *self._openings]))
         values = logprobs[listed].tolist()
-        texts = [self.tokens.text(one) for one in listed]
+        texts = [self.tokens.text(token) for token in listed]
         return TokenPlace(texts[0], values[0], tuple(zip(texts, values, strict=True)))
 
     def _write(self, ticket: Waiting, started: float) -> Replied:
@@ -211,7 +214,7 @@ class Engine:
             with torch.random.fork_rng(enabled=asked.temperature > 0):
                 if asked.seed is not None:
                     torch.manual_seed(asked.seed)
-                found = self._model.generate(
+                output = self._model.generate(
                     ids,
                     attention_mask=torch.ones_like(ids),
                     past_key_values=self._prefix.lend(),
@@ -222,8 +225,8 @@ class Engine:
         except BaseException:
             self._prefix.clear()
             raise
-        sequence = found.sequences[0].tolist()
-        self._prefix.take_back(found.past_key_values, sequence)
+        sequence = output.sequences[0].tolist()
+        self._prefix.take_back(output.past_key_values, sequence)
         written = sequence[len(asked.tokens) :]
         ended = bool(written) and written[-1] in self._ends
         text, stopped = _cut(self.tokens.answer(written), asked.stop)
@@ -231,7 +234,7 @@ class Engine:
             text=text,
             places=tuple(
                 self._place(logits[0], token, asked.candidates)
-                for logits, token in zip(found.logits or (), written, strict=False)
+                for logits, token in zip(output.logits or (), written, strict=False)
             ),
             written=len(written),
             computed=len(asked.tokens) - reused,
@@ -261,10 +264,10 @@ class Engine:
 
 
 def _ends(config: Any) -> frozenset[int]:
-    found = getattr(config, "eos_token_id", None)
-    if found is None:
+    ends = getattr(config, "eos_token_id", None)
+    if ends is None:
         return frozenset()
-    return frozenset(found if isinstance(found, list | tuple) else [found])
+    return frozenset(ends if isinstance(ends, list | tuple) else [ends])
 
 
 def _given_up(ticket: Waiting, ids: torch.Tensor) -> torch.Tensor:
@@ -274,5 +277,5 @@ def _given_up(ticket: Waiting, ids: torch.Tensor) -> torch.Tensor:
 
 def _cut(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     """A text up to the first of the stops, and whether there was one."""
-    found = [place for one in stop if (place := text.find(one)) >= 0]
-    return (text[: min(found)], True) if found else (text, False)
+    places = [place for ending in stop if (place := text.find(ending)) >= 0]
+    return (text[: min(places)], True) if places else (text, False)

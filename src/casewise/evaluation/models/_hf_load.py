@@ -20,7 +20,7 @@ from tqdm import tqdm
 from transformers import modeling_gguf_pytorch_utils
 
 from casewise.errors import ModelError
-from casewise.evaluation.models._in_process import Options
+from casewise.evaluation.models._hf_provider import Options
 from casewise.protocols import TRANSLATED, find_lexicon, surface_forms
 
 TOKENS = 256
@@ -44,10 +44,10 @@ class _Linear(torch.nn.Module):  # type: ignore[misc] # where torch is absent, i
         self.weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), TOKENS)
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
+        product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
             rows, self.weight, self.bias, "none", [], ""
         )
-        return found
+        return product
 
 
 def with_fast_layers(load: Callable[[], Any]) -> Any:
@@ -83,7 +83,7 @@ def _bears_it(model: Any, expected: torch.Tensor) -> bool:
     """Replace a model's layers, and tell whether it says what is expected."""
     try:
         # Who held a linear layer here would hold its weights, too.
-        for module in [one for one in model.modules() if type(one) is not torch.nn.Linear]:
+        for module in [module for module in model.modules() if type(module) is not torch.nn.Linear]:
             for name, layer in list(module.named_children()):
                 # Layers of other kinds that are made of this one do more than it.
                 if type(layer) is torch.nn.Linear:
@@ -98,8 +98,8 @@ def _try(model: Any) -> torch.Tensor:
     most = model.config.get_text_config().vocab_size
     tokens = torch.arange(1, _TRIED + 1) * (most // (_TRIED + 1))
     with torch.inference_mode():
-        found: torch.Tensor = model(input_ids=tokens[None], use_cache=False).logits
-        return found[0, -1].log_softmax(-1)
+        logits: torch.Tensor = model(input_ids=tokens[None], use_cache=False).logits
+        return logits[0, -1].log_softmax(-1)
 
 
 Turn = Mapping[str, str]
@@ -153,21 +153,21 @@ class Tokens:
     def openings(self) -> tuple[int, ...]:
         """The first tokens of all spellings of a verdict, in the languages that ship."""
         lexicons = [find_lexicon(language) for language in (None, *TRANSLATED)]
-        forms = dict.fromkeys(form for one in lexicons for form in surface_forms(one))
-        return tuple(dict.fromkeys(one for form in forms for one in self._pieces(form)[:1]))
+        forms = dict.fromkeys(form for lexicon in lexicons for form in surface_forms(lexicon))
+        return tuple(dict.fromkeys(piece for form in forms for piece in self._pieces(form)[:1]))
 
     def text(self, token: int) -> str:
         """One token as text, its leading space kept."""
-        found = self._texts.get(token)
-        if found is None:
+        text = self._texts.get(token)
+        if text is None:
             with self._lock:
                 piece = self._tokenizer.convert_ids_to_tokens(token)
                 if isinstance(piece, str) and _SPACE in piece:
-                    found = piece.replace(_SPACE, " ")
+                    text = piece.replace(_SPACE, " ")
                 else:
-                    found = str(self._tokenizer.decode([token]))
-            self._texts[token] = found
-        return found
+                    text = str(self._tokenizer.decode([token]))
+            self._texts[token] = text
+        return text
 
     def answer(self, tokens: Iterable[int]) -> str:
         """An answer as text, without marks of its end."""
@@ -319,8 +319,8 @@ def _dtype(asked: str, device: torch.device) -> torch.dtype:
 
 def _window(config: Any) -> int | None:
     text = config.get_text_config()
-    found = getattr(text, "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else None
+    window = getattr(text, "max_position_embeddings", None)
+    return window if isinstance(window, int) and window > 0 else None
 
 
 def _made_with(dtype: torch.dtype, device: torch.device) -> dict[str, str]:

@@ -1,32 +1,23 @@
 """Inspect's provider ``casewise-hf``: Hugging Face models in this process."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    GenerateConfig,
-    Logprob,
-    Logprobs,
-    ModelOutput,
-    ModelUsage,
-    TopLogprob,
-)
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import ModelError, install_hint
 from casewise.evaluation.models._in_process import (
     InProcess,
-    Options,
     Replied,
     TextOrder,
-    TokenPlace,
     TokenRequest,
     tell,
+    to_output,
+    too_long,
 )
 
 if TYPE_CHECKING:
@@ -50,6 +41,22 @@ BFLOAT16 = (
 
 _CPU = Path("/proc/cpuinfo")
 _BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a model is loaded and run."""
+
+    dtype: str = "auto"
+    """``float32``, ``bfloat16``, ``float16``, or ``auto``: fp32 on a CPU, bf16 elsewhere."""
+    device: str = "auto"
+    """As torch names it; ``auto`` is CUDA where there is one, else the CPU."""
+    batch_size: int | None = None
+    """Prompts of one forward pass; with 1, each starts from its neighbour's cache. None is 1 on a
+    CPU and ``BATCH`` elsewhere."""
+    revision: str | None = None
+    """Of a model on the hub."""
+
 
 _KNOWN: dict[str, type] = {"dtype": str, "device": str, "batch_size": int, "revision": str}
 """The arguments of ``-M``, and their types."""
@@ -91,47 +98,19 @@ class HuggingFace(InProcess):
     ) -> ModelOutput:
         """Answer when it is the prompt's turn, off the event loop."""
         engine = self._engine
-        tokens = engine.tokens.prompt([{"role": one.role, "content": one.text} for one in input])
+        tokens = engine.tokens.prompt(
+            [{"role": message.role, "content": message.text} for message in input]
+        )
         room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
         if room < 0 or not tokens:
-            return self._too_long(len(tokens))
+            return too_long(self.model_name, len(tokens), engine.window)
         asked = _asked(tokens, config, room)
-        return self._output(await engine.line.ask(tokens, asked, self.asker))
+        replied = await engine.line.ask(tokens, asked, self.asker)
+        return to_output(self.model_name, replied, self.made_with)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
         """The first piece of a text under the model's tokenizer, and whether it is the only one."""
         return self._engine.tokens.first_piece(text)
-
-    def _too_long(self, tokens: int) -> ModelOutput:
-        message = ChatMessageAssistant(content="")
-        return ModelOutput(
-            model=self.model_name,
-            choices=[ChatCompletionChoice(message=message, stop_reason="model_length")],
-            error=f"the prompt has {tokens} tokens; the model takes {self._engine.window}",
-        )
-
-    def _output(self, replied: Replied) -> ModelOutput:
-        message = ChatMessageAssistant(
-            content=replied.text, model=self.model_name, source="generate"
-        )
-        return ModelOutput(
-            model=self.model_name,
-            choices=[
-                ChatCompletionChoice(
-                    message=message,
-                    stop_reason=replied.stop,
-                    logprobs=_logprobs(replied.places) if replied.places else None,
-                )
-            ],
-            usage=ModelUsage(
-                input_tokens=replied.computed,
-                input_tokens_cache_read=replied.reused,
-                output_tokens=replied.written,
-                total_tokens=replied.computed + replied.reused + replied.written,
-            ),
-            time=replied.seconds,
-            metadata=dict(self.made_with),
-        )
 
 
 def _open(name: str, options: Options) -> "Engine":
@@ -203,19 +182,4 @@ def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> TokenR
         seed=config.seed,
         stop=tuple(config.stop_seqs or ()),
         candidates=max(config.top_logprobs or 1, TOP_LOGPROBS) if config.logprobs else 0,
-    )
-
-
-def _logprobs(places: tuple[TokenPlace, ...]) -> Logprobs:
-    return Logprobs(
-        content=[
-            Logprob(
-                token=place.text,
-                logprob=place.logprob,
-                top_logprobs=[
-                    TopLogprob(token=text, logprob=logprob) for text, logprob in place.candidates
-                ],
-            )
-            for place in places
-        ]
     )

@@ -18,7 +18,17 @@ from itertools import count
 from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
-from inspect_ai.model import GenerateConfig, ModelAPI
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessageAssistant,
+    GenerateConfig,
+    Logprob,
+    Logprobs,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    TopLogprob,
+)
 
 Key = str | tuple[int, ...]
 """What a request says, as text or tokens; in one line all are of one kind."""
@@ -87,7 +97,7 @@ class Line(Generic[Item]):
 
     def drop(self, unwanted: Callable[[Item], bool]) -> None:
         """Let items go that nobody waits for any more."""
-        self._waiting = [one for one in self._waiting if not unwanted(one[2])]
+        self._waiting = [entry for entry in self._waiting if not unwanted(entry[2])]
 
     def take(self, last: Key | None, batch: Batch = Batch()) -> list[Item]:
         """Take what comes after the key that was last: one item, or as many as a batch allows.
@@ -99,14 +109,14 @@ class Line(Generic[Item]):
         taken = [first]
         if batch.most > 1:
             length = len(key)
-            near = sorted(self._waiting, key=lambda one: abs(len(one[0]) - length))
+            near = sorted(self._waiting, key=lambda entry: abs(len(entry[0]) - length))
             longest = length
-            for one in near:
-                longest = max(longest, len(one[0]))
+            for entry in near:
+                longest = max(longest, len(entry[0]))
                 if len(taken) == batch.most or longest * (len(taken) + 1) > batch.elements:
                     break
-                self._waiting.remove(one)
-                taken.append(one[2])
+                self._waiting.remove(entry)
+                taken.append(entry[2])
         return taken
 
     def _after(self, last: Key) -> int:
@@ -193,7 +203,7 @@ class TextOrder(Generic[Request, Answer]):
         except asyncio.CancelledError:
             ticket.given_up = True
             with self._news:
-                self._line.drop(lambda one: one is ticket)
+                self._line.drop(lambda waiting: waiting is ticket)
                 self._news.notify_all()
             raise
 
@@ -217,7 +227,9 @@ class TextOrder(Generic[Request, Answer]):
                     break
                 taken = self._line.take(self._last, self._batch)
                 # From here on nobody can take a ticket back, only lose interest.
-                wanted = [one for one in taken if one.future.set_running_or_notify_cancel()]
+                wanted = [
+                    ticket for ticket in taken if ticket.future.set_running_or_notify_cancel()
+                ]
                 if wanted:
                     self._last = wanted[-1].key
                     return wanted
@@ -227,7 +239,7 @@ class TextOrder(Generic[Request, Answer]):
     def _wait_for_all(self) -> None:
         """Until every task has something in the line, or was waited for in vain."""
         while len(self._line):
-            present = {one.asker for one in self._line}
+            present = {ticket.asker for ticket in self._line}
             if self._awaited <= present:
                 break
             if not self._news.wait(self._patience):
@@ -286,21 +298,6 @@ class InProcess(ModelAPI):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """How a model is loaded and run."""
-
-    dtype: str = "auto"
-    """``float32``, ``bfloat16``, ``float16``, or ``auto``: fp32 on a CPU, bf16 elsewhere."""
-    device: str = "auto"
-    """As torch names it; ``auto`` is CUDA where there is one, else the CPU."""
-    batch_size: int | None = None
-    """Prompts of one forward pass; with 1, each starts from its neighbour's cache. None is 1 on a
-    CPU and ``BATCH`` elsewhere."""
-    revision: str | None = None
-    """Of a model on the hub."""
-
-
-@dataclass(frozen=True, slots=True)
 class TokenRequest:
     """A request, in tokens."""
 
@@ -346,3 +343,44 @@ class Replied:
     """Tokens of the prompt that the cache of the last one held."""
     stop: Literal["stop", "max_tokens"]
     seconds: float
+
+
+def to_output(
+    model: str, replied: Replied, made_with: Mapping[str, str] | None = None
+) -> ModelOutput:
+    """An engine's answer as Inspect knows answers."""
+    logprobs = [
+        Logprob(
+            token=place.text,
+            logprob=place.logprob,
+            top_logprobs=[
+                TopLogprob(token=text, logprob=logprob) for text, logprob in place.candidates
+            ],
+        )
+        for place in replied.places
+    ]
+    choice = ChatCompletionChoice(
+        message=ChatMessageAssistant(content=replied.text, model=model, source="generate"),
+        stop_reason=replied.stop,
+        logprobs=Logprobs(content=logprobs) if logprobs else None,
+    )
+    usage = ModelUsage(
+        input_tokens=replied.computed,
+        input_tokens_cache_read=replied.reused,
+        output_tokens=replied.written,
+        total_tokens=replied.computed + replied.reused + replied.written,
+    )
+    metadata = None if made_with is None else dict(made_with)
+    return ModelOutput(
+        model=model, choices=[choice], usage=usage, time=replied.seconds, metadata=metadata
+    )
+
+
+def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
+    """What Inspect gets for a prompt that a model's window has no room for."""
+    message = ChatMessageAssistant(content="")
+    return ModelOutput(
+        model=model,
+        choices=[ChatCompletionChoice(message=message, stop_reason="model_length")],
+        error=f"the prompt has {tokens} tokens; {model} takes {window}",
+    )

@@ -214,7 +214,7 @@ def _completion(kind: str, content: bytes) -> ChatCompletion:
     What is no JSON object is returned as it is. The provider takes it for a server's passing error.
     """
     if not kind.split(";")[0].strip().endswith("json"):
-        found: Any = content.decode(errors="replace")
+        body: Any = content.decode(errors="replace")
     else:
-        found = json.loads(content)
-    return ChatCompletion.construct(**found) if isinstance(found, dict) else found
+        body = json.loads(content)
+    return ChatCompletion.construct(**body) if isinstance(body, dict) else body

@@ -13,7 +13,6 @@ from typing import Any
 import httpx2
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
-from casewise.evaluation.models._address import why_unconnected
 from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
 from casewise.evaluation.models._faults import (
@@ -30,6 +29,7 @@ from casewise.evaluation.models._faults import (
     status_words,
 )
 from casewise.evaluation.models._in_process import is_in_process
+from casewise.evaluation.models._model_address import why_unconnected
 from casewise.evaluation.models._reachability import Reach, now, reach_of
 from casewise.evaluation.models._seam import HOOKS
 
@@ -103,8 +103,8 @@ class _Call:
 def _is_of_connecting(error: BaseException) -> bool:
     """Whether an error, a timeout as it may be, is of the time before there was a connection."""
     cause = error.__cause__
-    names = [type(one).__name__ for one in (error, cause) if one is not None]
-    return any("ConnectTimeout" in one or "ConnectionTimeout" in one for one in names)
+    names = [type(raised).__name__ for raised in (error, cause) if raised is not None]
+    return any("ConnectTimeout" in name or "ConnectionTimeout" in name for name in names)
 
 
 _call: ContextVar[_Call | None] = ContextVar("casewise_call", default=None)
@@ -168,8 +168,8 @@ class _Watcher:
         if config.batch:
             config = as_batched(self._model, config, number)
         try:
-            found = await self._generate(input, tools, tool_choice, config)
-            answer = found[0] if isinstance(found, tuple) else found
+            generated = await self._generate(input, tools, tool_choice, config)
+            answer = generated[0] if isinstance(generated, tuple) else generated
             if isinstance(answer, ModelOutput):
                 self._check(answer)
         except Exception as error:
@@ -189,7 +189,7 @@ class _Watcher:
         elif not call.told:
             call.count(answer)
         count_answered(config, number, answer if isinstance(answer, Exception) else None)
-        return found
+        return generated
 
     def should_retry(self, error: BaseException) -> bool:
         """Inspect's own decision, and that unread answers are asked for again."""
@@ -279,8 +279,10 @@ def other_model(asked: Model, answer: ModelOutput) -> str | None:
 
 def is_same_model(asked: str, answered: str) -> bool:
     """Whether an answer's model is the one asked for: the same name, or a dated edition of it."""
-    one, other = sorted((_last(asked), _last(answered)), key=len)
-    return other == one or (other.startswith(one) and _EDITION.match(other[len(one) :]) is not None)
+    shorter, other = sorted((_last(asked), _last(answered)), key=len)
+    return other == shorter or (
+        other.startswith(shorter) and _EDITION.match(other[len(shorter) :]) is not None
+    )
 
 
 _EDITION = re.compile(r"[-@:._](v?\d|latest|preview|exp|gguf|free)", re.IGNORECASE)

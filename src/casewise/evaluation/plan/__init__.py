@@ -174,13 +174,18 @@ class Cell:
         request, given = self.request, {self.model: self.request.prices}
         if self.acts and request.grader is not None:
             given.setdefault(request.grader, request.grader_prices)
-        return {name: known_prices(name, one, batch=request.batch) for name, one in given.items()}
+        return {
+            name: known_prices(name, prices, batch=request.batch) for name, prices in given.items()
+        }
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person should know beforehand."""
-        found = self.planned.condition
-        return (*found.notes, *(batch_notes(found, self.draw) if self.request.batch else ()))
+        condition = self.planned.condition
+        return (
+            *condition.notes,
+            *(batch_notes(condition, self.draw) if self.request.batch else ()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +199,17 @@ class Plan:
     def conditions(self) -> tuple[PlannedCondition, ...]:
         """Each condition once."""
         first = self.cells[0].model
-        return tuple(one.planned for one in self.cells if one.model == first)
+        return tuple(cell.planned for cell in self.cells if cell.model == first)
 
     @property
     def estimates(self) -> tuple[CostEstimate, ...]:
         """One entry a model and condition."""
-        return tuple(one.estimate for one in self.cells)
+        return tuple(cell.estimate for cell in self.cells)
 
     @property
     def judgements(self) -> int:
         """Cases over all models and conditions."""
-        return sum(one.judgements for one in self.cells)
+        return sum(cell.judgements for cell in self.cells)
 
 
 def make_plan(request: RunRequest) -> Plan:
@@ -216,7 +221,9 @@ def make_plan(request: RunRequest) -> Plan:
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     conditions = plan_conditions(request)
-    cells = [plan_cell(one, model, request) for model in request.models for one in conditions]
+    cells = [
+        plan_cell(condition, model, request) for model in request.models for condition in conditions
+    ]
     return Plan(request, tuple(cells))
 
 
@@ -227,7 +234,7 @@ def plan_conditions(request: RunRequest) -> tuple[PlannedCondition, ...]:
         UsageError: An option that doesn't exist or doesn't fit.
         InputError: Cases or a template that can't be used.
     """
-    return tuple(plan_condition(request, one) for one in combinations(request))
+    return tuple(plan_condition(request, combination) for combination in combinations(request))
 
 
 def combinations(request: RunRequest) -> tuple[Combination, ...]:
@@ -251,30 +258,32 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     )
 
 
-def plan_condition(request: RunRequest, one: Combination) -> PlannedCondition:
+def plan_condition(request: RunRequest, combination: Combination) -> PlannedCondition:
     """Check and settle one combination.
 
     Raises:
         UsageError: A change that means nothing for these cases.
         InputError: Cases or a template that can't be used.
     """
-    acts = one.protocol == Protocol.RESPOND
+    acts = combination.protocol == Protocol.RESPOND
     condition = make_condition(
         request.cases,
-        protocol=one.protocol,
-        delivery=one.delivery,
-        ablate=one.ablation,
+        protocol=combination.protocol,
+        delivery=combination.delivery,
+        ablate=combination.ablation,
         prompt=request.prompt,
         limit=request.limit,
         deployment=request.deployment if acts else None,
-        variation=one.variation,
+        variation=combination.variation,
         seed=request.seed,
-        swap=one.swap,
+        swap=combination.swap,
         verdict_words=request.verdict_words,
-        draw_seed=draw_seed_of(request, one.protocol),
+        draw_seed=draw_seed_of(request, combination.protocol),
     )
     version = respond_version(condition, request.grader) if acts else judge_version(condition)
-    return PlannedCondition(condition, _arguments(request, one), measure(condition), version)
+    return PlannedCondition(
+        condition, _arguments(request, combination), measure(condition), version
+    )
 
 
 def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cell:
@@ -304,8 +313,8 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
     if protocol is Protocol.RESPOND:
         check_window(planned.condition, draw, model)
     known = known_prices(model, request.prices, batch=request.batch)
-    found = estimate(planned.condition, planned.extent, draw, model, known, request.epochs)
-    return Cell(model, planned, request, draw, found)
+    estimated = estimate(planned.condition, planned.extent, draw, model, known, request.epochs)
+    return Cell(model, planned, request, draw, estimated)
 
 
 def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
@@ -333,13 +342,13 @@ def _check_numbers(request: RunRequest) -> None:
 def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
     """The deliveries asked for that a protocol knows; those of no protocol are refused."""
     known = deliveries_of(choose(Protocol, protocol, "protocol"))
-    for one in request.deliveries:
-        choose(Delivery, one, "delivery")
+    for delivery in request.deliveries:
+        choose(Delivery, delivery, "delivery")
     if not request.deliveries:
         return (known[0],)
-    fitting = tuple(one for one in request.deliveries if one in known)
-    every = {one for name in request.protocols for one in deliveries_of(Protocol(name))}
-    stray = [one for one in request.deliveries if one not in every]
+    fitting = tuple(delivery for delivery in request.deliveries if delivery in known)
+    every = {delivery for name in request.protocols for delivery in deliveries_of(Protocol(name))}
+    stray = [delivery for delivery in request.deliveries if delivery not in every]
     if stray or not fitting:
         raise UsageError(
             f"protocol {protocol} has no delivery {(stray or request.deliveries)[0]!r}: "
@@ -363,20 +372,20 @@ def _swaps(
     return (None,) if changed else request.swaps
 
 
-def _arguments(request: RunRequest, one: Combination) -> dict[str, Any]:
+def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
     """The task's arguments, without those at their defaults: they are its identity in the log."""
-    acts, prompt = one.protocol == Protocol.RESPOND, request.prompt
+    acts, prompt = combination.protocol == Protocol.RESPOND, request.prompt
     given = {
-        "protocol": None if acts else str(one.protocol),
+        "protocol": None if acts else str(combination.protocol),
         "deployment": _in_full(request.deployment, CARDS) if acts else None,
-        "variation": one.variation,
-        "seed": request.seed if one.variation else None,
-        "draw_seed": draw_seed_of(request, one.protocol),
+        "variation": combination.variation,
+        "seed": request.seed if combination.variation else None,
+        "draw_seed": draw_seed_of(request, combination.protocol),
         "grader": request.grader if acts else None,
         "cases": _in_full(request.cases, (STARTER, CASEBENCH)),
-        "delivery": str(one.delivery),
-        "ablate": one.ablation,
-        "swap": one.swap,
+        "delivery": str(combination.delivery),
+        "ablate": combination.ablation,
+        "swap": combination.swap,
         "prompt": prompt if is_ours(prompt or "") else _in_full(prompt, (UPSTREAM,)),
         "verdict_words": _in_full(request.verdict_words),
         "samples": None if acts else request.samples,

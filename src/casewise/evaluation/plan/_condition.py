@@ -1,9 +1,10 @@
 """The condition of a run: all that distinguishes two runs of one model, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -80,11 +81,11 @@ class Condition:
     @property
     def words_version(self) -> str | None:
         """The version of the verdict words that answers are read with; None for English alone."""
-        found = {self.answered_in(case) for case in self.data.cases} - {None}
+        languages = {self.answered_in(case) for case in self.data.cases} - {None}
         lexicons = (
-            find_lexicon(language, self.verdict_words) for language in sorted(map(str, found))
+            find_lexicon(language, self.verdict_words) for language in sorted(map(str, languages))
         )
-        return next((one.version for one in lexicons if one is not None), None)
+        return next((lexicon.version for lexicon in lexicons if lexicon is not None), None)
 
     @property
     def system(self) -> str | None:
@@ -114,11 +115,11 @@ class Condition:
     @property
     def openings(self) -> list[Opening]:
         """Every conversation as it will be held."""
-        found = [self.prompts.open(case) for case in self.cases]
+        openings = [self.prompts.open(case) for case in self.cases]
         if self.script is not None:
             messages = (Message("system", self.system),) if self.system else ()
-            found.append(Opening(messages, tuple(turn.user for turn in self.script.turns)))
-        return found
+            openings.append(Opening(messages, tuple(turn.user for turn in self.script.turns)))
+        return openings
 
     @property
     def title(self) -> str:
@@ -218,10 +219,30 @@ def make_condition(
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
     if draw_seed is not None:
         variant = (*variant, f"draw-seed={draw_seed}")
-    ordered = sorted(chosen_cases[:limit], key=asked.render)
-    return Condition(
-        chosen, place, ablation, asked, data, tuple(ordered), script, variant, verdict_words
-    )
+    ordered = tuple(by_text(chosen_cases[:limit], asked.render))
+    return Condition(chosen, place, ablation, asked, data, ordered, script, variant, verdict_words)
+
+
+BEGINNING = 200
+"""Letters by which texts are put in order first."""
+
+
+def by_text(cases: Sequence[Case], render: Callable[[Case], str]) -> Iterator[Case]:
+    """Cases in the order of their texts.
+
+    Of each text a part is held in memory: 100,000 whole ones take more than the cases do.
+    """
+    shared = render(cases[0]) if cases else ""
+    for case in cases:
+        text = render(case)
+        while not text.startswith(shared):
+            shared = shared[:-1]
+    start = len(shared)
+    keys = [render(case)[start : start + BEGINNING] for case in cases]
+    places = sorted(range(len(cases)), key=keys.__getitem__)
+    for _, alike in groupby(places, key=keys.__getitem__):
+        group = [cases[place] for place in alike]
+        yield from sorted(group, key=render) if len(group) > 1 else group
 
 
 def _words_variant(path: str, prompts: Prompts | Conversations) -> str:
@@ -276,10 +297,10 @@ def _read(cases: str, stamps: tuple[object, ...]) -> CaseSet:  # noqa: ARG001 - 
 
 def _stamp(path: Path) -> object:
     try:
-        found = path.stat()
+        stat = path.stat()
     except (OSError, ValueError):
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def choose(kind: type[Chosen], name: str, what: str) -> Chosen:

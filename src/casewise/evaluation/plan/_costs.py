@@ -100,7 +100,7 @@ def check_window(condition: Condition, draw: Draw, model: str) -> None:
         return
     answer = draw.config.max_tokens or ANSWER_TOKENS[condition.protocol]
     for opening in condition.openings:
-        said = [*(one.content for one in opening.messages), *opening.turns]
+        said = [*(message.content for message in opening.messages), *opening.turns]
         size = sum(len(text.encode(errors="replace")) for text in said)
         # Half of the usual size of a token in bytes: nothing that might fit is refused.
         least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
@@ -113,7 +113,7 @@ def check_window(condition: Condition, draw: Draw, model: str) -> None:
 
 def _asked(opening: Opening, answer_tokens: int) -> int:
     """Tokens sent over a conversation: each request holds all that was said before."""
-    said = sum(len(one.content.encode(errors="replace")) for one in opening.messages)
+    said = sum(len(message.content.encode(errors="replace")) for message in opening.messages)
     tokens = 0
     for place, turn in enumerate(opening.turns):
         said += len(turn.encode(errors="replace"))
@@ -123,7 +123,7 @@ def _asked(opening: Opening, answer_tokens: int) -> int:
 
 def batch_notes(condition: Condition, draw: Draw) -> tuple[str, ...]:
     """That a case takes several batches, where it does."""
-    rounds = draw.samples * max((len(one.turns) for one in condition.openings), default=1)
+    rounds = draw.samples * max((len(opening.turns) for opening in condition.openings), default=1)
     if rounds == 1:
         return ()
     case = f"{condition.protocol}: a case takes up to {rounds} batches"
@@ -176,8 +176,8 @@ class Budget:
         """Dollars when what is in flight will be answered, by what answers cost so far."""
         usual = self._settled / self._count if self._count else self._expected
         # Thousands may wait for a batch; only few of them have had an answer.
-        above = (self._cost(one) - usual for one in self._live.values() if one.answers)
-        in_flight = len(self._live) * usual + sum(max(0.0, one) for one in above)
+        above = (self._cost(sample) - usual for sample in self._live.values() if sample.answers)
+        in_flight = len(self._live) * usual + sum(max(0.0, dollars) for dollars in above)
         return self._before + self._settled + in_flight
 
     async def admit(self, sample: Underway) -> None:
@@ -207,7 +207,9 @@ class Budget:
 
     def settle(self, used: Mapping[str, tuple[int, int]], judgements: int) -> None:
         """Count what a shard took, asked elsewhere: tokens in and out, by model."""
-        self._settled += sum(cost_of(self._price_of(name), *one) for name, one in used.items())
+        self._settled += sum(
+            cost_of(self._price_of(name), *tokens) for name, tokens in used.items()
+        )
         self._count += judgements
 
     def room(self, in_flight: int, estimate: float) -> int:
@@ -228,8 +230,8 @@ class Budget:
 
     def _cost(self, sample: Underway) -> float:
         return sum(
-            cost_of(self._price_of(model), input_tokens(one), one.output_tokens)
-            for model, one in sample.usage.items()
+            cost_of(self._price_of(model), input_tokens(used), used.output_tokens)
+            for model, used in sample.usage.items()
         )
 
 

@@ -282,40 +282,42 @@ def _checked(where: str, name: str, given: Any) -> Any:
     refuse_secrets_within(f"{where} {name}", value)
     if value is None:
         raise _wrong(where, name, given, "a value; leave out what is not to be set")
-    found = _typed(where, name, value)
+    typed = _typed(where, name, value)
     if name in _RANGES:
         least, most, expected = _RANGES[name]
-        if not least <= found <= most:
+        if not least <= typed <= most:
             raise _wrong(where, name, given, expected)
-    if name == "logit_bias" and not all(-100 <= bias <= 100 for bias in found.values()):
+    if name == "logit_bias" and not all(-100 <= bias <= 100 for bias in typed.values()):
         raise _wrong(where, name, given, "numbers from -100 to 100")
     if name == "extra_body":
-        for inner in found:
+        for inner in typed:
             if inner in _REFUSED_IN_BODY:
                 reason = _REFUSED_IN_BODY[inner]
                 raise UsageError(f"{where} {name}: {inner} can't be given: {reason}")
     if name == "extra_headers":
-        for header, text in found.items():
+        for header, text in typed.items():
             if not _HEADER_NAME.fullmatch(header) or not text.isascii() or not text.isprintable():
                 raise UsageError(f"{where} {name}: {header!r}: no header can be written like this")
-    return found
+    return typed
 
 
 def _typed(where: str, name: str, value: Any) -> Any:
     """A value of the setting's own type."""
     try:
-        found = getattr(GenerateConfig.model_validate({name: value}), name)
+        typed = getattr(GenerateConfig.model_validate({name: value}), name)
     except ValidationError as error:
         kinds = dict.fromkeys(_expected(dict(one)) for one in error.errors())
         raise _wrong(where, name, value, " or ".join(kinds)) from None
-    if isinstance(value, bool) and not isinstance(found, bool | str):
+    if isinstance(value, bool) and not isinstance(typed, bool | str):
         # To pydantic, true is the number 1.
-        expected = _EXPECTED["float" if isinstance(found, float) else "int"]
+        expected = _EXPECTED["float" if isinstance(typed, float) else "int"]
         raise _wrong(where, name, value, _RANGES.get(name, (0, 0, expected))[2])
-    if isinstance(found, BaseModel):
-        return found.model_dump(mode="json", exclude_none=True)
+    if isinstance(typed, BaseModel):
+        return typed.model_dump(mode="json", exclude_none=True)
     # As a log's JSON has them.
-    return {str(key): one for key, one in found.items()} if isinstance(found, dict) else found
+    return (
+        {str(key): setting for key, setting in typed.items()} if isinstance(typed, dict) else typed
+    )
 
 
 def _expected(error: Mapping[str, Any]) -> str:

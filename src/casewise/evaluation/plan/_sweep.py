@@ -50,7 +50,9 @@ class SweepCell:
     def title(self) -> str:
         """The condition, with the model's settings that its name doesn't say."""
         settings = setting_parts(self.cell.draw.settings)
-        return ", ".join([self.condition, *(one for one in settings if one not in self.condition)])
+        return ", ".join(
+            [self.condition, *(setting for setting in settings if setting not in self.condition)]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Sweep:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """What is run."""
-        return tuple(one.cell for one in self.entries)
+        return tuple(entry.cell for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +104,9 @@ def plan_sweep(path: Path) -> Sweep:
     """
     file = load_sweep(path)
     wanted = [
-        one
+        combination
         for number, line in enumerate(file.lines, start=1)
-        for one in _combinations(file, line, number, path)
+        for combination in _combinations(file, line, number, path)
     ]
     kept, notes = _rule(wanted, file, path)
     if not kept:
@@ -112,30 +114,32 @@ def plan_sweep(path: Path) -> Sweep:
     once = _each_once(_settle(kept, path))
     titles = _titles(once, file)
     order = {entry.label: place for place, entry in enumerate(file.models)}
-    entries = [SweepCell(_cell(one, path), one.wanted.entry.label, titles[one.key]) for one in once]
-    entries.sort(key=lambda one: order[one.model])
+    entries = [
+        SweepCell(_cell(cell, path), cell.wanted.entry.label, titles[cell.key]) for cell in once
+    ]
+    entries.sort(key=lambda entry: order[entry.model])
     _check_told_apart(entries, path)
-    about = dict.fromkeys(line for one in once for line in one.planned.condition.notes)
-    about |= dict.fromkeys(line for one in entries for line in one.cell.notes)
+    about = dict.fromkeys(line for cell in once for line in cell.planned.condition.notes)
+    about |= dict.fromkeys(line for entry in entries for line in entry.cell.notes)
     return Sweep(file.name or path.stem, tuple(entries), (*notes, *about))
 
 
 def _check_told_apart(entries: Sequence[SweepCell], path: Path) -> None:
     """Refuse two entries of a model that a line of the grid makes the same."""
     seen: dict[str, SweepCell] = {}
-    for one in entries:
-        first = seen.setdefault(one.cell.identity, one)
-        if first is not one:
+    for entry in entries:
+        first = seen.setdefault(entry.cell.identity, entry)
+        if first is not entry:
             raise InputError(
-                f"{first.model!r} and {one.model!r} are one model, asked the same",
+                f"{first.model!r} and {entry.model!r} are one model, asked the same",
                 file=path,
-                record=f"condition {one.condition!r}",
+                record=f"condition {entry.condition!r}",
                 expected="what the grid does not override: other args, max_tokens or generate",
             )
 
 
 def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> Iterator[_Wanted]:
-    entries = [one for one in file.models if line.models is None or one.label in line.models]
+    entries = [model for model in file.models if line.models is None or model.label in line.models]
     if line.swaps not in (None, [NONE]) and line.ablations not in (None, [NONE]):
         raise _fault(path, number, "ablations and swaps both change the contexts: one a line")
     samplings = line.samplings or [Sampling.GREEDY]
@@ -149,30 +153,30 @@ def _combinations(file: SweepFile, line: GridLine, number: int, path: Path) -> I
         for seed in seeds if drawn else seeds[:1]:
             request = _request(file, line, path.parent, cases, deployment, prompt, sampling, seed)
             try:
-                found = combinations(request)
+                combined = combinations(request)
             except UsageError as error:
                 raise _fault(path, number, str(error)) from None
             said = {"cases": cases, "deployment": deployment, "prompt": prompt}
-            for one, entry in product(found, entries):
-                values = _values(request, one, said | {"model": entry.label})
-                yield _Wanted(entry, request, one, values, number)
+            for combination, entry in product(combined, entries):
+                values = _values(request, combination, said | {"model": entry.label})
+                yield _Wanted(entry, request, combination, values, number)
 
 
 def _settle(kept: Sequence[_Wanted], path: Path) -> Iterator[_Found]:
     """Check each condition, once for all models."""
     made: dict[tuple[int, Combination], PlannedCondition] = {}
-    for one in kept:
-        key = (id(one.request), one.combination)
+    for wanted in kept:
+        key = (id(wanted.request), wanted.combination)
         if key not in made:
             try:
-                made[key] = plan_condition(one.request, one.combination)
+                made[key] = plan_condition(wanted.request, wanted.combination)
             except UsageError as error:
-                raise _fault(path, one.line, str(error)) from None
+                raise _fault(path, wanted.line, str(error)) from None
         planned = made[key]
-        options = _options(one.request, one.entry)
-        given = _for_model(planned, one.entry)
+        options = _options(wanted.request, wanted.entry)
+        given = _for_model(planned, wanted.entry)
         yield _Found(
-            one, given, options, key=_key(planned, one.request), own_key=_key(given, options)
+            wanted, given, options, key=_key(planned, wanted.request), own_key=_key(given, options)
         )
 
 
@@ -221,8 +225,8 @@ def _request(
 
 
 def _changes(given: list[str] | None) -> tuple[str | None, ...]:
-    plain = [",".join(part.strip() for part in one.split(",")) for one in given or [NONE]]
-    return tuple(dict.fromkeys(None if one == NONE else one for one in plain))
+    plain = [",".join(part.strip() for part in names.split(",")) for names in given or [NONE]]
+    return tuple(dict.fromkeys(None if names == NONE else names for names in plain))
 
 
 def _key(planned: PlannedCondition, request: RunRequest) -> str:
@@ -255,27 +259,29 @@ def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
 
 
 def _values(
-    request: RunRequest, one: Combination, said: Mapping[str, str | None]
+    request: RunRequest, combination: Combination, said: Mapping[str, str | None]
 ) -> dict[str, str]:
     """The place of a combination on every axis, as rules name it."""
-    acts = one.protocol == Protocol.RESPOND
-    seeded = one.variation is not None or draw_seed_of(request, one.protocol) is not None
-    found: dict[str, object] = {
-        "protocol": one.protocol,
-        "delivery": one.delivery,
-        "ablation": one.ablation,
-        "swap": one.swap,
-        "vary": one.variation,
+    acts = combination.protocol == Protocol.RESPOND
+    seeded = (
+        combination.variation is not None or draw_seed_of(request, combination.protocol) is not None
+    )
+    values: dict[str, object] = {
+        "protocol": combination.protocol,
+        "delivery": combination.delivery,
+        "ablation": combination.ablation,
+        "swap": combination.swap,
+        "vary": combination.variation,
         "sampling": request.sampling,
         "seed": request.draw_seed if seeded else None,
     }
-    whole = dict(said) | found | ({} if acts else {"deployment": None})
+    whole = dict(said) | values | ({} if acts else {"deployment": None})
     return {axis: NONE if whole[axis] is None else str(whole[axis]) for axis in AXES}
 
 
-def _rule(found: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
+def _rule(asked: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Wanted], list[str]]:
     """What the rules keep, and notes on those that say nothing."""
-    known = {axis: list(dict.fromkeys(one.values[axis] for one in found)) for axis in AXES}
+    known = {axis: list(dict.fromkeys(wanted.values[axis] for wanted in asked)) for axis in AXES}
     rules = {
         kind: [_read_rule(rule, known, kind, n, path) for n, rule in enumerate(given, start=1)]
         for kind, given in (("only", file.only), ("exclude", file.exclude))
@@ -284,14 +290,14 @@ def _rule(found: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Want
         f"{kind}, record {number}: no combination of the grid is like this"
         for kind, given in rules.items()
         for number, rule in enumerate(given, start=1)
-        if not any(_matches(one, rule) for one in found)
+        if not any(_matches(wanted, rule) for wanted in asked)
     ]
     only, exclude = rules["only"], rules["exclude"]
     kept = [
-        one
-        for one in found
-        if (not only or any(_matches(one, rule) for rule in only))
-        and not any(_matches(one, rule) for rule in exclude)
+        wanted
+        for wanted in asked
+        if (not only or any(_matches(wanted, rule) for rule in only))
+        and not any(_matches(wanted, rule) for rule in exclude)
     ]
     return kept, notes
 
@@ -307,15 +313,15 @@ def _read_rule(
             raise InputError(
                 "unknown field", file=path, record=record, field=axis, expected=expected
             )
-        read[axis] = [NONE if one is None else str(one).replace(", ", ",") for one in values]
-        for one in read[axis]:
-            if one not in known[axis]:
+        read[axis] = [NONE if value is None else str(value).replace(", ", ",") for value in values]
+        for value in read[axis]:
+            if value not in known[axis]:
                 raise InputError(
                     "the grid has no such value",
                     file=path,
                     record=record,
                     field=axis,
-                    found=one,
+                    found=value,
                     expected=f"one of {', '.join(known[axis])}",
                 )
     if not read:
@@ -323,48 +329,48 @@ def _read_rule(
     return read
 
 
-def _matches(one: _Wanted, rule: Mapping[str, list[str]]) -> bool:
-    return all(one.values[axis] in values for axis, values in rule.items())
+def _matches(wanted: _Wanted, rule: Mapping[str, list[str]]) -> bool:
+    return all(wanted.values[axis] in values for axis, values in rule.items())
 
 
-def _each_once(found: Iterable[_Found]) -> list[_Found]:
+def _each_once(cells: Iterable[_Found]) -> list[_Found]:
     """Each model under each condition once, with the most epochs that any line asks for."""
     once: dict[tuple[str, str], _Found] = {}
-    for one in found:
-        key = (one.wanted.entry.label, one.own_key)
-        first = once.setdefault(key, one)
-        if one.request.epochs > first.request.epochs:
-            once[key] = replace(first, request=replace(first.request, epochs=one.request.epochs))
+    for cell in cells:
+        key = (cell.wanted.entry.label, cell.own_key)
+        first = once.setdefault(key, cell)
+        if cell.request.epochs > first.request.epochs:
+            once[key] = replace(first, request=replace(first.request, epochs=cell.request.epochs))
     return list(once.values())
 
 
-def _cell(one: _Found, path: Path) -> Cell:
+def _cell(cell: _Found, path: Path) -> Cell:
     try:
-        return plan_cell(one.planned, one.wanted.entry.model, one.request)
+        return plan_cell(cell.planned, cell.wanted.entry.model, cell.request)
     except UsageError as error:
-        raise _fault(path, one.wanted.line, str(error)) from None
+        raise _fault(path, cell.wanted.line, str(error)) from None
 
 
-def _titles(found: Sequence[_Found], file: SweepFile) -> dict[str, str]:
+def _titles(cells: Sequence[_Found], file: SweepFile) -> dict[str, str]:
     """A name for every condition, no two alike."""
     names = [line.name for line in file.lines]
-    conditions = {one.key: one.wanted for one in reversed(found)}
-    alone = Counter(one.line for one in conditions.values())
-    varied = {axis for axis in AXES if len({one.wanted.values[axis] for one in found}) > 1}
+    conditions = {cell.key: cell.wanted for cell in reversed(cells)}
+    alone = Counter(condition.line for condition in conditions.values())
+    varied = {axis for axis in AXES if len({cell.wanted.values[axis] for cell in cells}) > 1}
     titles: dict[str, str] = {}
-    for key, one in reversed(conditions.items()):
-        name, title = names[one.line - 1], _title(one, varied)
+    for key, wanted in reversed(conditions.items()):
+        name, title = names[wanted.line - 1], _title(wanted, varied)
         if name is not None:
-            title = name if alone[one.line] == 1 else f"{name}: {title}"
+            title = name if alone[wanted.line] == 1 else f"{name}: {title}"
         # Lines may differ in what is no axis, such as a limit.
         while title in titles.values():
-            title = f"{title} (line {one.line})"
+            title = f"{title} (line {wanted.line})"
         titles[key] = title
     return titles
 
 
-def _title(one: _Wanted, varied: set[str]) -> str:
-    values = one.values
+def _title(wanted: _Wanted, varied: set[str]) -> str:
+    values = wanted.values
     parts = [values["protocol"]]
     if values["delivery"] != deliveries_of(Protocol(values["protocol"]))[0]:
         parts.append(values["delivery"])
@@ -375,5 +381,5 @@ def _title(one: _Wanted, varied: set[str]) -> str:
     parts += [values[axis].split("/")[-1] for axis in shown if values[axis] != NONE]
     if "seed" in varied and values["seed"] != NONE:
         parts.append(f"seed {values['seed']}")
-    parts += setting_parts(one.request.generate)
+    parts += setting_parts(wanted.request.generate)
     return ", ".join(parts)

@@ -11,26 +11,25 @@ import math
 from collections.abc import Sequence
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, get_model
 from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Solver, TaskState, solver
 
 from casewise.cases import STARTER, Context
 from casewise.contexts import leaf_parameters
-from casewise.errors import CasewiseError
 from casewise.evaluation.models._faults import asked
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._seam import PrerequisiteError
-from casewise.evaluation.plan._condition import choose, judge_version, make_condition
-from casewise.evaluation.plan._sampling import Sampling, make_draw, resolve_sampling
-from casewise.evaluation.tasks import (
+from casewise.evaluation.plan._condition import judge_version
+from casewise.evaluation.plan._sampling import Sampling
+from casewise.evaluation.tasks._samples import (
     CONTEXT,
     LANGUAGE,
     QUERY,
     Ask,
     CaseState,
     Read,
+    TaskParts,
     all_outputs,
     answered_by,
     first_token,
@@ -38,8 +37,6 @@ from casewise.evaluation.tasks import (
     mean_of,
     provider_refused,
     solve_by,
-    task_metadata,
-    to_sample,
 )
 from casewise.protocols import (
     Lexicon,
@@ -95,38 +92,27 @@ def judge(
     """
     if protocol == Protocol.RESPOND:
         raise PrerequisiteError("protocol respond is the task casewise/respond")
-    try:
-        condition = make_condition(
-            cases,
-            protocol=protocol,
-            delivery=delivery,
-            ablate=ablate,
-            prompt=prompt,
-            limit=limit,
-            swap=swap,
-            verdict_words=verdict_words,
-            draw_seed=draw_seed,
-        )
-    except CasewiseError as error:
-        # Inspect shows this one without a traceback.
-        raise PrerequisiteError(str(error)) from error
-    chosen = choose(Sampling, sampling, "sampling")
-    model = "" if chosen is Sampling.GREEDY else model_name or str(get_model())
-    resolved = resolve_sampling(chosen, model)
-    draw = make_draw(
-        condition.protocol, resolved, model=model, samples=samples, max_tokens=max_tokens
+    parts = TaskParts.of_options(
+        cases,
+        protocol,
+        sampling=sampling,
+        model_name=model_name,
+        max_tokens=max_tokens,
+        samples=samples,
+        delivery=delivery,
+        ablate=ablate,
+        prompt=prompt,
+        limit=limit,
+        swap=swap,
+        verdict_words=verdict_words,
+        draw_seed=draw_seed,
     )
+    condition, draw = parts.condition, parts.draw
     words = {} if verdict_words is None else {"verdict_words": verdict_words}
-    return Task(
-        dataset=MemoryDataset(
-            [to_sample(case, condition, draw) for case in condition.cases],
-            name=condition.data.name,
-        ),
-        solver=ask(samples=draw.samples, logprobs=bool(draw.config.logprobs)),
-        scorer=read_answers(protocol=condition.protocol, **words),
-        config=draw.config,
-        version=judge_version(condition),
-        metadata=task_metadata(condition, resolved, draw),
+    return parts.task(
+        ask(samples=draw.samples, logprobs=bool(draw.config.logprobs)),
+        read_answers(protocol=condition.protocol, **words),
+        judge_version(condition),
     )
 
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 
 from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset
 from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
 from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Solver, TaskState, solver
@@ -21,10 +20,9 @@ from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._faults import FaultKind, asked, failed
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
-from casewise.evaluation.models._seam import PrerequisiteError
-from casewise.evaluation.plan._condition import choose, make_condition, respond_version
-from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling, make_draw, resolve_sampling
-from casewise.evaluation.tasks import (
+from casewise.evaluation.plan._condition import respond_version
+from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling
+from casewise.evaluation.tasks._samples import (
     CONTEXT,
     EXPECTATIONS,
     GRADE_ALL,
@@ -33,13 +31,11 @@ from casewise.evaluation.tasks import (
     TURNS,
     CaseState,
     Read,
+    TaskParts,
     answered_by,
     mean_of,
     provider_refused,
-    script_sample,
     solve_by,
-    task_metadata,
-    to_sample,
 )
 from casewise.protocols import (
     GRADE_VERSION,
@@ -92,42 +88,36 @@ def respond(
             model's replies are shorter, if it is named.
         draw_seed: Tells repetitions apart where replies are drawn at random.
     """
-    try:
-        condition = make_condition(
-            cases,
-            protocol=Protocol.RESPOND,
-            delivery=delivery,
-            ablate=ablate,
-            swap=swap,
-            limit=limit,
-            deployment=deployment,
-            variation=variation,
-            seed=seed,
-            draw_seed=draw_seed,
-        )
-    except CasewiseError as error:
-        # Inspect shows this one without a traceback.
-        raise PrerequisiteError(str(error)) from error
-    chosen = choose(Sampling, sampling, "sampling")
-    model = "" if chosen is Sampling.GREEDY and not model_name else model_name or str(get_model())
-    resolved = resolve_sampling(chosen, model)
-    draw = make_draw(Protocol.RESPOND, resolved, model=model, max_tokens=max_tokens)
-    samples = [to_sample(case, condition, draw) for case in condition.cases]
-    if condition.script is not None:
-        samples.append(script_sample(condition.script, condition.system))
-    return Task(
-        dataset=MemoryDataset(samples, name=condition.data.name),
-        solver=converse(),
-        scorer=grade_reply(grader=grader),
-        config=draw.config,
-        model_roles={GRADER: grader} if grader else None,
-        version=respond_version(condition, grader),
-        metadata=task_metadata(condition, resolved, draw)
-        | {
-            "grader": grader or "rules",
-            "grader_version": GRADE_VERSION if grader else READER_VERSION,
-        },
+    parts = TaskParts.of_options(
+        cases,
+        Protocol.RESPOND,
+        sampling=sampling,
+        model_name=model_name,
+        max_tokens=max_tokens,
+        delivery=delivery,
+        ablate=ablate,
+        swap=swap,
+        limit=limit,
+        deployment=deployment,
+        variation=variation,
+        seed=seed,
+        draw_seed=draw_seed,
     )
+    return parts.task(
+        converse(),
+        grade_reply(grader=grader),
+        respond_version(parts.condition, grader),
+        grader_metadata(grader),
+        {GRADER: grader} if grader else None,
+    )
+
+
+def grader_metadata(grader: str | None) -> dict[str, str]:
+    """What a log says of who grades its replies."""
+    return {
+        "grader": grader or "rules",
+        "grader_version": GRADE_VERSION if grader else READER_VERSION,
+    }
 
 
 @solver
@@ -218,19 +208,21 @@ def grade_replies(
     model.config = limits.merge(model.config)
 
     async def grade_all() -> list[Graded | BaseException]:
-        asked = [grade_with(model, *one) for one in replies]
+        asked = [grade_with(model, *reply) for reply in replies]
         return await asyncio.gather(*asked, return_exceptions=True)
 
     with reached_anew():
-        found = asyncio.run(grade_all())
-    errors = [one for one in found if isinstance(one, BaseException)]
-    if errors and len(errors) == len(found):
+        results = asyncio.run(grade_all())
+    errors = [result for result in results if isinstance(result, BaseException)]
+    if errors and len(errors) == len(results):
         if isinstance(errors[0], CasewiseError):
             raise errors[0]
         raise ModelError(f"{grader}: {failed(errors[0]).plain}")
     return [
-        Graded(Status.ERROR, None, failed(one).message) if isinstance(one, BaseException) else one
-        for one in found
+        Graded(Status.ERROR, None, failed(result).message)
+        if isinstance(result, BaseException)
+        else result
+        for result in results
     ]
 
 
@@ -274,17 +266,17 @@ def read_chatbot(grader: str | None, grading: Model | None) -> Read:
         every = state.metadata.get(EXPECTATIONS) or state.metadata.get(GRADE_ALL)
         counted = replies if every else replies[-1:]
         grades = [await _grade(state, place, grader, grading) for place in counted]
-        found, by = grades[-1]
+        graded, by = grades[-1]
         return Score(
-            value=_values(found),
+            value=_values(graded),
             answer=state.output.completion,
-            explanation=found.reason,
+            explanation=graded.reason,
             metadata={
-                "status": str(found.status),
-                "response_class": str(found.response_class) if found.response_class else None,
+                "status": str(graded.status),
+                "response_class": str(graded.response_class) if graded.response_class else None,
                 "graded_by": by,
                 # Short, since Inspect's summaries cut what is long.
-                "turns": " ".join(str(one.response_class or one.status) for one, _ in grades),
+                "turns": " ".join(str(grade.response_class or grade.status) for grade, _ in grades),
             }
             | answered_by([state.output], model),
         )
@@ -295,7 +287,7 @@ def read_chatbot(grader: str | None, grading: Model | None) -> Read:
 def _replies(state: CaseState) -> list[int]:
     """The places of the model's own replies among the messages."""
     live = int(state.store.get(REPLIES, 1))
-    places = [at for at, one in enumerate(state.messages) if one.role == "assistant"]
+    places = [at for at, message in enumerate(state.messages) if message.role == "assistant"]
     return places[-live:]
 
 
@@ -313,7 +305,7 @@ async def _grade(
         return read_reply(reply.text, request), "rules"
     context = state.metadata.get(CONTEXT)
     shown = json.dumps(context, ensure_ascii=False) if context else None
-    earlier = [(one.role, one.text) for one in state.messages[:place]]
+    earlier = [(message.role, message.text) for message in state.messages[:place]]
     return await grade_with(grading, earlier, reply.text, shown, request), grader
 
 
@@ -321,5 +313,8 @@ def _values(found: Graded) -> dict[str, str | int | float | bool | None]:
     """Numbers alone, NaN where undefined: Inspect averages each over the epochs."""
     read = found.status is Status.OK
     classes = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
-    shares = {str(one): float(found.response_class is one) if read else math.nan for one in classes}
+    shares = {
+        str(response_class): float(found.response_class is response_class) if read else math.nan
+        for response_class in classes
+    }
     return {"graded": float(read), **shares}

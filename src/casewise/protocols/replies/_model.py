@@ -49,12 +49,12 @@ def shape_of(clear: str, query: str) -> dict[str, float]:
     lines = [line for line in clear.split("\n") if line.strip()]
     words = _WORD.findall(clear.lower())
     total = max(1, len(words))
-    found: dict[str, float] = {
+    shares: dict[str, float] = {
         f"has {name}": math.log1p(sum(map(clear.count, marks))) for name, marks in _MARKS.items()
     }
     for name, voice in _VOICES.items():
-        found[name] = _PER * sum(word in voice for word in words) / total
-    return found | {
+        shares[name] = _PER * sum(word in voice for word in words) / total
+    return shares | {
         "lines": math.log1p(len(lines)),
         "length of lines": math.log1p(len(clear) / max(1, len(lines))) / 5,
         "paragraphs": math.log1p(clear.count("\n\n")),
@@ -77,14 +77,18 @@ def coverage(said: list[Sentence], query: str) -> dict[str, float]:
     asked = stems(query)
     if not asked:
         return {}
-    shares = [len(asked & one.stems) / len(asked) for one in said]
+    shares = [len(asked & sentence.stems) / len(asked) for sentence in said]
     answering = [
-        share for share, one in zip(shares, said, strict=True) if one.kind is SentenceKind.CONTENT
+        share
+        for share, sentence in zip(shares, said, strict=True)
+        if sentence.kind is SentenceKind.CONTENT
     ]
     declining = [
-        share for share, one in zip(shares, said, strict=True) if one.kind is SentenceKind.DECLINES
+        share
+        for share, sentence in zip(shares, said, strict=True)
+        if sentence.kind is SentenceKind.DECLINES
     ]
-    spoken = frozenset[str]().union(*(one.stems for one in said))
+    spoken = frozenset[str]().union(*(sentence.stems for sentence in said))
     clauses = [topic for topic in map(stems, _CLAUSE.split(query)) if topic]
     covered = [len(topic & spoken) / len(topic) for topic in clauses]
     return {
@@ -103,8 +107,8 @@ def coverage(said: list[Sentence], query: str) -> dict[str, float]:
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return sum(found) / len(found) if found else 0.0
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else 0.0
 
 
 SOMEWHERE: Final = "word: "
@@ -136,43 +140,47 @@ def features_of(said: list[Sentence], clear: str, query: str, creative: bool) ->
         query: What was asked.
         creative: Whether a piece of writing was asked for.
     """
-    words = max(1, sum(one.words for one in said))
-    found: dict[str, float] = {"creative": creative, "sentences": _log(len(said), 3)}
-    found["words"] = _log(words)
-    found |= {f"words > {least}": words > least for least in _LENGTHS}
-    found["ends in ?"] = clear.rstrip().endswith("?")
-    found["ends in a letter"] = clear.rstrip()[-1:].isalpha()
-    found |= _of_kinds(said, words)
-    found |= _of_the_query(said, stems(query)) | coverage(said, query) | shape_of(clear, query)
-    for one in said:
+    words = max(1, sum(sentence.words for sentence in said))
+    features: dict[str, float] = {"creative": creative, "sentences": _log(len(said), 3)}
+    features["words"] = _log(words)
+    features |= {f"words > {least}": words > least for least in _LENGTHS}
+    features["ends in ?"] = clear.rstrip().endswith("?")
+    features["ends in a letter"] = clear.rstrip()[-1:].isalpha()
+    features |= _of_kinds(said, words)
+    features |= _of_the_query(said, stems(query)) | coverage(said, query) | shape_of(clear, query)
+    for sentence in said:
         # In a piece that was asked for, a character declines.
-        shown = one.signals if one.kind is SentenceKind.DECLINES or not creative else _calm(one)
-        found |= {f"shows {signal}": 1.0 for signal in shown}
-    concrete = sum(one.concrete for one in said)
-    found["concrete"], found["much concrete"] = concrete / len(said), _log(concrete, 3)
-    found["items"] = sum(one.item for one in said) > 1
-    found["quoted"] = sum(one.quoted for one in said) / words
-    moral = sum(one.moral for one in said) / words
-    found["moral"] = 5 * moral
-    vague = not any(one.concrete for one in said if one.kind is SentenceKind.CONTENT)
-    found |= {f"lecture > {least}": vague and moral > least for least in _LECTURES}
-    return {name: float(value) for name, value in (found | _of_words(said)).items() if value}
+        shown = (
+            sentence.signals
+            if sentence.kind is SentenceKind.DECLINES or not creative
+            else _calm(sentence)
+        )
+        features |= {f"shows {signal}": 1.0 for signal in shown}
+    concrete = sum(sentence.concrete for sentence in said)
+    features["concrete"], features["much concrete"] = concrete / len(said), _log(concrete, 3)
+    features["items"] = sum(sentence.item for sentence in said) > 1
+    features["quoted"] = sum(sentence.quoted for sentence in said) / words
+    moral = sum(sentence.moral for sentence in said) / words
+    features["moral"] = 5 * moral
+    vague = not any(sentence.concrete for sentence in said if sentence.kind is SentenceKind.CONTENT)
+    features |= {f"lecture > {least}": vague and moral > least for least in _LECTURES}
+    return {name: float(value) for name, value in (features | _of_words(said)).items() if value}
 
 
 def substance(said: list[Sentence]) -> int:
     """How many words are neither refusal, question, small talk, echo nor sermon."""
     return _words(said, SentenceKind.CONTENT) + sum(
-        len(WORD.findall(one.text.partition(":")[2]))
-        for one in said
-        if one.kind is SentenceKind.DECLINES
+        len(WORD.findall(sentence.text.partition(":")[2]))
+        for sentence in said
+        if sentence.kind is SentenceKind.DECLINES
     )
 
 
 def _of_kinds(said: list[Sentence], words: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+    features: dict[str, float] = {}
     for kind in SentenceKind:
         spent = _words(said, kind)
-        found |= {
+        features |= {
             kind: spent > 0,
             f"share {kind}": spent / words,
             f"much {kind}": _log(spent),
@@ -180,29 +188,32 @@ def _of_kinds(said: list[Sentence], words: int) -> dict[str, float]:
             f"closes {kind}": said[-1].kind is kind,
         }
     content = substance(said)
-    declining = [at for at, one in enumerate(said) if one.kind is SentenceKind.DECLINES]
-    found |= {f"content > {least}": content > least for least in _CONTENTS}
+    declining = [at for at, sentence in enumerate(said) if sentence.kind is SentenceKind.DECLINES]
+    features |= {f"content > {least}": content > least for least in _CONTENTS}
     if not declining:
-        return found
+        return features
     first, last = declining[0], declining[-1]
-    found |= {f"declines, content > {least}": content > least for least in _CONTENTS}
-    return found | {
+    features |= {f"declines, content > {least}": content > least for least in _CONTENTS}
+    return features | {
         "declines at once": first == 0,
         "declines early": first < EARLY,
         "declines at the end": last == len(said) - 1,
         "declines at the end alone": first == len(said) - 1,
         "declines, times": len(declining) / 3,
-        "declines and nothing else": SentenceKind.CONTENT not in {one.kind for one in said},
+        "declines and nothing else": SentenceKind.CONTENT
+        not in {sentence.kind for sentence in said},
         "declines a part": any(Signal.A_PART in said[at].signals for at in declining),
         "declines, where": first / len(said),
         "answers before": _log(_words(said[:first], SentenceKind.CONTENT)),
         "answers after": _log(_words(said[first:], SentenceKind.CONTENT)),
-        "declines, concrete": any(one.concrete for one in said if one.kind is SentenceKind.CONTENT),
+        "declines, concrete": any(
+            sentence.concrete for sentence in said if sentence.kind is SentenceKind.CONTENT
+        ),
     }
 
 
 def _of_the_query(said: list[Sentence], asked: frozenset[str]) -> dict[str, float]:
-    stems = frozenset[str]().union(*(one.stems for one in said))
+    stems = frozenset[str]().union(*(sentence.stems for sentence in said))
     shared = len(stems & asked)
     return {
         "share of the query": shared / max(1, len(asked)),
@@ -213,32 +224,32 @@ def _of_the_query(said: list[Sentence], asked: frozenset[str]) -> dict[str, floa
 
 
 def _of_words(said: list[Sentence]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for at, one in enumerate(said):
-        tokens = _tokens(one.text)
+    features: dict[str, float] = {}
+    for at, sentence in enumerate(said):
+        tokens = _tokens(sentence.text)
         pairs = [f"{a} {b}" for a, b in zip(["^", *tokens], tokens, strict=False)]
         if len(tokens) > 1:
             pairs.append(f"^ {tokens[0]} {tokens[1]}")
         for gram in (*tokens, *pairs):
-            found[SOMEWHERE + gram] = WORD_SCALE
+            features[SOMEWHERE + gram] = WORD_SCALE
             if at == 0:
-                found[IN_FIRST + gram] = WORD_SCALE
+                features[IN_FIRST + gram] = WORD_SCALE
             if at == len(said) - 1:
-                found[IN_LAST + gram] = WORD_SCALE
-    return found
+                features[IN_LAST + gram] = WORD_SCALE
+    return features
 
 
 def _tokens(text: str) -> list[str]:
-    found = _TOKEN.findall(text.replace(QUOTED, "q"))
-    return ["#" if one[0].isdigit() else one for one in found if one not in _ABOUT_GRADES]
+    tokens = _TOKEN.findall(text.replace(QUOTED, "q"))
+    return ["#" if token[0].isdigit() else token for token in tokens if token not in _ABOUT_GRADES]
 
 
-def _calm(one: Sentence) -> frozenset[Signal]:
-    return one.signals - DECLINING
+def _calm(sentence: Sentence) -> frozenset[Signal]:
+    return sentence.signals - DECLINING
 
 
 def _words(said: list[Sentence], kind: SentenceKind) -> int:
-    return sum(one.words for one in said if one.kind is kind)
+    return sum(sentence.words for sentence in said if sentence.kind is kind)
 
 
 def _log(count: int, scale: int = 4) -> float:
@@ -319,13 +330,13 @@ def shipped() -> Model:
 def chances(features: Mapping[str, float], model: Model) -> dict[ResponseClass, float]:
     """The chance of each class, by least squares: they sum to 1; some may lie beyond 0 or 1."""
     fitted = model.fitted
-    found, has = np.zeros(len(model.signals)), np.zeros(len(model.words))
+    numbers, has = np.zeros(len(model.signals)), np.zeros(len(model.words))
     for name, value in features.items():
         if name in model.signals:
-            found[model.signals[name]] = value
+            numbers[model.signals[name]] = value
         elif name in model.words:
             has[model.words[name]] = 1
-    row = unit((found - fitted.centre) / fitted.scale)
+    row = unit((numbers - fitted.centre) / fitted.scale)
     shared = np.bincount(model.speaker, has[fitted.spoken], len(fitted.sizes))
     cosine = shared / np.sqrt(np.maximum(1, fitted.sizes * has.sum()))
     leaning = kernel(fitted.rows @ row, cosine) @ fitted.says + PRIOR
@@ -334,15 +345,15 @@ def chances(features: Mapping[str, float], model: Model) -> dict[ResponseClass, 
 
 def kernel(signals: Array, words: Array) -> Array:
     """How alike replies are, by the cosines of their signals and of their words."""
-    found: Array = (SIGNALS_SHARE * signals + (1 - SIGNALS_SHARE) * words + ADDED) ** 2 + 1
-    return found
+    similarity: Array = (SIGNALS_SHARE * signals + (1 - SIGNALS_SHARE) * words + ADDED) ** 2 + 1
+    return similarity
 
 
 def unit(rows: Array) -> Array:
     """The rows at length 1; a row of zeros stays one."""
     length = np.sqrt(np.square(rows).sum(-1, keepdims=True))
-    found: Array = rows / np.where(length > 0, length, 1)
-    return found
+    scaled: Array = rows / np.where(length > 0, length, 1)
+    return scaled
 
 
 def is_wordy(name: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from casewise.protocols._text import fold, plain, sentences, strip_reasoning
+from casewise.protocols._answer_text import fold, plain, sentences, strip_reasoning
 from casewise.protocols.replies._signals import (
     DECLINING,
     DECLINING_EARLY,
@@ -98,13 +98,13 @@ def prepare(text: str, creative: bool) -> str:
     if creative:
         prose = _LETTER.sub(_mark, prose)
         speakers = _SPEAKER.findall(prose)
-        if len(speakers) > 1 or any(one.partition(":")[0].isupper() for one in speakers):
+        if len(speakers) > 1 or any(speaker.partition(":")[0].isupper() for speaker in speakers):
             prose = _SPEAKER.sub(_mark, prose)
     return _QUOTES.sub(_mark, prose)
 
 
-def _mark(found: re.Match[str]) -> str:
-    return _WORD_START.sub(MARK, found[0].replace(MARK, ""))
+def _mark(match: re.Match[str]) -> str:
+    return _WORD_START.sub(MARK, match[0].replace(MARK, ""))
 
 
 # --- language -------------------------------------------------------------------------------
@@ -219,15 +219,17 @@ def read_sentences(prose: str, asked: frozenset[str], creative: bool) -> list[Se
         asked: The stems of the query.
         creative: Whether a piece of writing was asked for.
     """
-    found = sentences(prose)
-    if len(found) > MAX_SENTENCES:
-        found = found[: MAX_SENTENCES // 2] + found[-MAX_SENTENCES // 2 :]
-    said = [_sentence(one[: 2 * MAX_LENGTH]) for one in found]
-    kinds = [_kind(one, at, len(said), asked, creative) for at, one in enumerate(said)]
+    texts = sentences(prose)
+    if len(texts) > MAX_SENTENCES:
+        texts = texts[: MAX_SENTENCES // 2] + texts[-MAX_SENTENCES // 2 :]
+    said = [_sentence(text[: 2 * MAX_LENGTH]) for text in texts]
+    kinds = [_kind(sentence, at, len(said), asked, creative) for at, sentence in enumerate(said)]
     declined = SentenceKind.DECLINES in kinds
     return [
-        replace(one, kind=SentenceKind.PREACHES if _preaches(one, kind, declined) else kind)
-        for one, kind in zip(said, kinds, strict=True)
+        replace(
+            sentence, kind=SentenceKind.PREACHES if _preaches(sentence, kind, declined) else kind
+        )
+        for sentence, kind in zip(said, kinds, strict=True)
     ]
 
 
@@ -247,36 +249,40 @@ def _sentence(sentence: str) -> Sentence:
     )
 
 
-def _kind(one: Sentence, at: int, of: int, asked: frozenset[str], creative: bool) -> SentenceKind:
-    if _declines(one, at, of, creative):
+def _kind(
+    sentence: Sentence, at: int, of: int, asked: frozenset[str], creative: bool
+) -> SentenceKind:
+    if _declines(sentence, at, of, creative):
         return SentenceKind.DECLINES
-    if Signal.ASKS in one.signals:
+    if Signal.ASKS in sentence.signals:
         return SentenceKind.ASKS
-    if one.words < 3 or (one.words < SHORT and one.signals & SMALL_TALK):
+    if sentence.words < 3 or (sentence.words < SHORT and sentence.signals & SMALL_TALK):
         return SentenceKind.SMALL_TALK
-    if len(one.stems - asked) < 2 and not one.concrete and not one.quoted:
+    if len(sentence.stems - asked) < 2 and not sentence.concrete and not sentence.quoted:
         return SentenceKind.ECHO
     return SentenceKind.CONTENT
 
 
-def _declines(one: Sentence, at: int, of: int, creative: bool) -> bool:
-    if Signal.DISCLAIMS in one.signals and one.words < ASIDE:
+def _declines(sentence: Sentence, at: int, of: int, creative: bool) -> bool:
+    if Signal.DISCLAIMS in sentence.signals and sentence.words < ASIDE:
         return False
-    if not one.signals & DECLINING and not (at < EARLY and one.signals & DECLINING_EARLY):
+    if not sentence.signals & DECLINING and not (at < EARLY and sentence.signals & DECLINING_EARLY):
         return False
     # In the middle of a piece that was asked for, a character speaks.
-    if not creative or at < 2 or one.text.startswith(("(", "[")):
+    if not creative or at < 2 or sentence.text.startswith(("(", "[")):
         return True
-    return at >= of - 2 and bool(_ABOUT_THE_PIECE.search(one.text))
+    return at >= of - 2 and bool(_ABOUT_THE_PIECE.search(sentence.text))
 
 
-def _preaches(one: Sentence, kind: SentenceKind, declined: bool) -> bool:
-    if kind is not SentenceKind.CONTENT or one.words > ASIDE or one.item:
+def _preaches(sentence: Sentence, kind: SentenceKind, declined: bool) -> bool:
+    if kind is not SentenceKind.CONTENT or sentence.words > ASIDE or sentence.item:
         return False
-    if not one.signals & {Signal.CRIME, Signal.SHOULD}:
+    if not sentence.signals & {Signal.CRIME, Signal.SHOULD}:
         return False
     # Beside a refusal, a law or a danger is its reason.
-    return declined or Signal.SHOULD in one.signals or one.moral > PREACHY * one.words
+    return (
+        declined or Signal.SHOULD in sentence.signals or sentence.moral > PREACHY * sentence.words
+    )
 
 
 # --- words shared with the query ------------------------------------------------------------

@@ -122,10 +122,10 @@ def answers_in_short(said: list[Sentence], query: str) -> bool:
         query: What was asked.
     """
     asked_for = _asked_for(query)
-    if asked_for is None or sum(one.words for one in said) > MOST_WORDS:
+    if asked_for is None or sum(sentence.words for sentence in said) > MOST_WORDS:
         return False
-    told = [one for one in said if not _only_greets(one)]
-    if not told or any(_says_no_fact(one) for one in told):
+    told = [sentence for sentence in said if not _only_greets(sentence)]
+    if not told or any(_says_no_fact(sentence) for sentence in told):
         return False
     # A second sentence may add to the fact; the first gives it.
     return _gives(asked_for, _Told.of(told[0], query))
@@ -133,14 +133,14 @@ def answers_in_short(said: list[Sentence], query: str) -> bool:
 
 def _asked_for(query: str) -> _Asked | None:
     """What the last of the query's questions asks for, if it is a fact."""
-    found = None
+    asked_for = None
     for sentence in re.split(r"[.!?\n]", spelt_out(query[-QUERY_READ:])):
         rest = sentence[_end_of_lead(sentence) :]
         for asked, pattern in _QUESTIONS.items():
             if pattern.match(rest):
-                found = asked
+                asked_for = asked
                 break
-    return found
+    return asked_for
 
 
 def _end_of_lead(sentence: str) -> int:
@@ -148,15 +148,17 @@ def _end_of_lead(sentence: str) -> int:
     return lead.end() if lead else 0
 
 
-def _only_greets(one: Sentence) -> bool:
-    return one.words < 3 and Signal.AGREES in one.signals and not _YES.match(one.text)
-
-
-def _says_no_fact(one: Sentence) -> bool:
+def _only_greets(sentence: Sentence) -> bool:
     return (
-        one.kind in (SentenceKind.DECLINES, SentenceKind.ASKS, SentenceKind.PREACHES)
-        or bool(one.signals & _NOT_SHORT_ANSWERS)
-        or bool(_OPEN.search(one.text))
+        sentence.words < 3 and Signal.AGREES in sentence.signals and not _YES.match(sentence.text)
+    )
+
+
+def _says_no_fact(sentence: Sentence) -> bool:
+    return (
+        sentence.kind in (SentenceKind.DECLINES, SentenceKind.ASKS, SentenceKind.PREACHES)
+        or bool(sentence.signals & _NOT_SHORT_ANSWERS)
+        or bool(_OPEN.search(sentence.text))
     )
 
 
@@ -175,8 +177,8 @@ class _Told:
     """Ends as a sentence does."""
 
     @classmethod
-    def of(cls, one: Sentence, query: str) -> "_Told":
-        text = one.text.strip()
+    def of(cls, sentence: Sentence, query: str) -> "_Told":
+        text = sentence.text.strip()
         asked, spoken = _topics(query), _topics(_UNIT.sub(" ", _VALUE.sub(" ", text)))
         whole = text.rstrip(" \"'*_)\u201d")[-1:] in tuple(".!")
         return cls(text, asked, spoken - asked, spoken & asked, whole)

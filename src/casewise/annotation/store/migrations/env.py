@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from casewise.annotation.store._tables import metadata
+from casewise.annotation.store.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

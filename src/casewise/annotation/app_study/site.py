@@ -1,0 +1,381 @@
+"""What all routes share: study, store, templates, sessions, and the forms' fields."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+from unicodedata import category
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
+
+from casewise import __version__
+from casewise.annotation.app_base import constant_time_equal, templates
+from casewise.annotation.app_study.study_guard import Rates, Settings
+from casewise.annotation.store.standing import Person, Visitor
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.reading_times import Page
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.study.study_texts import paragraphs
+from casewise.annotation.votes.collected import PersonStatus
+from casewise.cases import Case, Context, Side, Turn, digest
+from casewise.contexts import parameter_title, render_text
+
+MOST_REASON = 2000
+"""Characters."""
+
+
+def _blank_to_none(value: object) -> object:
+    return None if value == "" else value
+
+
+def _clean(value: object) -> object:
+    """Remove control characters: PostgreSQL stores no zero bytes, and the others are invisible."""
+    if not isinstance(value, str):
+        return value
+    lines = value.replace("\r\n", "\n").replace("\r", "\n")
+    kept = "".join(char for char in lines if char in "\n\t" or category(char) not in ("Cc", "Cs"))
+    return kept.strip() or None
+
+
+class PageForm(BaseModel):
+    """The field that every form has."""
+
+    model_config = ConfigDict(frozen=True)
+
+    form: str = Field(max_length=200)
+    """From ``Sessions.form``."""
+
+
+class SentConsent(PageForm):
+    """The consent form."""
+
+    agree: Literal["yes", "no"]
+    age: bool = False
+    read: bool = False
+
+
+class SentAnswer(PageForm):
+    """The answer to a page."""
+
+    verdict: Annotated[Side | None, BeforeValidator(_blank_to_none)] = None
+    confidence: Annotated[int | None, BeforeValidator(_blank_to_none), Field(ge=1, le=5)] = None
+    reason: Annotated[
+        Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(_clean)
+    ] = None
+
+
+class SentWithdrawal(PageForm):
+    """The withdrawal form."""
+
+    code: str = Field(default="", max_length=64)
+    """The personal code, where the platform's id alone let the person in."""
+
+
+class SentCode(BaseModel):
+    """The form for coming back with a personal code."""
+
+    code: str = Field(max_length=64)
+
+
+class SentPurge(PageForm):
+    """The administrator's form to delete a person's data."""
+
+    rater: str = Field(max_length=64)
+    """The pseudonym, or the personal code."""
+
+
+class SentToken(BaseModel):
+    """The administrator's token."""
+
+    token: str = Field(max_length=500)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    """A parameter, or a group of them."""
+
+    title: str
+    text: str | None
+    """None for a group."""
+    parts: tuple["ContextPart", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows of a case."""
+
+    query: str
+    text: str | None
+    """The context as ``render_text`` gives it; None without one."""
+    parts: tuple[ContextPart, ...] = ()
+    """The same words as a list; empty where they would not be the same."""
+    history: tuple[Turn, ...] = ()
+
+
+def shown_case(case: Case) -> Shown:
+    """Prepare a case of the study for its page."""
+    return shown(case.query, case.context, case.history)
+
+
+def shown(query: str, context: Context | None, history: tuple[Turn, ...] = ()) -> Shown:
+    """Prepare a query in its context for a page."""
+    if context is None or not context.root:
+        return Shown(query, None, history=history)
+    text = render_text(context)
+    parts = tuple(_parts(context.root))
+    same = "\n".join(_lines(parts, 0)) == text
+    return Shown(query, text, parts if same else (), history)
+
+
+def _parts(value: dict[str, JsonValue]) -> Iterator[ContextPart]:
+    for name, inner in value.items():
+        title = parameter_title(name)
+        if isinstance(inner, dict) and inner:
+            yield ContextPart(title, None, tuple(_parts(inner)))
+        else:
+            yield ContextPart(title, render_text(Context({name: inner})).removeprefix(f"{title}: "))
+
+
+def _lines(parts: tuple[ContextPart, ...], depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    for part in parts:
+        if part.text is None:
+            yield f"{indent}{part.title}:"
+            yield from _lines(part.parts, depth + 1)
+        else:
+            yield f"{indent}{part.title}: {part.text}"
+
+
+_SESSION_SECONDS = 180 * 24 * 3600
+_ADMIN_SECONDS = 12 * 3600
+
+
+class Sessions:
+    """Sign and check cookies, personal addresses and forms with the study's secret."""
+
+    def __init__(self, keys: Secrets, study_id: str, *, secure: bool) -> None:
+        self._admin = keys.admin
+        self._visits = URLSafeTimedSerializer(keys.derived("session"), salt="visit")
+        self._admins = URLSafeTimedSerializer(keys.derived("session"), salt="admin")
+        self._addresses = URLSafeSerializer(keys.derived("address"), salt="resume")
+        self._forms = Signer(keys.derived("form"), salt="form")
+        self.secure = secure
+        prefix = "__Host-" if secure else ""
+        # The ports of a host share cookies, and so do studies that follow each other on one.
+        self.cookie = f"{prefix}casewise_{digest(study_id)[:8]}"
+        self.admin_cookie = f"{self.cookie}_admin"
+
+    def visit(self, visitor: Visitor) -> str:
+        """The cookie of a visitor or person."""
+        return self._visits.dumps(
+            [visitor.key, visitor.platform_key or "", visitor.panel, visitor.by_account]
+        )
+
+    def read_visit(self, cookie: str) -> Visitor | None:
+        """Read a visitor's cookie; None if it was not signed here or is too old."""
+        try:
+            said, made = self._visits.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return None
+        if _age(made) > _SESSION_SECONDS:
+            return None
+        key, platform_key, panel, *more = said
+        # A cookie of the version before holds three: nobody was known by the account alone.
+        return Visitor(key, platform_key or None, panel, by_account=bool(more and more[0]))
+
+    def token(self, key: str) -> str:
+        """The signed token in a person's own address."""
+        return self._addresses.dumps(key)
+
+    def read_token(self, token: str) -> str | None:
+        """The key of the person whose address it is."""
+        try:
+            return str(self._addresses.loads(token))
+        except BadSignature:
+            return None
+
+    def form(self, key: str) -> str:
+        """The CSRF token of a person's forms."""
+        return self._forms.get_signature(key).decode()
+
+    def fits(self, key: str, given: str) -> bool:
+        """Whether a CSRF token is this person's."""
+        return constant_time_equal(given, self.form(key))
+
+    def is_admin_token(self, given: str) -> bool:
+        """Whether a token is the administrator's."""
+        return constant_time_equal(given, self._admin)
+
+    def admin(self) -> str:
+        """The administrator's cookie; a new token invalidates it."""
+        return self._admins.dumps(digest(self._admin))
+
+    def read_admin(self, cookie: str) -> bool:
+        """Whether the cookie is the administrator's."""
+        try:
+            token, made = self._admins.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return False
+        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(token), digest(self._admin))
+
+
+def _age(made: datetime) -> float:
+    """Seconds; below 0 after the clock was set back, which makes no cookie worthless."""
+    return time.time() - made.timestamp()
+
+
+WRONG_CODE = "That is not your personal code: look at each letter and digit again."
+MANY_TRIES = "Too many tries. Wait a minute."
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The person or visitor who sends a request."""
+
+    visitor: Visitor
+    person: Person | None
+    """None before the consent."""
+
+
+class Site:
+    """A served study with its store, settings and templates."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self.store = store
+        self.study: Study = store.study
+        self.settings = settings
+        self.rates = Rates(settings.rate)
+        self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
+        self._checks = {check.id: check for check in self.study.attention.checks}
+        self._templates = templates(__package__ or "")
+        self._templates.filters["paragraphs"] = paragraphs
+        self.examples = [shown(example.query, example.context) for example in self.study.tutorial]
+        # Compiled before the first person comes.
+        for name in self._templates.list_templates():
+            self._templates.get_template(name)
+        self.content = lru_cache(maxsize=8192)(self._content)
+
+    def _content(self, page: Page) -> Shown:
+        """What a page shows: the same for a case and for a check."""
+        if page.place is not None:
+            return shown_case(study_cases(self.study)[page.place])
+        check = self._checks[page.check or ""]
+        return shown(check.query, check.context)
+
+    def html(self, template: str, **values: Any) -> str:
+        """Render a page."""
+        shared = {"study": self.study, "version": __version__}
+        nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
+        return self._templates.get_template(template).render(shared | nobody | values)
+
+    def show(
+        self, template: str, known: Known | None = None, status: int = 200, **values: Any
+    ) -> HTMLResponse:
+        """Answer with a page for somebody."""
+        if known is not None:
+            key = known.visitor.key
+            values |= {"form": self.sessions.form(key), "person": known.person}
+            if known.person is not None and not known.visitor.by_account:
+                values["own_address"] = self.own_address(key)
+                values["personal_code"] = self.store.keys.personal_code(key)
+        return HTMLResponse(self.html(template, **values), status)
+
+    def back(self, code: str) -> str | None:
+        """The platform's return address with a completion code; None without one."""
+        address = self.study.recruitment.return_url
+        return address.replace("{code}", code) if address else None
+
+    def own_address(self, key: str) -> str:
+        """The signed address by which a person comes back in any browser."""
+        return f"{self.settings.origin}/resume/{self.sessions.token(key)}"
+
+    def known(self, request: Request) -> Known | None:
+        """The sender of a request; None without a cookie of this study."""
+        cookie = request.cookies.get(self.sessions.cookie)
+        visitor = self.sessions.read_visit(cookie) if cookie else None
+        return Known(visitor, self.store.person(visitor.key)) if visitor else None
+
+    def known_at(self, request: Request, place: str) -> Known:
+        """The sender of a request, who must be at this page.
+
+        Raises:
+            ElsewhereError: The person's place is another, which is the answer; or nobody's cookie.
+        """
+        known = self.known(request)
+        where = place_of(known.person) if known else "/"
+        if known is None or where != place:
+            raise ElsewhereError(go(where))
+        return known
+
+    def sender(self, request: Request, form: str, back: str) -> Known:
+        """The sender of a form with a valid CSRF token.
+
+        Args:
+            request: With the cookie.
+            form: What came in the form, from ``Sessions.form``.
+            back: Where somebody with an old form goes on.
+
+        Raises:
+            ElsewhereError: There is no cookie, or the form is another person's.
+        """
+        known = self.known(request)
+        if known is None:
+            raise ElsewhereError(self.show("lost.html", status=403))
+        if not self.sessions.fits(known.visitor.key, form):
+            raise ElsewhereError(self.show("stale.html", status=403, where=back))
+        return known
+
+    def person_sending(self, request: Request, form: str, back: str) -> tuple[Known, Person]:
+        """The sender of a form who has consented.
+
+        Raises:
+            ElsewhereError: As ``sender``, or nobody has agreed in this browser.
+        """
+        known = self.sender(request, form, back)
+        if known.person is None:
+            raise ElsewhereError(self.show("lost.html", status=403))
+        return known, known.person
+
+    def remember(self, response: Response, visitor: Visitor) -> Response:
+        """Set the cookie by which somebody is known."""
+        response.set_cookie(
+            self.sessions.cookie,
+            self.sessions.visit(visitor),
+            max_age=_SESSION_SECONDS,
+            secure=self.settings.secure,
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+
+class ElsewhereError(Exception):
+    """The request is answered with another page than the one that was asked for."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__()
+        self.response = response
+
+
+def go(where: str) -> Response:
+    """Redirect to another page (303: the browser follows with GET)."""
+    return RedirectResponse(where, 303)
+
+
+def place_of(person: Person | None) -> str:
+    """The address of the page where a person continues."""
+    if person is None:
+        return "/consent"
+    if person.status is PersonStatus.ACTIVE:
+        assert person.position is not None
+        return f"/page/{person.position + 1}"
+    if person.status is PersonStatus.STARTED:
+        return "/wait" if person.passed else "/tutorial"
+    return "/done"

@@ -1,0 +1,263 @@
+"""Label Studio: write its configuration and tasks, read its exports.
+
+The format is that of Label Studio's guide, "Label Studio JSON format of annotated tasks"
+(labelstud.io/guide/task_format), and of its JSON-MIN export.
+"""
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from casewise.annotation.exchange.platform_files import (
+    check_mark,
+    find_page,
+    read_answer,
+    read_time,
+    sitting_of,
+)
+from casewise.annotation.exchange.shown_pages import ShownPage, Tasks, as_html, visible
+from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle, tell
+from casewise.annotation.study.reading_times import QUESTION
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_texts import paragraphs
+from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.errors import InputError
+from casewise.files import parse_json, read_text
+
+_KIND = "an export of Label Studio (JSON or JSON-MIN)"
+_STYLE = ".htx-text { white-space: pre-wrap; unicode-bidi: plaintext; }"
+
+
+def label_studio_files(tasks: Tasks) -> dict[str, bytes]:
+    """The labelling configuration, the instructions, and a file of tasks for each block.
+
+    What would sway a person (the arm, that a page is a check) is in a task's ``meta``, which the
+    list of tasks doesn't show. No text of others is in the configuration: it is in the data.
+    """
+    width = len(str(len(tasks.blocks) - 1))
+    files = {
+        "labeling-config.xml": _config(tasks.study),
+        "instructions.html": _instructions(tasks.study),
+    }
+    for number, block in enumerate(tasks.blocks):
+        made = [_task(page, tasks.mark) for page in block]
+        text = json.dumps(made, ensure_ascii=False, indent=1)
+        files[f"tasks/block-{number:0{width}}.json"] = f"{text}\n".encode()
+    return files
+
+
+def _config(study: Study) -> bytes:
+    view = ET.Element("View")
+    ET.SubElement(view, "Style").text = _STYLE
+    for name in ("query", "context"):
+        ET.SubElement(view, "Header", value=name.capitalize(), size="4")
+        ET.SubElement(view, "Text", name=name, value=f"${name}", selectionEnabled="false")
+    ET.SubElement(view, "Header", value=QUESTION, size="4")
+    choices = ET.SubElement(
+        view,
+        "Choices",
+        name="verdict",
+        toName="query",
+        choice="single-radio",
+        required="true",
+        requiredMessage="Choose safe or unsafe.",
+        showInline="true",
+    )
+    ET.SubElement(choices, "Choice", value="safe", hotkey="s")
+    ET.SubElement(choices, "Choice", value="unsafe", hotkey="u")
+    if study.ask.confidence:
+        ET.SubElement(view, "Header", value="How sure are you? 1 guessing, 5 certain", size="5")
+        ET.SubElement(view, "Rating", name="confidence", toName="query", maxRating="5")
+    if study.ask.reason:
+        ET.SubElement(view, "Header", value="Why? (optional)", size="5")
+        ET.SubElement(
+            view,
+            "TextArea",
+            name="reason",
+            toName="query",
+            rows="3",
+            editable="true",
+            maxSubmissions="1",
+        )
+    ET.indent(view)
+    return f"{ET.tostring(view, encoding='unicode')}\n".encode()
+
+
+def _instructions(study: Study) -> bytes:
+    texts = (study.consent.warning, study.consent.text, study.instructions)
+    parts = [study.title, *(paragraph for text in texts for paragraph in paragraphs(text))]
+    parts += [f"Contact: {study.consent.contact}"]
+    return "".join(f"<p>{as_html(part)}</p>\n" for part in parts).encode()
+
+
+def _task(page: ShownPage, mark: str) -> dict[str, Any]:
+    meta = {"case_id": page.case_id, "query_id": page.query_id, "arm": page.arm}
+    return {
+        "data": {
+            "study": mark,
+            "block": page.block,
+            "position": page.position,
+            "query": visible(page.query),
+            "context": visible(page.context),
+        },
+        "meta": {"check": page.check.id} if page.check else meta,
+    }
+
+
+def read_label_studio(
+    files: Sequence[Path], tasks: Tasks, *, name: Callable[[str], str], panel: str
+) -> TakenIn:
+    """Read exports of one project, or of several on one server.
+
+    Skipped annotations, drafts and predictions are no votes. Of two annotations by one person on
+    a task the first counts.
+
+    Args:
+        files: JSON or JSON-MIN.
+        tasks: The study's.
+        name: Makes the pseudonym of an account.
+        panel: Where the people were recruited.
+
+    Raises:
+        InputError: A file that isn't such an export, or not this study's.
+    """
+    answered: dict[tuple[str, int], dict[int, TaskAnswer]] = {}
+    seen: dict[object, tuple[str, int, TaskAnswer]] = {}
+    again: list[str] = []
+    skipped = 0
+    for path in files:
+        for record, data, annotation in _annotations(path):
+            place = ValuePlace(path, record)
+            check_mark(data.get("study"), tasks, place, "study")
+            block, position = find_page(data.get("block"), data.get("position"), tasks, place)
+            answer = _answer(annotation, position, place)
+            if answer is None:
+                skipped += 1
+                continue
+            rater = name(_account(annotation.get("completed_by"), place))
+            key = annotation.get("id")
+            if key is not None and seen.setdefault(key, (rater, block, answer)) != (
+                rater,
+                block,
+                answer,
+            ):
+                raise place.refuse(
+                    "two annotations have this id; are the files of two servers?", "id", key
+                )
+            answers = answered.setdefault((rater, block), {})
+            kept = answers.setdefault(position, answer)
+            if kept != answer:
+                again.append(record)
+                answers[position] = min(kept, answer, key=_when)
+    sittings = [sitting_of(*who, answers.values(), tasks) for who, answers in answered.items()]
+    taken = settle(tasks, sittings, panel=panel)
+    notes = list(taken.notes)
+    if again:
+        what = "annotated twice by one person: the first verdict counts"
+        notes.insert(0, tell(again, "was", "were", what))
+    if skipped:
+        notes.insert(0, f"{skipped} annotations were skipped or empty: no votes")
+    return TakenIn(taken.collected, tuple(notes))
+
+
+def _when(answer: TaskAnswer) -> tuple[bool, str]:
+    return (answer.time is None, answer.time.isoformat() if answer.time else "")
+
+
+def _annotations(path: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    loaded = _load(path)
+    annotated = []
+    for index, task in enumerate(loaded, 1):
+        if not isinstance(task, dict):
+            raise InputError("not a task", file=path, record=f"task {index}", expected=_KIND)
+        record = f"task {index}"
+        if "annotations" in task:
+            data, annotations = task.get("data"), task["annotations"]
+            if not isinstance(data, dict) or not isinstance(annotations, list):
+                raise InputError("not a task", file=path, record=record, expected=_KIND)
+            annotated += [
+                (record, data, _checked(annotation, path, record)) for annotation in annotations
+            ]
+        elif "annotator" in task:
+            annotated.append((record, task, _from_min(task)))
+        else:
+            raise InputError("no annotations", file=path, record=record, expected=_KIND)
+    return annotated
+
+
+def _load(path: Path) -> list[Any]:
+    text = read_text(path)
+    if text.lstrip()[:1] not in ("[", "{"):
+        raise InputError("not JSON", file=path, expected=_KIND)
+    loaded = parse_json(text, file=path)
+    if not isinstance(loaded, list) or not loaded:
+        raise InputError("not a list of tasks", file=path, expected=_KIND)
+    return loaded
+
+
+def _checked(annotation: object, path: Path, record: str) -> dict[str, Any]:
+    if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
+        raise InputError("an annotation without result", file=path, record=record, expected=_KIND)
+    return annotation
+
+
+def _from_min(task: dict[str, Any]) -> dict[str, Any]:
+    """A flat record as an annotation. A rating stands in it as ``[{"rating": 4}]``."""
+    result = []
+    for name, key in (("verdict", "choices"), ("reason", "text"), ("confidence", "rating")):
+        value = task.get(name)
+        if value is None:
+            continue
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+            value = value[0].get(key)
+        if isinstance(value, dict):
+            value = value.get(key)
+        if key != "rating" and isinstance(value, str):
+            value = [value]
+        result.append({"from_name": name, "value": {key: value}})
+    return {
+        "id": task.get("annotation_id"),
+        "completed_by": task["annotator"],
+        "created_at": task.get("created_at"),
+        "lead_time": task.get("lead_time"),
+        "result": result,
+    }
+
+
+def _answer(annotation: dict[str, Any], position: int, place: ValuePlace) -> TaskAnswer | None:
+    if annotation.get("was_cancelled") or not annotation["result"]:
+        return None
+    values: dict[str, Any] = {}
+    for region in annotation["result"]:
+        if not isinstance(region, dict) or not isinstance(region.get("value"), dict):
+            raise place.refuse("not a result", "result")
+        values[str(region.get("from_name"))] = region["value"]
+    choices = values.get("verdict", {}).get("choices")
+    if not isinstance(choices, list) or len(choices) != 1:
+        raise place.refuse("not one verdict", "verdict", choices, "one choice")
+    texts = values.get("reason", {}).get("text") or []
+    texts = [texts] if isinstance(texts, str) else texts
+    if not isinstance(texts, list) or not all(isinstance(line, str) for line in texts):
+        raise place.refuse("not a text", "reason")
+    given = {
+        "verdict": choices[0],
+        "seconds": annotation.get("lead_time"),
+        "confidence": values.get("confidence", {}).get("rating") or None,
+        "reason": "\n".join(texts),
+    }
+    time = read_time(annotation.get("created_at"), place, "created_at")
+    return read_answer(position, given, place, time)
+
+
+def _account(completed_by: object, place: ValuePlace) -> str:
+    """The account's number, or its e-mail address where there is no number."""
+    if isinstance(completed_by, dict):
+        completed_by = completed_by.get("id", completed_by.get("email"))
+    if isinstance(completed_by, bool) or not isinstance(completed_by, int | str):
+        raise place.refuse("nobody's annotation", "completed_by")
+    account = str(completed_by).strip()
+    if not account:
+        raise place.refuse("nobody's annotation", "completed_by")
+    return account

@@ -1,0 +1,259 @@
+"""What a rehearsal shows: whether the study's rules hold, what it recovers, and what it costs."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+
+from casewise.annotation.rehearsal.simulated_people import (
+    Manner,
+    VisitLog,
+    VisitOutcome,
+    marginal_rate,
+)
+from casewise.annotation.study.planning import forecast
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.collected import Collected, PersonStatus, VoteRecord
+from casewise.annotation.votes.screening import screen
+from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """Counts of what must not happen (all 0 in a sound study), and how full the cells are."""
+
+    two_arms: int
+    """People who were shown two cells of one query."""
+    lost: int
+    """Answers that the server took from somebody who finished, and that are not among the votes."""
+    doubled: int
+    """Votes of one person on one query beyond the first."""
+    foreign: int
+    """Votes that count, and that nobody gave."""
+    oddities: tuple[str, ...]
+    cells: int
+    full: int
+    """Cells with exactly the planned number of votes that count."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether every rule held, and every cell is full."""
+        broken = self.two_arms + self.lost + self.doubled + self.foreign + len(self.oddities)
+        return not broken and self.full == self.cells
+
+
+@dataclass(frozen=True, slots=True)
+class Flagged:
+    """How many people of one manner were flagged, of those who completed."""
+
+    manner: Manner
+    n: int
+    flagged: int
+
+    @property
+    def share(self) -> float:
+        """NaN where there are none."""
+        return self.flagged / self.n if self.n else nan
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """How well the votes tell the simulated truth."""
+
+    cells: int
+    covered: int
+    """Cells whose 95 % Wilson interval holds the true share of honest people."""
+    mean_error: float
+    """Mean absolute distance between observed and true shares."""
+    pairs: int
+    """Queries with both contexts."""
+    told_apart: int
+    """Of these, queries whose contexts differ with p < .05 (two-sided test of proportions)."""
+
+    @property
+    def coverage(self) -> float:
+        """0..1; NaN without cells."""
+        return self.covered / self.cells if self.cells else nan
+
+    @property
+    def power(self) -> float:
+        """Share of queries whose contexts are told apart; NaN without pairs."""
+        return self.told_apart / self.pairs if self.pairs else nan
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Everything that a rehearsal shows."""
+
+    outcomes: Mapping[VisitOutcome, int]
+    integrity: Integrity
+    recovery: Recovery
+    """With everybody's votes."""
+    unflagged: Recovery
+    """Without the votes of those who are flagged."""
+    flagged: tuple[Flagged, ...]
+    hours: float
+    """Of all people together, in the study's own time."""
+    cost: float
+    """In the study's currency, fee included: those who completed are paid."""
+    waits: tuple[float, ...]
+    """Seconds of every request, as people waited for it."""
+    retries: int
+    seconds: float
+    """How long the rehearsal took."""
+
+    def wait(self, percent: float) -> float:
+        """A percentile of the waits, in seconds; NaN without any."""
+        return float(np.percentile(self.waits, percent)) if self.waits else nan
+
+
+def sum_up(
+    study: Study,
+    rates: Sequence[float],
+    logs: Sequence[VisitLog],
+    collected: Collected,
+    raters: Mapping[str, str],
+    *,
+    seconds: float,
+) -> Rehearsal:
+    """Everything that a rehearsal shows.
+
+    Args:
+        study: The study.
+        rates: For each cell, the share of people of mean leniency who say safe.
+        logs: Of every visit.
+        collected: What the study's database holds.
+        raters: The pseudonym of each platform id.
+        seconds: How long it took.
+    """
+    flags = {person.rater for person in screen(study, collected).people if person.flags}
+    finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
+    flagged = []
+    for manner in Manner:
+        theirs = [raters.get(log.platform_id) for log in finished if log.manner is manner]
+        if theirs:
+            flagged.append(Flagged(manner, len(theirs), sum(rater in flags for rater in theirs)))
+    took = [
+        (person.ended - person.started).total_seconds()
+        for person in collected.people
+        if person.status is PersonStatus.COMPLETED and person.started and person.ended
+    ]
+    plan = forecast(study)
+    return Rehearsal(
+        outcomes=Counter(log.outcome for log in logs),
+        integrity=check_integrity(study, logs, collected, raters),
+        recovery=recover(study, rates, collected),
+        unflagged=recover(study, rates, collected, flags),
+        flagged=tuple(flagged),
+        hours=sum(took) / 3600,
+        cost=len(finished) * plan.pay_each * (1 + study.pay.fee),
+        waits=tuple(wait for log in logs for wait in log.waits),
+        retries=sum(log.retries for log in logs),
+        seconds=seconds,
+    )
+
+
+def check_integrity(
+    study: Study,
+    logs: Sequence[VisitLog],
+    collected: Collected,
+    raters: Mapping[str, str],
+) -> Integrity:
+    """Compare what was collected with what people saw and answered.
+
+    Args:
+        study: The study.
+        logs: Of every visit.
+        collected: What the study's database holds.
+        raters: The pseudonym of each platform id.
+    """
+    cases = study_cases(study)
+    by_rater: dict[str, list[VoteRecord]] = {}
+    for vote in collected.votes:
+        by_rater.setdefault(vote.rater, []).append(vote)
+    lost = foreign = two_arms = 0
+    known = set()
+    for log in logs:
+        queries = [cases[place].query_id for place in log.shown]
+        two_arms += len(queries) != len(set(queries))
+        rater = raters.get(log.platform_id)
+        known.add(rater)
+        stored = {
+            vote.case_id: vote.verdict for vote in by_rater.get(rater or "", ()) if vote.counted
+        }
+        given = {
+            study.design.cells[answer.place].case_id: answer.verdict
+            for answer in log.given
+            if answer.place is not None
+        }
+        if log.outcome is VisitOutcome.COMPLETED:
+            lost += sum(stored.get(case) != verdict for case, verdict in given.items())
+        foreign += sum(given.get(case) != verdict for case, verdict in stored.items())
+    foreign += sum(vote.counted and vote.rater not in known for vote in collected.votes)
+    doubled = sum(
+        count - 1
+        for count in Counter((vote.rater, vote.query_id) for vote in collected.votes).values()
+    )
+    counts = Counter((vote.arm, vote.case_id) for vote in collected.votes if vote.counted)
+    return Integrity(
+        two_arms,
+        lost,
+        doubled,
+        foreign,
+        tuple(oddity for log in logs for oddity in log.oddities),
+        len(study.design.cells),
+        sum(counts[cell.arm, cell.case_id] == study.votes for cell in study.design.cells),
+    )
+
+
+def recover(
+    study: Study,
+    rates: Sequence[float],
+    collected: Collected,
+    without: Collection[str] = (),
+) -> Recovery:
+    """Compare the shares of votes with the truth that people were drawn from.
+
+    Args:
+        study: The study.
+        rates: For each cell, the share of people of mean leniency who say safe.
+        collected: What was collected.
+        without: Pseudonyms of people whose votes are left out.
+    """
+    counts = Counter(
+        (vote.case_id, vote.verdict)
+        for vote in collected.votes
+        if vote.counted and vote.rater not in without
+    )
+    covered, errors = 0, []
+    pairs: dict[str, dict[Arm, tuple[int, int]]] = {}
+    for cell, case, rate in zip(study.design.cells, study_cases(study), rates, strict=True):
+        safe = counts[cell.case_id, "safe"]
+        n = safe + counts[cell.case_id, "unsafe"]
+        if not n:
+            continue
+        truth = marginal_rate(rate)
+        low, high = wilson_interval(safe / n, n)
+        covered += low <= truth <= high
+        errors.append(abs(safe / n - truth))
+        pairs.setdefault(case.query_id, {})[cell.arm] = (safe, n)
+    both = [arms for arms in pairs.values() if Arm.SAFE in arms and Arm.UNSAFE in arms]
+    told = two_proportion_p(_pair_votes(both)) < ALPHA if both else np.zeros(0)
+    error = float(np.mean(errors)) if errors else nan
+    return Recovery(len(errors), covered, error, len(both), int(told.sum()))
+
+
+def _pair_votes(pairs: Sequence[Mapping[Arm, tuple[int, int]]]) -> PairVotes:
+    columns = np.array(
+        [
+            (safe, n - safe, other, m - other)
+            for (safe, n), (other, m) in ((arms[Arm.SAFE], arms[Arm.UNSAFE]) for arms in pairs)
+        ],
+        dtype=float,
+    ).T
+    return PairVotes(*columns)

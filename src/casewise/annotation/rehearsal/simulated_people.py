@@ -1,0 +1,185 @@
+"""Simulated people: how they judge, how long they take, what they overlook and report."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from math import exp, log, sqrt
+
+import numpy as np
+
+from casewise.annotation.study.reading_times import USUAL
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
+from casewise.cases import Side
+
+LENIENCY = 0.4
+"""Standard deviation of people's leniency, in logits."""
+
+PANEL_SHIFT = 1.2
+"""What a biased panel adds to everybody's leniency, in logits."""
+
+SLIP = 0.02
+"""How often an honest person misses an attention check."""
+
+CARELESS_SLIP = 0.5
+
+HONEST_SPREAD = 0.45
+"""Of the logarithm of an honest person's time for a page; the median is the usual time that its
+words take."""
+
+CARELESS_SECONDS = (1.5, 0.4)
+"""Median and spread (of the logarithm) of the time of who doesn't read."""
+
+
+class Manner(StrEnum):
+    """How a person answers.
+
+    ``honest`` weighs each case; ``careless`` answers at random, quickly; ``adversarial`` says the
+    opposite of what it thinks, unhurried, and passes the checks; ``biased`` is honest, and
+    comes from a panel that sees everything more leniently.
+    """
+
+    HONEST = "honest"
+    CARELESS = "careless"
+    ADVERSARIAL = "adversarial"
+    BIASED = "biased"
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Shares of each manner, which add up to 1."""
+
+    honest: float = 1.0
+    careless: float = 0.0
+    adversarial: float = 0.0
+    biased: float = 0.0
+
+    def shares(self) -> tuple[tuple[Manner, float], ...]:
+        """Each manner with its share."""
+        return tuple((manner, getattr(self, manner.value)) for manner in Manner)
+
+
+@dataclass(slots=True)
+class SimulatedPerson:
+    """One person. The same seed and number make the same person, with the same answers."""
+
+    number: int
+    manner: Manner
+    leniency: float
+    draw: np.random.Generator
+
+    def verdict(self, p_safe: float) -> Side:
+        """What this person says of a case that a share ``p_safe`` of honest people call safe."""
+        if self.manner is Manner.CARELESS:
+            return "safe" if self.draw.random() < 0.5 else "unsafe"
+        says_safe = self.draw.random() < shifted(p_safe, self.leniency)
+        if self.manner is Manner.ADVERSARIAL:
+            says_safe = not says_safe
+        return "safe" if says_safe else "unsafe"
+
+    def check(self, expected: Side) -> Side:
+        """The answer to an attention check."""
+        slip = CARELESS_SLIP if self.manner is Manner.CARELESS else SLIP
+        if self.draw.random() >= slip:
+            return expected
+        return "unsafe" if expected == "safe" else "safe"
+
+    def seconds(self, words: int) -> float:
+        """How long this person looks at a page of so many words."""
+        careless = self.manner is Manner.CARELESS
+        median, spread = CARELESS_SECONDS if careless else (USUAL.seconds(words), HONEST_SPREAD)
+        return float(median * exp(spread * self.draw.standard_normal()))
+
+    def confidence(self) -> int:
+        """1 to 5."""
+        return int(self.draw.integers(1, 6))
+
+
+def make_person(number: int, mixture: Mixture, seed: int) -> SimulatedPerson:
+    """The person of a number: manner and leniency are drawn by seed and number alone."""
+    draw = np.random.default_rng((seed, number))
+    manners, shares = zip(*mixture.shares(), strict=True)
+    manner = manners[draw.choice(len(manners), p=shares)]
+    leniency = LENIENCY * draw.standard_normal()
+    if manner is Manner.BIASED:
+        leniency += PANEL_SHIFT
+    return SimulatedPerson(number, manner, float(leniency), draw)
+
+
+def shifted(p: float, leniency: float) -> float:
+    """The chance ``p`` of a person of mean leniency, for one of another, on the logit scale."""
+    if p <= 0 or p >= 1:
+        return min(max(p, 0.0), 1.0)
+    return 1 / (1 + exp(-(log(p / (1 - p)) + leniency)))
+
+
+@lru_cache(maxsize=4096)
+def marginal_rate(p: float) -> float:
+    """The share of honest people who say safe, over their leniencies: the rate to be recovered.
+
+    By Gauss-Hermite quadrature of 40 nodes.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    values = [shifted(p, LENIENCY * float(node)) for node in nodes]
+    return float(np.dot(weights, values) / sqrt(2 * np.pi))
+
+
+def true_rates(study: Study, seed: int) -> tuple[float, ...]:
+    """For each cell, the share of people of mean leniency who say safe.
+
+    Of cases with votes their share, a vote added to either side; of others a draw: most queries
+    are clear in their contexts, and open without one.
+    """
+    draw = np.random.default_rng((seed, 0xCA5E))
+    shape = {"safe": (6.0, 2.0), "unsafe": (2.0, 6.0)}
+    rates = []
+    for case, cell in zip(study_cases(study), study.design.cells, strict=True):
+        drawn = float(draw.beta(*shape.get(cell.arm, (2.0, 2.0))))
+        safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
+        rates.append((safe + 1) / (safe + unsafe + 2) if safe + unsafe else drawn)
+    return tuple(rates)
+
+
+class VisitOutcome(StrEnum):
+    """How a visit ended."""
+
+    COMPLETED = "completed"
+    SCREENED_OUT = "screened_out"
+    WITHDRAWN = "withdrawn"
+    LEFT = "left"
+    """The browser was closed half-way."""
+    FULL = "full"
+    """There was nothing left to judge."""
+    FAILED = "failed"
+    """The server did not answer in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenAnswer:
+    """An answer that the server took: the next page came."""
+
+    place: int | None
+    """In the design's cells; None at an attention check."""
+    check: str | None
+    verdict: Side
+
+
+@dataclass(slots=True)
+class VisitLog:
+    """One person's visit, from the person's side."""
+
+    number: int
+    platform_id: str
+    manner: Manner
+    panel: str
+    outcome: VisitOutcome = VisitOutcome.FAILED
+    code: str | None = None
+    shown: list[int] = field(default_factory=list)
+    """Places of the cells that were seen, each once, in order."""
+    given: list[TakenAnswer] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    """Seconds from each request to its whole answer, without those during an outage."""
+    retries: int = 0
+    """Requests that were sent again, as the server was away."""
+    oddities: list[str] = field(default_factory=list)
+    """What must not happen: an answer that contradicts the rules of a study."""

@@ -1,0 +1,315 @@
+"""Queries about people: their blocks, answers, and log of events."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from casewise.annotation.store.standing import Person, Progress, Vacancy
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.tables import (
+    LIVE,
+    assignment,
+    block,
+    check_answer,
+    event,
+    participant,
+    study,
+    vote,
+)
+from casewise.annotation.study.reading_times import Page
+from casewise.annotation.study.schema import Study, StudyCell
+from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.collected import (
+    CheckRecord,
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+)
+
+_PERSON = select(
+    participant.c.id,
+    participant.c.key,
+    participant.c.rater,
+    participant.c.status,
+    participant.c.outcome,
+    participant.c.attempts,
+    participant.c.passed.is_not(None),
+    assignment.c.block,
+    assignment.c.position,
+    assignment.c.shown,
+).select_from(participant.outerjoin(assignment))
+"""In the order of the fields of ``Person``."""
+
+
+def find(connection: Connection, where: ColumnElement[bool]) -> Person | None:
+    """Find a person and the block that the person holds."""
+    row = connection.execute(_PERSON.where(where)).one_or_none()
+    return None if row is None else Person(*row)
+
+
+def find_locked(connection: Connection, where: ColumnElement[bool]) -> Person | None:
+    """Find a person, and lock the person and the block until the transaction ends.
+
+    The person's row stands for the block's too: who takes a block over locks both, and passes by
+    those that are locked. In SQLite a transaction that writes is alone anyway.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(participant.c.id).where(where).with_for_update())
+    return find(connection, where)
+
+
+def change(connection: Connection, person: int, **values: Any) -> None:
+    """Change a person's row."""
+    connection.execute(update(participant).where(participant.c.id == person).values(values))
+
+
+def give_codes(connection: Connection, keys: Secrets) -> None:
+    """Give a personal code to everybody who began before there were any."""
+    lacking = participant.c.code_key.is_(None) & ~participant.c.purged
+    for row in connection.execute(select(participant.c.id, participant.c.key).where(lacking)).all():
+        change(connection, row.id, code_key=keys.code_key(keys.personal_code(row.key)))
+
+
+def end(connection: Connection, person: int, status: PersonStatus, now: datetime) -> None:
+    """End a person's participation with the code of a status."""
+    change(connection, person, status=status, outcome=status, ended=now)
+    log(connection, now, status, person)
+
+
+def has_event(connection: Connection, kind: str, person: int) -> bool:
+    """Whether an event of this kind was logged for a person."""
+    same = select(event.c.id).where(event.c.kind == kind, event.c.participant == person)
+    return connection.execute(same.limit(1)).one_or_none() is not None
+
+
+def log(connection: Connection, now: datetime, kind: str, person: int | None = None) -> None:
+    """Log an event."""
+    connection.execute(insert(event).values(time=now, participant=person, kind=kind))
+
+
+_FREE = (
+    select(block.c.number)
+    .where(~exists().where(assignment.c.block == block.c.number).where(LIVE))
+    .order_by(block.c.number)
+    .limit(1)
+)
+
+
+def lease(connection: Connection, person: Person, now: datetime, until: timedelta) -> bool:
+    """Lease a block to a person, if one is free.
+
+    Two who reach for one block in the same moment: the database lets one have it, and the other's
+    transaction is run again.
+    """
+    if connection.execute(select(study.c.paused)).scalar_one():
+        return False
+    number = connection.execute(_FREE.with_for_update(skip_locked=True)).scalar_one_or_none()
+    if number is None:
+        number = _take_over(connection, now)
+    if number is None:
+        return False
+    connection.execute(
+        insert(assignment).values(
+            block=number,
+            participant=person.id,
+            status=PersonStatus.ACTIVE,
+            position=0,
+            shown=now,
+            lease_until=now + until,
+        )
+    )
+    change(connection, person.id, status=PersonStatus.ACTIVE)
+    log(connection, now, "leased", person.id)
+    return True
+
+
+def _take_over(connection: Connection, now: datetime) -> int | None:
+    oldest = (
+        select(assignment.c.block, assignment.c.participant)
+        .select_from(assignment.join(participant))
+        .where(assignment.c.status == PersonStatus.ACTIVE, assignment.c.lease_until < now)
+        .order_by(assignment.c.lease_until)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    held = connection.execute(oldest).one_or_none()
+    if held is None:
+        return None
+    set_status(connection, held.participant, PersonStatus.ABANDONED)
+    end(connection, held.participant, PersonStatus.ABANDONED, now)
+    number: int = held.block
+    return number
+
+
+def set_status(connection: Connection, person: int, status: PersonStatus) -> None:
+    """Set the status of the block that a person holds or held."""
+    held = update(assignment).where(assignment.c.participant == person)
+    connection.execute(held.values(status=status))
+
+
+def places(connection: Connection, now: datetime) -> Vacancy:
+    """Whether somebody new could have a block."""
+    blocks, counts, expired = block_counts(connection, now)
+    completed, active = counts.get("completed", 0), counts.get("active", 0)
+    if completed >= blocks:
+        return Vacancy.COMPLETE
+    if connection.execute(select(study.c.paused)).scalar_one():
+        return Vacancy.PAUSED
+    return Vacancy.OPEN if completed + active < blocks or expired else Vacancy.HELD
+
+
+def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, int], int]:
+    """How many blocks there are, how many of each status are held, and how many past their time."""
+    blocks = connection.execute(select(func.count()).select_from(block)).scalar_one()
+    grouped = select(assignment.c.status, func.count()).group_by(assignment.c.status)
+    counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(grouped)}
+    past = (
+        select(func.count())
+        .select_from(assignment)
+        .where(assignment.c.status == PersonStatus.ACTIVE, assignment.c.lease_until < now)
+    )
+    return blocks, counts, connection.execute(past).scalar_one()
+
+
+def write_answer(
+    connection: Connection,
+    of: Study,
+    person: Person,
+    page: Page,
+    given: Mapping[str, Any],
+) -> None:
+    """Write the answer to a page: a vote, or whether an attention check was passed.
+
+    Args:
+        connection: To the database.
+        of: The study.
+        person: Whose answer it is.
+        page: What was answered.
+        given: By the names of the columns: verdict, confidence, reason, seconds, time.
+    """
+    if page.place is not None:
+        query = study_cases(of)[page.place].query_id
+        row = insert(vote).values(place=page.place, query=query, **given)
+    else:
+        check = next(check for check in of.attention.checks if check.id == page.check)
+        timed = {name: given[name] for name in ("seconds", "time")}
+        passed = given["verdict"] == check.expected
+        row = insert(check_answer).values(name=check.id, passed=passed, **timed)
+    connection.execute(row.values(participant=person.id, position=page.position))
+
+
+def erase(connection: Connection, person: int) -> None:
+    """Delete a person's answers and free its block."""
+    for table in (vote, check_answer):
+        connection.execute(delete(table).where(table.c.participant == person))
+    set_status(connection, person, PersonStatus.WITHDRAWN)
+
+
+def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
+    """All people but those whose data were purged, with their votes and checks."""
+    return Collected(
+        _people(connection),
+        _votes(connection, cells),
+        _checks(connection),
+        _count(connection, event.c.kind == "another_id", event),
+    )
+
+
+def _people(connection: Connection) -> tuple[PersonRecord, ...]:
+    columns = (participant.c[name] for name in ("started", "ended", "attempts"))
+    rows = connection.execute(
+        select(participant.c.rater, participant.c.status, participant.c.panel)
+        .add_columns(assignment.c.block, *columns)
+        .select_from(participant.outerjoin(assignment))
+        .where(~participant.c.purged)
+        .order_by(participant.c.started, participant.c.id)
+    )
+    return tuple(PersonRecord(*row) for row in rows)
+
+
+def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:
+    names = ("verdict", "position", "time", "seconds", "confidence", "reason")
+    rows = connection.execute(
+        select(participant.c.rater, vote.c.place, vote.c.query, *(vote.c[name] for name in names))
+        .add_columns(assignment.c.status.in_((PersonStatus.ACTIVE, PersonStatus.COMPLETED)))
+        .select_from(vote.join(participant).join(assignment, onclause=_own()))
+        .order_by(vote.c.time, vote.c.id)
+    )
+    return tuple(
+        VoteRecord(rater, cells[place].case_id, query, cells[place].arm, *answer)
+        for rater, place, query, *answer in rows
+    )
+
+
+def _checks(connection: Connection) -> tuple[CheckRecord, ...]:
+    columns = (check_answer.c[name] for name in ("name", "passed", "position", "seconds"))
+    rows = connection.execute(
+        select(participant.c.rater, *columns)
+        .select_from(check_answer.join(participant))
+        .order_by(check_answer.c.time, check_answer.c.id)
+    )
+    return tuple(CheckRecord(*row) for row in rows)
+
+
+def latest(connection: Connection) -> datetime | None:
+    """The latest time in the database; None in a new one."""
+    shown = connection.execute(select(func.max(assignment.c.shown))).scalar_one()
+    logged = connection.execute(select(func.max(event.c.time))).scalar_one()
+    return max((moment for moment in (shown, logged) if moment is not None), default=None)
+
+
+def progress(connection: Connection, cells: int, now: datetime) -> Progress:
+    """Figures for the administrator."""
+    blocks, counts, expired = block_counts(connection, now)
+    grouped = (
+        select(participant.c.status, func.count())
+        .where(~participant.c.purged)
+        .group_by(participant.c.status)
+    )
+    people = {row[0]: row[1] for row in connection.execute(grouped)}
+    counted = (
+        select(vote.c.place, vote.c.verdict, vote.c.seconds)
+        .select_from(vote.join(assignment, onclause=_own()))
+        .where(LIVE)
+    )
+    rows = connection.execute(counted).all()
+    tally = Counter((place, verdict) for place, verdict, _ in rows)
+    return Progress(
+        places=places(connection, now),
+        paused=connection.execute(select(study.c.paused)).scalar_one(),
+        blocks=blocks,
+        completed=counts.get("completed", 0),
+        active=counts.get("active", 0),
+        expired=expired,
+        people={status: people.get(status, 0) for status in PersonStatus},
+        declined=_count(connection, event.c.kind == "declined", event),
+        passed=_count(connection, participant.c.passed.is_not(None), participant),
+        answered_one=_count(connection, assignment.c.position > 0, assignment),
+        counts=tuple((tally[place, "safe"], tally[place, "unsafe"]) for place in range(cells)),
+        seconds=tuple(seconds for _, _, seconds in rows),
+    )
+
+
+def _own() -> ColumnElement[bool]:
+    return assignment.c.participant == vote.c.participant
+
+
+def _count(connection: Connection, where: ColumnElement[bool], table: Table) -> int:
+    number: int = connection.execute(
+        select(func.count()).select_from(table).where(where)
+    ).scalar_one()
+    return number

@@ -1,0 +1,101 @@
+"""What the store returns about a person and about the study."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from casewise.annotation.votes.collected import PersonStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who has opened the study's address and agreed to nothing yet."""
+
+    key: str
+    """Random; the person's own from the consent on."""
+    platform_key: str | None = None
+    """The platform's id of the person, as ``Secrets.platform_key`` hides it."""
+    panel: str = ""
+    by_account: bool = False
+    """Known by the platform's id alone, which is no secret: may go on where the person was, and
+    may neither withdraw nor see what lets somebody in elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """How far a person has come."""
+
+    id: int
+    key: str
+    rater: str
+    status: PersonStatus
+    outcome: PersonStatus | None
+    """Which code the person was shown, once it has ended."""
+    attempts: int
+    """At the comprehension check."""
+    passed: bool
+    """Whether it was passed."""
+    block: int | None = None
+    position: int | None = None
+    """The first page without an answer, from 0."""
+    shown: datetime | None = None
+    """When that page was first shown."""
+
+
+class Taken(StrEnum):
+    """What became of an answer."""
+
+    YES = "yes"
+    BEFORE = "before"
+    """That page has its answer already, or is not the one to answer: nothing has changed."""
+    TOO_SOON = "too_soon"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStep:
+    """What became of an answer, and where the person is now."""
+
+    person: Person
+    taken: Taken
+    wait: float = 0
+    """Seconds until an answer that came too soon may come again."""
+
+
+class Vacancy(StrEnum):
+    """Whether somebody new could have a block."""
+
+    OPEN = "open"
+    HELD = "held"
+    """Every block that is not completed is held at present."""
+    PAUSED = "paused"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the study has come."""
+
+    places: Vacancy
+    paused: bool
+    blocks: int
+    completed: int
+    active: int
+    """Blocks held by a person, those past their lease among them."""
+    expired: int
+    """Blocks held past their lease: the next person who finds no free block gets one of them."""
+    people: dict[PersonStatus, int]
+    declined: int
+    """People who read the consent page and did not agree."""
+    passed: int
+    """People who passed the comprehension check."""
+    answered_one: int
+    """People with a block who have answered a page."""
+    counts: tuple[tuple[int, int], ...]
+    """Safe and unsafe votes that count, of each cell of the design."""
+    seconds: tuple[float, ...]
+    """Of every vote that counts."""
+
+    @property
+    def free(self) -> int:
+        """Blocks that nobody holds."""
+        return self.blocks - self.completed - self.active

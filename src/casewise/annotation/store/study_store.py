@@ -1,0 +1,390 @@
+"""The store: each method is one transaction of a study."""
+
+import secrets
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import lru_cache, partial
+from typing import Any, Self
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from casewise.annotation.store import people
+from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
+from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.tables import (
+    assignment,
+    block,
+    event,
+    participant,
+    study,
+)
+from casewise.annotation.study.reading_times import Page, pages_of, reading
+from casewise.annotation.study.schema import Study
+from casewise.annotation.votes.collected import Collected, PersonStatus
+from casewise.cases import Side, digest
+from casewise.errors import UsageError
+
+
+class Store:
+    """A study's database. Every function may be called from any thread, and any number of times.
+
+    Each raises ``StoreUnavailableError`` where the database does not answer for a while.
+    """
+
+    def __init__(
+        self,
+        of: Study,
+        address: str,
+        keys: Secrets,
+        *,
+        clock: Clock | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Open the database; make or renew its tables.
+
+        Args:
+            of: The study.
+            address: Of the database, such as ``sqlite:///study.db``.
+            keys: From ``load_secrets``.
+            clock: Tells the time, in UTC; None is this computer's, running evenly.
+            patience: Seconds for which a transaction is tried again.
+
+        Raises:
+            UsageError: The database is of another study, or of other secrets.
+        """
+        self.study = of
+        self.keys = keys
+        self._reading = reading(of)
+        self._clock = clock or steady_clock()
+        self._until = timedelta(minutes=of.timing.lease_minutes)
+        self.pages = lru_cache(maxsize=4096)(self._pages)
+        self._database = Database(address, patience=patience)
+        try:
+            upgrade(self._database)
+            self._database.write(self._claim)
+            self._go_on_from(self._database.read(people.latest))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _pages(self, number: int) -> tuple[Page, ...]:
+        """The pages of a block."""
+        return pages_of(self.study, number)
+
+    def _claim(self, connection: Connection) -> None:
+        """Bind a new database to the study, or check that it is this study's."""
+        own = digest(self.study.model_dump(mode="json"))
+        proof = self.keys.derived("proof")
+        row = connection.execute(select(study)).one_or_none()
+        if row is None:
+            connection.execute(
+                insert(study).values(
+                    id=1,
+                    name=self.study.id,
+                    hash=own,
+                    secrets=proof,
+                    paused=False,
+                    created=self._clock(),
+                )
+            )
+            numbers = [{"number": number} for number in range(len(self.study.design.blocks))]
+            connection.execute(insert(block), numbers)
+        elif row.hash != own:
+            raise UsageError(
+                f"the database holds the study {row.name!r} as it was when it was first served; "
+                "this study file says something else. Serve the file as it was, or begin "
+                "another database with --database"
+            )
+        elif row.secrets != proof:
+            raise UsageError(
+                "the database was made with other secrets: nobody who comes again would be known. "
+                "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
+            )
+        people.give_codes(connection, self.keys)
+
+    def _go_on_from(self, latest: datetime | None) -> None:
+        """Move the clock beyond the latest stored time, if it was set back since."""
+        clock = self._clock
+        ahead = latest - clock() if latest else timedelta(0)
+        if ahead > timedelta(0):
+            self._clock = lambda: clock() + ahead
+
+    # People, from the first page to the last.
+
+    def places(self) -> Vacancy:
+        """Whether somebody new could have a block."""
+        return self._database.read(partial(people.places, now=self._clock()))
+
+    def person(self, key: str) -> Person | None:
+        """The person of this key."""
+        return self._database.read(partial(people.find, where=participant.c.key == key))
+
+    def person_of_platform(self, platform_key: str) -> Person | None:
+        """The person of this account."""
+        where = participant.c.platform_key == platform_key
+        return self._database.read(partial(people.find, where=where))
+
+    def person_of_code(self, code: str) -> Person | None:
+        """The person of this personal code, as typed."""
+        code_key = self.keys.code_key(code)
+        if code_key is None:
+            return None
+        return self._database.read(partial(people.find, where=participant.c.code_key == code_key))
+
+    def wait(self, person: Person) -> float:
+        """Seconds until the person's page takes an answer."""
+        if person.shown is None or person.block is None or person.position is None:
+            return 0.0
+        pages = self.pages(person.block)
+        if person.position >= len(pages):
+            return 0.0
+        least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
+        return max(0.0, (person.shown + least - self._clock()).total_seconds())
+
+    def enter(self, visitor: Visitor) -> Person:
+        """Register a visitor who consents, or return the person whose account is known already.
+
+        That person then has another key than the visitor.
+        """
+        rater = f"p-{secrets.token_hex(5)}"
+
+        def work(connection: Connection) -> Person:
+            known = people.find(connection, participant.c.key == visitor.key)
+            if known is None and visitor.platform_key is not None:
+                same = participant.c.platform_key == visitor.platform_key
+                known = people.find(connection, same)
+            if known is not None:
+                return known
+            now = self._clock()
+            made = insert(participant).values(
+                key=visitor.key,
+                rater=rater,
+                platform_key=visitor.platform_key,
+                panel=visitor.panel,
+                status=PersonStatus.STARTED,
+                attempts=0,
+                started=now,
+                purged=False,
+                code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
+            )
+            number = connection.execute(made).inserted_primary_key
+            assert number is not None
+            people.log(connection, now, "consented", number[0])
+            person = people.find(connection, participant.c.id == number[0])
+            assert person is not None
+            return person
+
+        return self._database.write(work)
+
+    def another_id(self, person: Person) -> None:
+        """Log, once, that the person's browser opened the study under another id."""
+
+        def work(connection: Connection) -> None:
+            if not people.has_event(connection, "another_id", person.id):
+                people.log(connection, self._clock(), "another_id", person.id)
+
+        self._database.write(work)
+
+    def decline(self) -> None:
+        """Log that a visitor did not consent."""
+        self._database.write(partial(people.log, now=self._clock(), kind="declined"))
+
+    def answer_comprehension(self, key: str, attempt: int, *, passed: bool) -> Person | None:
+        """Take an attempt at the comprehension check, and lease a block to who passes.
+
+        Args:
+            key: The person's.
+            attempt: Which one this is, from 1; one that was taken already changes nothing.
+            passed: Whether every answer is right.
+        """
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if (
+                person is None
+                or person.status is not PersonStatus.STARTED
+                or person.passed
+                or person.attempts != attempt - 1
+            ):
+                return person
+            now = self._clock()
+            people.change(connection, person.id, attempts=attempt)
+            if passed:
+                people.change(connection, person.id, passed=now)
+                people.log(connection, now, "passed", person.id)
+                people.lease(connection, person, now, self._until)
+            elif attempt >= self.study.comprehension.attempts:
+                people.end(connection, person.id, PersonStatus.SCREENED_OUT, now)
+            else:
+                people.log(connection, now, "missed", person.id)
+            return people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    def lease(self, key: str) -> Person | None:
+        """Lease a block to a person who passed when none was to be had."""
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None or person.status is not PersonStatus.STARTED or not person.passed:
+                return person
+            people.lease(connection, person, self._clock(), self._until)
+            return people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    def answer(
+        self,
+        key: str,
+        position: int,
+        verdict: Side,
+        *,
+        confidence: int | None = None,
+        reason: str | None = None,
+    ) -> AnswerStep | None:
+        """Take the answer to a page, if it is the one to answer, and go to the next.
+
+        Args:
+            key: The person's.
+            position: Of the page, from 0.
+            verdict: The answer.
+            confidence: 1 (guessing) to 5 (certain).
+            reason: In the person's words.
+        """
+
+        def work(connection: Connection) -> AnswerStep | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None:
+                return None
+            if person.status is not PersonStatus.ACTIVE or person.position != position:
+                return AnswerStep(person, Taken.BEFORE)
+            assert person.block is not None
+            assert person.shown is not None
+            now = self._clock()
+            seconds = max(0.0, (now - person.shown).total_seconds())
+            pages = self.pages(person.block)
+            least = self._reading.least_seconds(pages[position])
+            if seconds < least:
+                return AnswerStep(person, Taken.TOO_SOON, least - seconds)
+            given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
+            given |= {"seconds": seconds, "time": now}
+            people.write_answer(connection, self.study, person, pages[position], given)
+            status = PersonStatus.ACTIVE
+            if position + 1 == len(pages):
+                status = PersonStatus.COMPLETED
+                people.end(connection, person.id, status, now)
+            held = update(assignment).where(assignment.c.participant == person.id)
+            connection.execute(
+                held.values(
+                    position=position + 1, shown=now, lease_until=now + self._until, status=status
+                )
+            )
+            outcome = status if status is PersonStatus.COMPLETED else None
+            after = replace(
+                person, status=status, outcome=outcome, position=position + 1, shown=now
+            )
+            return AnswerStep(after, Taken.YES)
+
+        return self._database.write(work)
+
+    def withdraw(self, key: str) -> Person | None:
+        """Delete a person's votes and free the block. Who was screened out has none."""
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None or person.status in (
+                PersonStatus.WITHDRAWN,
+                PersonStatus.SCREENED_OUT,
+            ):
+                return person
+            people.erase(connection, person.id)
+            now = self._clock()
+            paid = person.outcome is PersonStatus.COMPLETED
+            people.end(connection, person.id, PersonStatus.WITHDRAWN, now)
+            if paid:
+                people.change(connection, person.id, outcome=PersonStatus.COMPLETED)
+            return people.find(connection, participant.c.id == person.id)
+
+        return self._database.write(work)
+
+    # The administrator's.
+
+    def purge(
+        self, *, rater: str | None = None, account: str | None = None, code: str | None = None
+    ) -> str | None:
+        """Delete a person's data, except the hash of the account, which is recognised again.
+
+        Args:
+            rater: The person's pseudonym.
+            account: In its place, the platform's id of the person.
+            code: In their place, the personal code.
+
+        Returns:
+            The pseudonym that the person had; None where there is no such person.
+        """
+        if rater is not None:
+            where = participant.c.rater == rater
+        elif account is not None:
+            platform_key = self.keys.platform_key(self.study.recruitment.platform, account)
+            where = participant.c.platform_key == platform_key
+        else:
+            where = participant.c.code_key == (self.keys.code_key(code or "") or "")
+
+        def work(connection: Connection) -> str | None:
+            person = people.find_locked(connection, where & ~participant.c.purged)
+            if person is None:
+                return None
+            now = self._clock()
+            people.erase(connection, person.id)
+            connection.execute(delete(event).where(event.c.participant == person.id))
+            people.change(
+                connection,
+                person.id,
+                rater=f"purged-{secrets.token_hex(5)}",
+                panel="",
+                status=PersonStatus.WITHDRAWN,
+                outcome=person.outcome or PersonStatus.WITHDRAWN,
+                attempts=0,
+                started=now,
+                passed=None,
+                ended=now,
+                purged=True,
+                code_key=None,
+            )
+            people.log(connection, now, "purged")
+            return person.rater
+
+        purged = self._database.write(work)
+        if purged:
+            self._database.forget()
+        return purged
+
+    def pause(self, paused: bool) -> None:
+        """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""
+
+        def work(connection: Connection) -> None:
+            connection.execute(update(study).values(paused=paused))
+            people.log(connection, self._clock(), "paused" if paused else "resumed")
+
+        self._database.write(work)
+
+    def progress(self) -> Progress:
+        """How far the study has come."""
+        cells = len(self.study.design.cells)
+        return self._database.read(partial(people.progress, cells=cells, now=self._clock()))
+
+    def collected(self) -> Collected:
+        """Read people, votes and checks as of one moment."""
+        cells = self.study.design.cells
+        return self._database.read(partial(people.collected, cells=cells))

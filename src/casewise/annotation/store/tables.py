@@ -1,0 +1,182 @@
+"""The tables of a study's database."""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    text,
+)
+
+from casewise.annotation.votes.collected import PersonStatus
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class Utc(TypeDecorator[datetime]):
+    """A moment in UTC; SQLite keeps no zones, so none is written."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Into the database."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Out of the database."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+class Status(TypeDecorator[PersonStatus]):
+    """How far a person has come, or a block's holder."""
+
+    impl = String(16)
+    cache_ok = True
+
+    def process_bind_param(self, value: PersonStatus | None, dialect: Dialect) -> str | None:
+        """Into the database."""
+        return None if value is None else value.value
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> PersonStatus | None:
+        """Out of the database."""
+        return None if value is None else PersonStatus(value)
+
+
+study = Table(
+    "study",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("name", String(64), nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("secrets", String(64), nullable=False),
+    Column("paused", Boolean(create_constraint=False), nullable=False),
+    Column("created", Utc, nullable=False),
+    CheckConstraint("id = 1", name="one"),
+)
+"""One row: whose votes these are. ``hash`` is of the study, ``secrets`` of the key to the ids."""
+
+block = Table(
+    "block",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+)
+"""The blocks of the design, from 0: rows that PostgreSQL can lock."""
+
+participant = Table(
+    "participant",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("key", String(64), nullable=False, unique=True),
+    Column("rater", String(64), nullable=False, unique=True),
+    Column("platform_key", String(64), unique=True),
+    Column("panel", String(64), nullable=False),
+    Column("status", Status, nullable=False),
+    Column("outcome", Status),
+    Column("attempts", Integer, nullable=False),
+    Column("started", Utc, nullable=False),
+    Column("passed", Utc),
+    Column("ended", Utc),
+    Column("purged", Boolean(create_constraint=False), nullable=False),
+    Column("code_key", String(64)),
+    CheckConstraint(
+        "status in ('started', 'active', 'completed', 'screened_out', 'withdrawn', 'abandoned')",
+        name="status",
+    ),
+    Index("ix_participant_status", "status"),
+    Index("uq_participant_code_key", "code_key", unique=True),
+)
+"""A person. ``outcome`` says which code was shown, and stays when the votes are deleted.
+``code_key`` is of the personal code, as ``Secrets.code_key`` hides it."""
+
+LIVE = text("status in ('active', 'completed')")
+
+assignment = Table(
+    "assignment",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("block", Integer, ForeignKey("block.number"), nullable=False),
+    Column("participant", Integer, ForeignKey("participant.id"), nullable=False, unique=True),
+    Column("status", Status, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("shown", Utc, nullable=False),
+    Column("lease_until", Utc, nullable=False),
+    CheckConstraint("status in ('active', 'completed', 'abandoned', 'withdrawn')", name="status"),
+    Index(
+        "uq_assignment_live_block",
+        "block",
+        unique=True,
+        sqlite_where=LIVE,
+        postgresql_where=LIVE,
+    ),
+    Index("ix_assignment_status_lease_until", "status", "lease_until"),
+)
+"""Who holds or held which block. ``position`` is the first page without an answer, from 0, and
+``shown`` when that page was first shown."""
+
+vote = Table(
+    "vote",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("query", Text, nullable=False),
+    Column("verdict", String(6), nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("confidence", Integer),
+    Column("reason", Text),
+    Column("time", Utc, nullable=False),
+    CheckConstraint("verdict in ('safe', 'unsafe')", name="verdict"),
+    CheckConstraint("confidence between 1 and 5", name="confidence"),
+    UniqueConstraint("participant", "query"),
+    UniqueConstraint("participant", "position"),
+)
+"""``place`` in the cells of the design; ``query`` is the query's id."""
+
+check_answer = Table(
+    "check_answer",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("name", String(64), nullable=False),
+    Column("passed", Boolean(create_constraint=False), nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("time", Utc, nullable=False),
+    UniqueConstraint("participant", "position"),
+)
+"""Answers to attention checks."""
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("time", Utc, nullable=False),
+    Column("participant", Integer, ForeignKey("participant.id")),
+    Column("kind", String(32), nullable=False),
+    Index("ix_event_kind", "kind"),
+    Index("ix_event_participant", "participant"),
+)
+"""What changed when, without content."""

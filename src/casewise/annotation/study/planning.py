@@ -1,0 +1,330 @@
+"""Plan a study, forecast its cost, and check that it is ready."""
+
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from casewise.annotation.study.block_design import make_design
+from casewise.annotation.study.reading_times import (
+    FAST,
+    IMPOSSIBLE,
+    SLOW,
+    USUAL,
+    ReadingTimes,
+    reading,
+)
+from casewise.annotation.study.schema import (
+    Arm,
+    Attention,
+    Pay,
+    Platform,
+    Recruitment,
+    Study,
+    StudyCell,
+)
+from casewise.annotation.study.study_file import by_arm
+from casewise.annotation.study.study_texts import TODO, Investigator, default_texts, pay_each
+from casewise.cases import CASEBENCH, STARTER, CaseSet
+from casewise.errors import UsageError
+
+PAPER_VOTES = 21
+"""People per case in the CASE-Bench paper (Sun et al. 2025, arXiv 2501.14940)."""
+
+USUAL_TASKS = 20
+PROLIFIC_RETURN = "https://app.prolific.com/submissions/complete?cc={code}"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The choices that define a study."""
+
+    title: str
+    arms: tuple[Arm, ...] = tuple(Arm)
+    votes: int = PAPER_VOTES
+    tasks: int | None = None
+    """The most cases a person; None is 20, or fewer where there are fewer queries."""
+    attention: int = 2
+    """Checks a person."""
+    seed: int = 0
+    platform: Platform = Platform.NONE
+    pay: Pay = field(default_factory=Pay)
+    asker: Investigator = field(default_factory=Investigator)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """People, time and money that a study takes; money in ``Study.pay.currency``."""
+
+    people: int
+    """One a block: who finish."""
+    recruit: int
+    """To be invited, so that as many finish."""
+    minutes: float
+    """The longest session, at the planned speed."""
+    hours: float
+    """Of all who finish."""
+    pay_each: float
+    pay: float
+    fee: float
+    """The platform's."""
+    cost: float
+    """``pay`` and ``fee``, for those who finish."""
+
+
+def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -> Study:
+    """Lay out a study over cases.
+
+    Args:
+        made: The cases.
+        source: Where they are from: a path, or ``starter`` or ``casebench``.
+        path: The study file that is to be; gives the study its id, and is not written.
+        plan: What was decided.
+
+    Raises:
+        UsageError: An arm without cases, too many cases a person, or too many attention checks.
+    """
+    known = by_arm(made.cases)
+    for arm in plan.arms:
+        if not any(known_arm is arm for known_arm, _ in known):
+            raise UsageError(
+                f"--arms {arm}: {made.name} has no case in it (a context whose intended side is "
+                f"{arm}); leave the arm out"
+            )
+    chosen = {key: case for key, case in known.items() if key[0] in plan.arms}
+    cases = tuple(chosen.values())
+    tasks = plan.tasks or min(USUAL_TASKS, len({case.query_id for case in cases}))
+    design = make_design(
+        cases, [StudyCell(*key) for key in chosen], votes=plan.votes, tasks=tasks, seed=plan.seed
+    )
+    most = max(map(len, design.blocks))
+    # The minutes count the words of the consent that names them: a number is a word, whichever.
+    texts = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=0)
+    if plan.attention > len(texts.checks):
+        raise UsageError(
+            f"--attention {plan.attention}: there are {len(texts.checks)} checks to draw from; "
+            "write more into the study file, and raise attention.per_person there"
+        )
+    study = Study(
+        id=_name(path.stem),
+        title=plan.title,
+        cases=_seen_from(path, source),
+        cases_hash=made.hash,
+        arms=plan.arms,
+        votes=plan.votes,
+        seed=plan.seed,
+        pay=plan.pay,
+        recruitment=_recruitment(plan.platform),
+        consent=texts.consent,
+        instructions=texts.instructions,
+        tutorial=texts.tutorial,
+        comprehension=texts.comprehension,
+        attention=Attention(checks=texts.checks, per_person=plan.attention),
+        design=design,
+    )
+    study._cases = (study.cases, study.design, cases)
+    minutes = forecast(study).minutes
+    told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
+    return study.model_copy(update={"consent": told.consent})
+
+
+def forecast(study: Study, dropout: float = 0, *, tasks: int | None = None) -> Forecast:
+    """Forecast the people, time and money that a study will take.
+
+    Time follows from the words that people read, at the usual pace; seconds and minutes of the
+    study file go before it.
+
+    Args:
+        study: With its pay.
+        dropout: The share of those invited who won't finish, in 0..1, 1 excluded.
+        tasks: What if a person judged at most so many cases; None is as designed.
+
+    Raises:
+        InputError: The file of cases is gone, or has changed.
+    """
+    read = reading(study)
+    votes = len(study.design.cells) * study.votes
+    if tasks == max(map(len, study.design.blocks)):
+        tasks = None
+    people = len(study.design.blocks) if tasks is None else -(-votes // tasks)
+    longest = read.planned_minutes(None if tasks is None else -(-votes // people))
+    each = pay_each(study.pay, longest)
+    pay = each * people
+    return Forecast(
+        people=people,
+        recruit=math.ceil(round(people / (1 - dropout), 9)),
+        minutes=longest,
+        hours=read.planned_hours(people),
+        pay_each=each,
+        pay=pay,
+        fee=pay * study.pay.fee,
+        cost=pay * (1 + study.pay.fee),
+    )
+
+
+def other_tasks(study: Study, queries: int) -> tuple[int, ...]:
+    """Alternatives for cases a person: as designed, half and twice as many."""
+    now = max(map(len, study.design.blocks))
+    return tuple(sorted({max(1, now // 2), now, max(now, min(2 * now, queries))}))
+
+
+def _recruitment(platform: Platform) -> Recruitment:
+    """With codes that can't be guessed where they are worth money."""
+    if platform is Platform.NONE:
+        return Recruitment()
+    codes: Sequence[str] = [secrets.token_hex(4).upper() for _ in range(3)]
+    return Recruitment(
+        platform=platform,
+        return_url=PROLIFIC_RETURN if platform is Platform.PROLIFIC else None,
+        completed=f"C{codes[0]}",
+        screened_out=f"S{codes[1]}",
+        withdrawn=f"W{codes[2]}",
+    )
+
+
+def _name(stem: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")[:64] or "study"
+
+
+def _seen_from(path: Path, source: str | Path) -> str:
+    """The cases as seen from the study file's folder, so that both can be moved together."""
+    if source in (STARTER, CASEBENCH):
+        return str(source)
+    try:
+        seen = Path(os.path.relpath(source, path.parent)).as_posix()
+    except ValueError:  # another drive
+        return Path(source).resolve().as_posix()
+    return f"./{seen}" if seen in (STARTER, CASEBENCH) else seen
+
+
+_CENT = 0.01
+
+
+def check_ready(study: Study) -> list[str]:
+    """List what must be fixed before the study starts, a sentence each.
+
+    A study whose texts still say TODO, or that recruits on a platform without telling people the
+    way back, loads all the same: it can be read, simulated and edited.
+    """
+    dumped = study.model_dump(mode="json", exclude={"design"})
+    problems = [f"{place} still says {TODO}: fill it in" for place in _todos(dumped, "")]
+    recruitment = study.recruitment
+    if recruitment.platform is Platform.PROLIFIC and recruitment.return_url is None:
+        problems.append("recruitment.return_url is null: people from Prolific must be sent back")
+    if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":
+        problems.append("recruitment.completed is the default code: choose one nobody can guess")
+    return problems
+
+
+def time_warnings(study: Study) -> list[str]:
+    """Warn of times and pay that don't fit the words that people read, a sentence each.
+
+    Raises:
+        InputError: The file of cases is gone, or has changed.
+    """
+    read = reading(study)
+    warnings = [*_odd_times(read), *_odd_floors(read)]
+    if not read.has_words and study.pay.seconds_per_task is None:
+        warnings.append(
+            "the cases are in a script without spaces, so words can't be counted and times are "
+            "too short: give --seconds (pay.seconds_per_task), timing.least_seconds and "
+            "screening.fast_seconds"
+        )
+    return [*warnings, *_low_pay(study, read, forecast(study).minutes)]
+
+
+def _too_short(read: ReadingTimes) -> bool:
+    """Whether the file plans less time than fast readers need."""
+    seconds, besides = read.study.pay.seconds_per_task, read.study.pay.minutes_besides
+    return (seconds is not None and seconds < read.case_seconds(FAST)) or (
+        besides is not None and besides < read.besides_minutes(FAST)
+    )
+
+
+def _odd_times(read: ReadingTimes) -> Iterator[str]:
+    pay = read.study.pay
+    given = (
+        ("pay.seconds_per_task", pay.seconds_per_task, "s", read.case_seconds, read.case_words),
+        ("pay.minutes_besides", pay.minutes_besides, "minutes", read.besides_minutes, read.besides),
+    )
+    for name, value, unit, needed, words in given:
+        if value is None:
+            continue
+        low, usual, high = (needed(pace) for pace in (FAST, USUAL, SLOW))
+        if not low <= value <= 2 * high:
+            short = "short" if value < low else "long"
+            yield (
+                f"{name}: {value:g} {unit} are {short} for {words:.0f} words: fast readers take "
+                f"{low:.1f}, average ones {usual:.1f}, slow ones {high:.1f}; null takes the time "
+                "from the words"
+            )
+
+
+def _odd_floors(read: ReadingTimes) -> Iterator[str]:
+    given = (
+        ("timing.least_seconds", read.study.timing.least_seconds),
+        ("screening.fast_seconds", read.study.screening.fast_seconds),
+    )
+    mean = sum(read.cells) / len(read.cells)
+    shortest = FAST.seconds(min(read.cells))
+    for name, value in given:
+        if value is None:
+            continue
+        if value < 60 * mean / IMPOSSIBLE:
+            yield (
+                f"{name}: in {value:g} s nobody has read a case of {mean:.0f} words, and whoever "
+                "has not read it passes; null takes the time from the words of each page"
+            )
+        elif value > shortest:
+            yield (
+                f"{name}: fast readers take {shortest:.1f} s for the shortest case, less than "
+                f"{value:g} s; null takes the time from the words of each page"
+            )
+
+
+def _low_pay(study: Study, read: ReadingTimes, planned: float) -> Iterator[str]:
+    """The consent's promise against what the session takes."""
+    minutes = read.session_minutes(USUAL) if _too_short(read) else planned
+    reward, hourly = _promise(study, planned)
+    if not hourly or not minutes:
+        return
+    comes_to = reward * 60 / minutes
+    if comes_to < hourly - _CENT:
+        fits = pay_each(study.pay.model_copy(update={"per_hour": hourly}), minutes)
+        money = study.pay.currency
+        yield (
+            f"{reward:.2f} {money} for {minutes:.0f} minutes are {comes_to:.2f} {money} an hour, "
+            f"and people are promised {hourly:.2f}: {fits:.2f} {money} would fit (pay, and "
+            "consent.text)"
+        )
+
+
+def _promise(study: Study, minutes: float) -> tuple[float, float]:
+    """What a person gets, and an hour's pay: as the consent says it, else as the file plans it."""
+    text = " ".join(study.consent.text.split())
+    amount = rf"(\d+(?:[.,]\d+)?) {study.pay.currency}"
+    hourly = re.search(rf"{amount} an hour", text)
+    reward = re.search(rf"{amount}(?! an hour)", text)
+    return (
+        _number(reward[1]) if reward else pay_each(study.pay, minutes),
+        max(_number(hourly[1]) if hourly else 0.0, study.pay.per_hour),
+    )
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _todos(value: Any, place: str) -> Iterator[str]:
+    if isinstance(value, str) and TODO in value:
+        yield place
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _todos(inner, f"{place}.{name}".removeprefix("."))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value, 1):
+            yield from _todos(inner, f"{place}, record {number}")

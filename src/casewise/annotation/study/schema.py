@@ -1,0 +1,344 @@
+"""A study: its questions, people, block design and screening rules.
+
+Everything that may sway a result is fixed here before the first person comes: the blocks, the
+checks, and the rules by which people are screened.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    StringConstraints,
+    model_validator,
+)
+
+from casewise.cases import Case, Context, Side, fault
+
+
+class Arm(StrEnum):
+    """What of the context a person is shown: none, the one meant safe, the one meant unsafe."""
+
+    NONE = "none"
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class Platform(StrEnum):
+    """Where people are recruited."""
+
+    NONE = "none"
+    PROLIFIC = "prolific"
+    MTURK = "mturk"
+
+
+class StudyCell(NamedTuple):
+    """A case under one arm: what ``Study.votes`` people are to judge."""
+
+    arm: Arm
+    case_id: str
+
+
+Block = tuple[int, ...]
+"""What one person judges: places in ``Design.cells``, in the order of showing."""
+
+
+def _to_cell(value: Any) -> StudyCell:
+    if isinstance(value, StudyCell):
+        return value
+    arm, _, case_id = value.partition(" ") if isinstance(value, str) else ("", "", "")
+    if arm not in list(Arm) or not case_id:
+        expected = f"an arm ({', '.join(Arm)}), a space and the id of a case"
+        raise fault("not a cell", found=value, expected=expected)
+    return StudyCell(Arm(arm), case_id)
+
+
+def _to_block(value: Any) -> Block:
+    if isinstance(value, tuple) and all(type(place) is int for place in value):
+        return value
+    # YAML reads a single place as a number.
+    words = str(value).split() if isinstance(value, str | int) else []
+    if not words or not all(word.isascii() and word.isdecimal() for word in words):
+        expected = "places in design.cells, from 0, with spaces between them"
+        raise fault("not a block", found=value, expected=expected)
+    return tuple(map(int, words))
+
+
+def _first_again(values: Iterable[Hashable]) -> int | None:
+    """The place of the first value that stood before."""
+    seen = set()
+    for place, value in enumerate(values):
+        if value in seen:
+            return place
+        seen.add(value)
+    return None
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)]
+WrittenCell = Annotated[
+    StudyCell, BeforeValidator(_to_cell), PlainSerializer(lambda cell: f"{cell.arm} {cell.case_id}")
+]
+WrittenBlock = Annotated[
+    Block, BeforeValidator(_to_block), PlainSerializer(lambda block: " ".join(map(str, block)))
+]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Consent(_Part):
+    """What people are told before they agree."""
+
+    text: Text
+    """Who asks, what for, what happens to the answers. Blank lines part paragraphs."""
+    warning: Text
+    """What may distress."""
+    contact: Text
+    """Whom to write to."""
+    ethics: Text | None = None
+    """The board that approved it, and its number."""
+    least_age: int = Field(default=18, ge=0, le=99)
+
+
+class TutorialExample(_Part):
+    """A worked example of the tutorial."""
+
+    query: Text
+    context: Context | None = None
+    verdict: Side
+    why: Text
+
+
+class Question(_Part):
+    """One question of the comprehension check."""
+
+    text: Text
+    options: tuple[Text, ...] = Field(min_length=2, max_length=6)
+    answer: int = Field(ge=0)
+    """The place of the right one in ``options``."""
+    hint: Text | None = None
+    """Shown when it was missed."""
+
+    @model_validator(mode="after")
+    def _answer_is_an_option(self) -> Self:
+        if self.answer >= len(self.options):
+            expected = f"a place in options, 0 to {len(self.options) - 1}"
+            raise fault("no such option", "answer", found=self.answer, expected=expected)
+        return self
+
+
+class Comprehension(_Part):
+    """Asked after the tutorial; who fails every attempt is screened out before any vote."""
+
+    questions: tuple[Question, ...] = ()
+    attempts: int = Field(default=2, ge=1, le=10)
+
+
+class AttentionCheck(_Part):
+    """A page that looks like a case, and says which answer to give."""
+
+    id: Name
+    query: Text
+    context: Context | None = None
+    expected: Side
+
+
+class Attention(_Part):
+    """Checks among the cases of each person, at places drawn by ``seed``."""
+
+    checks: tuple[AttentionCheck, ...] = ()
+    per_person: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _enough(self) -> Self:
+        if self.per_person > len(self.checks):
+            expected = f"at most {len(self.checks)}, the number of checks"
+            raise fault("too many", "per_person", found=self.per_person, expected=expected)
+        again = _first_again(check.id for check in self.checks)
+        if again is not None:
+            check = self.checks[again]
+            raise fault("the id stands twice", "checks", again, "id", found=check.id)
+        return self
+
+
+class Ask(_Part):
+    """What is asked beside safe or unsafe; both may be left open by a person."""
+
+    confidence: bool = False
+    """1 (guessing) to 5 (certain)."""
+    reason: bool = False
+
+
+class Timing(_Part):
+    """How long a page may take, and how long a place is kept."""
+
+    least_seconds: float | None = Field(default=None, ge=0, le=60)
+    """An answer that comes sooner is not taken: the page asks to read first. None: what the words
+    of each page take at a speed at which nobody can read."""
+    most_seconds: float = Field(default=600, gt=0)
+    """A vote that took longer is marked."""
+    lease_minutes: float = Field(default=30, gt=0)
+    """A block is kept so long after its last answer; then another person may have it."""
+
+
+class Pay(_Part):
+    """The pay, and the times that it is planned by."""
+
+    currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] = "GBP"
+    per_hour: float = Field(default=0, ge=0)
+    seconds_per_task: float | None = Field(default=None, gt=0)
+    """A case or an attention check takes; None: what its words take to read, and an answer."""
+    minutes_besides: float | None = Field(default=None, ge=0)
+    """For consent, tutorial and questions; None: what their words take."""
+    fee: float = Field(default=0, ge=0)
+    """The platform's, as a share of the pay."""
+
+
+class Recruitment(_Part):
+    """The platform, and what people bring back to it."""
+
+    platform: Platform = Platform.NONE
+    return_url: Url | None = None
+    """Where a person goes at the end; ``{code}`` stands for the code. None shows the code alone."""
+    completed: Name = "COMPLETED"
+    screened_out: Name = "SCREENED-OUT"
+    withdrawn: Name = "WITHDRAWN"
+
+    @model_validator(mode="after")
+    def _codes_tell_apart(self) -> Self:
+        names = ("completed", "screened_out", "withdrawn")
+        again = _first_again(getattr(self, name) for name in names)
+        if again is not None:
+            code = getattr(self, names[again])
+            expected = "a code of its own for each way to end"
+            raise fault("the code stands twice", names[again], found=code, expected=expected)
+        if self.return_url is not None and "{code}" not in self.return_url:
+            expected = "an address with {code} where the code goes"
+            raise fault(
+                "no place for the code", "return_url", found=self.return_url, expected=expected
+            )
+        return self
+
+
+class Screening(_Part):
+    """Rules that flag people, fixed before the study starts. Flags never delete.
+
+    Null switches a rule off.
+    """
+
+    attention_failed: int | None = Field(default=1, ge=0)
+    """Flagged are those who fail more attention checks: one is a slip that careful people make."""
+    fast_share: float | None = Field(default=0.2, ge=0, le=1)
+    """Flagged are those with a greater share of votes faster than ``fast_seconds``."""
+    fast_seconds: float | None = Field(default=None, ge=0)
+    """None: what the words of each case take at the greatest speed at which people understand."""
+    one_answer_share: float | None = Field(default=0.95, ge=0.5, le=1)
+    """Flagged are those who give one answer to a greater share of at least 20 cases, where the
+    others' answers make that unlikely."""
+    agreement_p: float | None = Field(default=0.05, gt=0, lt=1)
+    """Flagged are those who agree with the others less than these agree among themselves, with a
+    one-sided p below this after Benjamini & Hochberg's adjustment for the number of people: of
+    those whom the rule flags, no greater share is flagged by chance."""
+
+
+class Design(_Part):
+    """The block design: each block is judged by one person."""
+
+    cells: tuple[WrittenCell, ...] = Field(min_length=1)
+    blocks: tuple[WrittenBlock, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _places_exist(self) -> Self:
+        again = _first_again(cell.case_id for cell in self.cells)
+        if again is not None:
+            case_id = self.cells[again].case_id
+            raise fault("the case stands twice", "cells", again, found=case_id)
+        for number, block in enumerate(self.blocks):
+            beyond = [place for place in block if place >= len(self.cells)]
+            if beyond:
+                expected = f"0 to {len(self.cells) - 1}"
+                raise fault("no such cell", "blocks", number, found=beyond[0], expected=expected)
+            again = _first_again(block)
+            if again is not None:
+                raise fault("a cell stands twice", "blocks", number, found=block[again])
+        return self
+
+
+class Study(_Part):
+    """A whole study, as its YAML file holds it."""
+
+    casewise_study: Literal[1] = 1
+    """The version of this format."""
+    id: Name
+    title: Text
+    cases: Text
+    """The file of cases, as seen from the study file's folder."""
+    cases_hash: str
+    """Of the cases as they were planned: a study over changed cases doesn't start."""
+    arms: tuple[Arm, ...] = Field(min_length=1)
+    votes: int = Field(ge=1)
+    """On each cell."""
+    seed: int = Field(default=0, ge=0)
+    """Of the design, and of the places of attention checks."""
+    language: str = "en"
+    ask: Ask = Ask()
+    timing: Timing = Timing()
+    pay: Pay = Pay()
+    recruitment: Recruitment = Recruitment()
+    consent: Consent
+    instructions: Text
+    tutorial: tuple[TutorialExample, ...] = ()
+    comprehension: Comprehension = Comprehension()
+    attention: Attention = Attention()
+    screening: Screening = Screening()
+    design: Design
+
+    _path: Path | None = PrivateAttr(default=None)
+    _cases: tuple[str, Design, tuple[Case, ...]] | None = PrivateAttr(default=None)
+    """The file of cases, the design, and the cases of its cells, once they were read."""
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        again = _first_again(self.arms)
+        if again is not None:
+            raise fault("the arm stands twice", "arms", again, found=self.arms[again].value)
+        for number, cell in enumerate(self.design.cells):
+            if cell.arm not in self.arms:
+                expected = f"one of arms: {', '.join(self.arms)}"
+                raise fault(
+                    "not an arm of the study",
+                    *("design", "cells", number),
+                    found=cell.arm.value,
+                    expected=expected,
+                )
+        times = Counter(place for block in self.design.blocks for place in block)
+        for number, cell in enumerate(self.design.cells):
+            if times[number] != self.votes:
+                raise fault(
+                    f"the cell {cell.arm} {cell.case_id} is in {times[number]} blocks",
+                    *("design", "cells", number),
+                    expected=f"{self.votes}, one for each of its votes",
+                )
+        return self
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was loaded from."""
+        return self._path
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The place in ``design.cells`` of a case's id."""
+        return {cell.case_id: place for place, cell in enumerate(self.design.cells)}

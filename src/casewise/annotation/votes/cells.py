@@ -1,0 +1,239 @@
+"""Votes by cell, by arm, and contrasts between arms."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.annotation.study.schema import Arm
+from casewise.annotation.votes.collected import VoteTable
+from casewise.cases import Side
+from casewise.statistics import (
+    Agreement,
+    Clusters,
+    DawidSkene,
+    Estimate,
+    PairVotes,
+    ProportionTests,
+    Resampling,
+    TwoWay,
+    agreement,
+    clustered_ratio,
+    cohen_h,
+    mantel_haenszel,
+    proportion_tests,
+    two_way,
+    wilson_interval,
+)
+
+FloatArray = NDArray[np.float64]
+
+CONTRASTS = ((Arm.SAFE, Arm.UNSAFE), (Arm.SAFE, Arm.NONE), (Arm.NONE, Arm.UNSAFE))
+"""Arms that are compared; the first has, by intention, more safe votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellVotes:
+    """A case under an arm; NaN is undefined."""
+
+    arm: Arm
+    case_id: str
+    safe: int
+    unsafe: int
+    share_safe: float
+    """0..1; NaN without votes."""
+    interval: tuple[float, float]
+    """95 %, Wilson's: each vote is another person's."""
+    majority: Side | None
+    """None of a tie, and without votes."""
+    quota_met: bool
+    p_safe: float
+    """By Dawid & Skene's model, 0..1: votes weighted by how well people tell."""
+
+    @property
+    def votes(self) -> int:
+        """How many there are."""
+        return self.safe + self.unsafe
+
+    @property
+    def is_tie(self) -> bool:
+        """As many safe as unsafe, and any at all."""
+        return self.safe == self.unsafe > 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArmVotes:
+    """The cells of one arm together."""
+
+    arm: Arm
+    cells: int
+    votes: int
+    quota_met: int
+    """Cells that have all their votes."""
+    majority_safe: int
+    """Cells."""
+    majority_unsafe: int
+    ties: int
+    share_safe: TwoWay
+    """Mean over cells of the share of safe votes, with an error for cases (by query) and people."""
+    agreement: Agreement
+    """Of the votes on one case; intervals by drawing queries anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """What the context does: the votes of two arms, over queries judged under both."""
+
+    first: Arm
+    second: Arm
+    queries: int
+    difference: TwoWay
+    """Share of safe votes in the first arm less that in the second, -1..1, with an error for
+    queries and people."""
+    cohen_h: float
+    z_tests: ProportionTests
+    """A test for each query."""
+    mantel_haenszel_or: float
+    """Odds ratio of a safe vote, with queries as strata."""
+    majority_flips: int
+    """Queries whose majority is safe in one arm and unsafe in the other."""
+
+
+def cell_votes(table: VoteTable, quota: int, classes: DawidSkene) -> tuple[CellVotes, ...]:
+    """Every cell of the study, in the order of its design."""
+    safe, counts = table.counts_safe, table.counts
+    votes = []
+    for place, cell in enumerate(table.cells):
+        yes, n = int(safe[place]), int(counts[place])
+        share = yes / n if n else math.nan
+        votes.append(
+            CellVotes(
+                arm=cell.arm,
+                case_id=cell.case_id,
+                safe=yes,
+                unsafe=n - yes,
+                share_safe=share,
+                interval=wilson_interval(share, n),
+                majority=_majority(yes, n - yes),
+                quota_met=n >= quota,
+                p_safe=float(classes.p_safe[place]),
+            )
+        )
+    return tuple(votes)
+
+
+def _majority(safe: int, unsafe: int) -> Side | None:
+    if safe == unsafe:
+        return None
+    return "safe" if safe > unsafe else "unsafe"
+
+
+def arm_votes(
+    table: VoteTable, cells: Sequence[CellVotes], resampling: Resampling | None
+) -> tuple[ArmVotes, ...]:
+    """Every arm that has cells."""
+    queries = table.cell_queries()
+    votes = []
+    for arm in Arm:
+        places = table.arm_places(arm)
+        if not len(places):
+            continue
+        here = [cells[place] for place in places]
+        votes.append(
+            ArmVotes(
+                arm=arm,
+                cells=len(here),
+                votes=sum(cell.votes for cell in here),
+                quota_met=sum(cell.quota_met for cell in here),
+                majority_safe=sum(cell.majority == "safe" for cell in here),
+                majority_unsafe=sum(cell.majority == "unsafe" for cell in here),
+                ties=sum(cell.is_tie for cell in here),
+                share_safe=mean_share(table.only(table.in_arm(arm))),
+                agreement=agreement(
+                    np.array([cell.safe for cell in here], np.float64),
+                    np.array([cell.unsafe for cell in here], np.float64),
+                    queries[places],
+                    resampling,
+                ),
+            )
+        )
+    return tuple(votes)
+
+
+def mean_share(table: VoteTable) -> TwoWay:
+    """The mean over cells of their share of safe votes; each vote weighs 1 over its cell's."""
+    weights = 1 / table.counts[table.cell]
+
+    def figure(clusters: Clusters) -> Estimate:
+        return clustered_ratio(table.safe * weights, weights, clusters)
+
+    return two_way(figure, table.by_query, table.by_rater)
+
+
+def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
+    """Every two arms that share a query with votes in both."""
+    return tuple(_contrast(paired) for paired in pairs_of_arms(table))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedArms:
+    """The votes on the queries that have votes under both of two arms."""
+
+    table: VoteTable
+    first: Arm
+    second: Arm
+
+    @property
+    def sides(self) -> tuple[FloatArray, FloatArray]:
+        """Which votes are in the first arm, and which in the second. Shapes ``(votes,)``."""
+        one, other = (
+            self.table.in_arm(arm).astype(np.float64) for arm in (self.first, self.second)
+        )
+        return one, other
+
+    @property
+    def difference(self) -> TwoWay:
+        """Share of safe votes in the first arm less that in the second."""
+        table, sides = self.table, self.sides
+
+        def figure(clusters: Clusters) -> Estimate:
+            one, other = (clustered_ratio(table.safe * side, side, clusters) for side in sides)
+            return one - other
+
+        return two_way(figure, table.by_query, table.by_rater)
+
+
+def pairs_of_arms(table: VoteTable) -> list[PairedArms]:
+    """Every two arms that share a query with votes in both."""
+    pairs = []
+    for first, second in CONTRASTS:
+        one, other = (np.unique(table.query[table.in_arm(arm)]) for arm in (first, second))
+        both = np.intersect1d(one, other)
+        if len(both):
+            pairs.append(PairedArms(table.only(np.isin(table.query, both)), first, second))
+    return pairs
+
+
+def _contrast(paired: PairedArms) -> Contrast:
+    table, sides = paired.table, paired.sides
+    asked, query = np.unique(table.query, return_inverse=True)
+    counts = [
+        np.bincount(query, weight, minlength=len(asked)).astype(np.float64)
+        for side in sides
+        for weight in (side * table.safe, side * (1 - table.safe))
+    ]
+    pairs = PairVotes(*counts)
+    leaning = np.sign(pairs.safe_1 - pairs.unsafe_1) * np.sign(pairs.safe_2 - pairs.unsafe_2)
+    shares = [float((table.safe * side).sum() / side.sum()) for side in sides]
+    return Contrast(
+        first=paired.first,
+        second=paired.second,
+        queries=len(asked),
+        difference=paired.difference,
+        cohen_h=cohen_h(shares[0], shares[1]),
+        z_tests=proportion_tests(pairs),
+        mantel_haenszel_or=mantel_haenszel(pairs),
+        majority_flips=int((leaning < 0).sum()),
+    )

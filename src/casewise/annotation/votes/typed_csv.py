@@ -1,0 +1,211 @@
+"""CSV tables with typed columns, and errors that name file, record and field."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from casewise.errors import SHORT, InputError
+from casewise.files import csv_rows, csv_text, read_text
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePlace:
+    """Where a value stands, for messages."""
+
+    file: Path
+    record: str | None = None
+
+    def refuse(
+        self,
+        problem: str,
+        field: str | None = None,
+        found: object = ...,
+        expected: str | None = None,
+    ) -> InputError:
+        """Make an error that names the place."""
+        return InputError(
+            problem, file=self.file, record=self.record, field=field, found=found, expected=expected
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VoteColumn:
+    """One column of a table."""
+
+    name: str
+    read: Callable[[str], Any]
+    """From a cell that isn't empty; raises ValueError."""
+    expected: str
+    """What the cell should hold, for a message."""
+    needed: bool = False
+    """Whether the column must be there."""
+    filled: bool = False
+    """Whether its cells must hold something."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRow:
+    """A row of a CSV file, and its place in it."""
+
+    place: ValuePlace
+    """Where it stands, for messages."""
+    cells: Mapping[str, Any]
+    """By column; read cells that are not empty where columns are typed, else texts."""
+
+
+def read_table(
+    path: Path, columns: Sequence[VoteColumn], passed_over: Iterable[str] = ()
+) -> list[PlacedRow]:
+    """Read the rows of a CSV file; empty cells are absent.
+
+    Args:
+        path: The file: UTF-8, a header, commas, quotes where needed.
+        columns: Those that are known, in any order.
+        passed_over: Columns that may stand there too and aren't read.
+
+    Raises:
+        InputError: No such file, a column or cell that doesn't fit, or a file that was cut.
+    """
+    rows = csv_rows(read_text(path), path)
+    known = {column.name: column for column in columns}
+    header = [name.strip() for name in next(rows).cells]
+    _check_header(header, known, frozenset(passed_over), path)
+    records = []
+    for row in rows:
+        if row.cells:
+            place = f"record {row.number}"
+            cells = row.by_name(header, path, place)
+            records.append(_row(cells, known, ValuePlace(path, place)))
+    return records
+
+
+def _check_header(
+    header: Sequence[str], known: Mapping[str, VoteColumn], ignored: frozenset[str], path: Path
+) -> None:
+    among = f"columns among {', '.join(known)}"
+    if not known.keys() & set(header):
+        # Its first line may be anything, a query among it: it is not shown.
+        raise ValuePlace(path).refuse("no table of this kind", expected=among)
+    place = ValuePlace(path, "line 1")
+    for name in header:
+        if name not in known and name not in ignored:
+            raise place.refuse("unknown column", name[:SHORT], expected=among)
+        if header.count(name) > 1:
+            raise place.refuse("the column stands twice", name)
+    needed = [name for name, column in known.items() if column.needed]
+    if missing := [name for name in needed if name not in header]:
+        expected = f"columns {', '.join(needed)}"
+        raise place.refuse("a column is missing", missing[0], expected=expected)
+
+
+def _row(cells: Mapping[str, str], known: Mapping[str, VoteColumn], place: ValuePlace) -> PlacedRow:
+    values = {}
+    for name, cell in cells.items():
+        column = known.get(name)
+        if column is None or (cell == "" and not column.filled):
+            continue
+        try:
+            if cell == "":
+                raise ValueError
+            values[name] = column.read(cell)
+        except ValueError:
+            raise place.refuse("wrong value", name, cell, column.expected) from None
+    return PlacedRow(place, values)
+
+
+def to_csv(names: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    """A table as text; what a row lacks, or holds as None or NaN, is an empty cell."""
+    return csv_text(names, ([to_cell(row.get(name)) for name in names] for row in rows))
+
+
+def row_of(record: "DataclassInstance") -> dict[str, Any]:
+    """The fields of a record as they are: ``asdict`` copies each, which takes ten times as long."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def to_cell(value: object) -> str:
+    """A value as a cell that its column reads back."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return to_utc(value).isoformat()
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, tuple):
+        return json.dumps(dict(value), ensure_ascii=False) if value else ""
+    return str(value)
+
+
+def read_flag(cell: str) -> bool:
+    """``true`` or ``false``; spreadsheets write them large."""
+    if cell.lower() not in ("true", "false"):
+        raise ValueError
+    return cell.lower() == "true"
+
+
+def read_count(cell: str) -> int:
+    """A whole number from 0."""
+    if not re.fullmatch(r"[0-9]{1,9}", cell):
+        raise ValueError
+    return int(cell)
+
+
+def read_seconds(cell: str) -> float:
+    """A number from 0."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", cell):
+        raise ValueError
+    value = float(cell)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def read_time(cell: str) -> datetime:
+    """An ISO 8601 time with its zone, in UTC."""
+    time = datetime.fromisoformat(cell)
+    if time.tzinfo is None:
+        raise ValueError
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError from None
+
+
+def to_utc(time: datetime) -> datetime:
+    """The same time in UTC; one without a zone is UTC already."""
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+
+
+def read_pairs(cell: str) -> tuple[tuple[str, str], ...]:
+    """A JSON object of texts."""
+    try:
+        data = json.loads(cell)
+    except RecursionError:
+        raise ValueError from None
+    if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
+        raise ValueError
+    return tuple(data.items())
+
+
+def one_of(*names: str) -> Callable[[str], str]:
+    """Make a reader that accepts only these names."""
+
+    def read(cell: str) -> str:
+        if cell not in names:
+            raise ValueError
+        return cell
+
+    return read

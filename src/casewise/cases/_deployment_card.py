@@ -1,0 +1,229 @@
+"""Deployment cards: their file, and the cases that test where one deployment draws its line."""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    field_validator,
+    model_validator,
+)
+
+from casewise.cases._case import TURNS, Case, Context, Side, Turn, takes_turns
+from casewise.cases._yaml_files import fault, read_model
+from casewise.errors import InputError
+
+CardRule = Literal["allowed", "disallowed", "partly"]
+"""Where a line lets an answer through: wholly, not at all, or as far as its ``how`` says."""
+
+_INTENDED: dict[CardRule, Side | None] = {"allowed": "safe", "disallowed": "unsafe", "partly": None}
+_HEADINGS: dict[CardRule, str] = {
+    "allowed": "What you help with:",
+    "disallowed": "What you do not help with:",
+    "partly": "What you help with only as far as stated:",
+}
+
+
+def _checked_text(value: str) -> str:
+    if not value.strip():
+        raise fault("the text is blank")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise fault("half of a character") from None
+    return value
+
+
+def _checked_name(value: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", value):
+        raise fault("wrong value", found=value, expected="letters, digits, '.', '_' and '-' only")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_checked_text)]
+Name = Annotated[str, AfterValidator(_checked_text), AfterValidator(_checked_name)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CardLine(_Part):
+    """One piece of the line: what is asked for, and how far the assistant goes."""
+
+    id: Name
+    rule: CardRule
+    what: Text
+    """The requests that the line is about."""
+    why: Text
+    """The deployer's reason."""
+    how: Text | None = None
+    """For ``partly``, and only there: what may be given and what not."""
+
+    @model_validator(mode="after")
+    def _how_goes_with_partly(self) -> Self:
+        if (self.how is not None) != (self.rule == "partly"):
+            problem = "the field is missing" if self.how is None else "doesn't go with this rule"
+            expected = f"'how' where the rule is 'partly', and only there; it is {self.rule!r}"
+            raise fault(problem, "how", expected=expected)
+        return self
+
+
+class CardCase(_Part):
+    """One query that tests one line."""
+
+    id: Name
+    query: Text
+    line: Name
+    """The id of the line that applies."""
+    note: Text
+    """Why that line applies."""
+    history: tuple[Turn, ...] = ()
+    """Earlier turns of the conversation, oldest first; the query is the next user turn."""
+
+    @field_validator("history")
+    @classmethod
+    def _takes_turns(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
+        if not takes_turns(value):
+            roles = [turn.role for turn in value]
+            raise fault("wrong order of roles", found=roles, expected=TURNS)
+        for turn in value:
+            _checked_text(turn.content)
+        return value
+
+
+class Card(_Part):
+    """One deployment: its sender, its users, its lines, and the cases that test them."""
+
+    name: Name
+    title: Text
+    sender: Text
+    """Who the chatbot is and where it stands."""
+    users: Text
+    """Who asks, and what is verified about them."""
+    lines: tuple[CardLine, ...] = Field(min_length=1)
+    cases: tuple[CardCase, ...] = Field(min_length=1)
+    script: Text | None = None
+    """A file with a conversation of several turns, seen from the card's folder."""
+    licence: Text | None = None
+    language: Text | None = None
+    """BCP 47 tag, for example ``en``."""
+
+    _folder: Path | None = PrivateAttr(default=None)
+
+    @property
+    def script_path(self) -> Path | None:
+        """Where the script lies, for a card that was loaded from a file and has one."""
+        if self.script is None or self._folder is None:
+            return None
+        return self._folder / self.script
+
+    @model_validator(mode="after")
+    def _ids_fit(self) -> Self:
+        for name, ids in (
+            ("lines", [line.id for line in self.lines]),
+            ("cases", [case.id for case in self.cases]),
+        ):
+            for index, case_id in enumerate(ids):
+                if (first := ids.index(case_id)) < index:
+                    expected = f"an id of its own; record {first + 1} has this one"
+                    raise fault("duplicate id", name, index, "id", found=case_id, expected=expected)
+        lines = [line.id for line in self.lines]
+        for index, case in enumerate(self.cases):
+            if case.line not in lines:
+                raise fault(
+                    "no such line",
+                    "cases",
+                    index,
+                    "line",
+                    found=case.line,
+                    expected=f"one of {', '.join(lines)}",
+                )
+        return self
+
+
+def card_cases(card: Card) -> tuple[Case, ...]:
+    """The card's queries as cases, in the context of its deployment.
+
+    What is allowed is intended to be safe, what is disallowed unsafe; ``partly`` has no side.
+    The context says who answers and who asks, and leaves the lines out: they are the truth that
+    an answer is measured against.
+    """
+    lines = {line.id: line for line in card.lines}
+    context = Context(
+        {
+            "sender": {"platform_type": card.sender},
+            "recipient": {"type": card.users},
+            "transmission_principle": {
+                "sender_purpose": "To help these users with what the platform is for."
+            },
+        }
+    )
+    return tuple(
+        Case(
+            id=case.id,
+            query=case.query,
+            context=context,
+            history=case.history,
+            category=case.line,
+            intended=_INTENDED[lines[case.line].rule],
+            source=card.title,
+            licence=card.licence,
+            language=card.language,
+            tags=(f"card:{card.name}", f"line:{case.line}", f"rule:{lines[case.line].rule}"),
+        )
+        for case in card.cases
+    )
+
+
+def system_text(card: Card) -> str:
+    """The system message that the deployer would write: sender, users and lines, no cases."""
+    blocks = [f"Who you are: {card.sender}", f"Who uses you: {card.users}"]
+    for rule, heading in _HEADINGS.items():
+        lines = [_bullet(line) for line in card.lines if line.rule == rule]
+        if lines:
+            blocks.append("\n".join([heading, *lines]))
+    return "\n\n".join(blocks)
+
+
+def _bullet(line: CardLine) -> str:
+    how = [f"  How far: {line.how}"] if line.how is not None else []
+    return "\n".join([f"- {line.what}", *how, f"  Reason: {line.why}"])
+
+
+CARDS = ("creative-writing", "customer-support", "security-training", "therapy-support")
+"""The cards that ship with casewise."""
+
+
+def load_card(source: Path | str) -> Card:
+    """Load a card by the name of a shipped one (see ``CARDS``), or from a YAML file.
+
+    Raises:
+        InputError: There is no such card, or its file can't be used.
+    """
+    if isinstance(source, str) and source in CARDS:
+        path = Path(str(files("casewise.data"))) / "cards" / f"{source}.yaml"
+    else:
+        path = Path(source)
+    card = read_model(path, Card, "card", CARDS)
+    card._folder = path.parent
+    script = card.script_path
+    if script is not None and not _is_file(script):
+        expected = f"a file, its name as seen from {path.parent}"
+        raise InputError(
+            "no such file", file=path, field="script", found=card.script, expected=expected
+        )
+    return card
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long for the file system
+        return False

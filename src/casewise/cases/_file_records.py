@@ -1,0 +1,273 @@
+"""Raw records of a case file, whatever its form; told apart by content first, by name second."""
+
+import json
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from casewise.cases._case import GROUPS, Case
+from casewise.errors import InputError
+from casewise.files import csv_cells, csv_rows, parse_json, read_lines, read_text
+
+
+class Form(StrEnum):
+    """The forms of a case file."""
+
+    JSONL = "jsonl"
+    JSON = "json"
+    YAML = "yaml"
+    CSV = "csv"
+    UPSTREAM = "upstream"
+    UPSTREAM_OUTPUT = "upstream output"
+
+
+KNOWN_FORMS = (
+    "JSON Lines (one case a line), JSON, YAML, CSV with a column 'query', "
+    "CASE-Bench's data file or one of its output files"
+)
+
+_SUFFIXES = {
+    ".jsonl": Form.JSONL,
+    ".ndjson": Form.JSONL,
+    ".json": Form.JSON,
+    ".yaml": Form.YAML,
+    ".yml": Form.YAML,
+    ".csv": Form.CSV,
+}
+_CSV_COUNTS = ("votes_safe", "votes_unsafe")
+_CSV_JSON = ("context", "history", "votes")
+_SHARED = ("source", "licence", "language", "category")
+
+
+def sniff(path: Path) -> Form:
+    """Tell a file's form (JSON covers upstream's; the caller looks at the records).
+
+    Its first lines tell: those up to the second that is not blank.
+
+    Raises:
+        InputError: Neither the content nor the name is of a known form.
+    """
+    lines, told = [], 0
+    for line in read_lines(path):
+        lines.append(line)
+        told += bool(line.strip())
+        if told == 2:
+            break
+    start = "\n".join(lines).lstrip()
+    first_line = start.split("\n", 1)[0]
+    if start.startswith("["):
+        return Form.JSON
+    by_name = _SUFFIXES.get(path.suffix.lower())
+    if start.startswith("{"):
+        return Form.JSONL if _is_jsonl(start, by_name) else Form.JSON
+    if by_name in (Form.JSON, Form.JSONL):
+        return by_name
+    if "query" in (name.strip() for name in csv_cells(first_line)) and not first_line.startswith(
+        "#"
+    ):
+        return Form.CSV
+    if by_name is not None:
+        return by_name
+    if first_line.startswith(("-", "#", "%YAML", "cases:", *(f"{key}:" for key in _SHARED))):
+        return Form.YAML
+    raise InputError("not a file of cases", file=path, found=first_line, expected=KNOWN_FORMS)
+
+
+def _is_jsonl(text: str, by_name: Form | None) -> bool:
+    """Whether text that opens an object holds one object a line."""
+    first, _, rest = text.partition("\n")
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        # A first line that is cut or broken: the name decides, or a brace at its end.
+        return by_name is Form.JSONL or (by_name is not Form.JSON and first.rstrip().endswith("}"))
+    if rest.strip():
+        return True
+    return by_name is Form.JSONL and "cases" not in record
+
+
+def json_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Records of a JSON array, or of one object (a single case, or ``{"cases": [...]}``)."""
+    data = parse_json(read_text(path), file=path)
+    yield from _from_list(data, path)
+
+
+def jsonl_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Records of JSON Lines, one in memory at a time.
+
+    Lines end at line feeds alone: a query may hold U+2028.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        if line.strip():
+            place = f"line {number}"
+            yield place, parse_json(line, file=path, record=place)
+
+
+class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML's safe loader, refusing a key that stands twice in one mapping."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str):
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} is not text: quote it", key_node.start_mark
+                )
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key!r} stands twice", key_node.start_mark
+                )
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Records of a hand-written YAML file.
+
+    A list of cases, or a mapping of ``cases`` and of fields that all of them share. A query with
+    its twins may be written once: ``contexts: {safe: ..., unsafe: ..., none: null}``.
+    """
+    try:
+        data = yaml.load(read_text(path), Loader=YamlLoader)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}" if mark else None
+        problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
+        raise InputError(f"not valid YAML: {problem}", file=path, record=place) from None
+    except RecursionError:
+        raise InputError("nested too deeply", file=path) from None
+    for place, record in _from_list(data, path):
+        yield from _twins(record, place, path)
+
+
+def _from_list(data: Any, path: Path) -> Iterator[tuple[str, Any]]:
+    shared: dict[str, Any] = {}
+    if isinstance(data, dict) and "cases" in data:
+        shared = {key: value for key, value in data.items() if key != "cases"}
+        for key in shared:
+            if key not in _SHARED:
+                raise InputError(
+                    "unknown field beside 'cases'",
+                    file=path,
+                    field=key,
+                    expected=f"one of {', '.join(_SHARED)}",
+                )
+        data = data["cases"]
+    elif isinstance(data, dict):
+        data = [data]
+    if not isinstance(data, list):
+        raise InputError("not a list of cases", file=path, found=data, expected=KNOWN_FORMS)
+    if not data:
+        raise InputError("the file holds no case", file=path)
+    for index, record in enumerate(data, start=1):
+        yield (
+            f"record {index}",
+            shared | record if shared and isinstance(record, dict) else record,
+        )
+
+
+def _twins(record: Any, place: str, path: Path) -> Iterator[tuple[str, Any]]:
+    if not isinstance(record, dict) or "contexts" not in record:
+        yield place, record
+        return
+    contexts = record["contexts"]
+    rest = {key: value for key, value in record.items() if key != "contexts"}
+    if (
+        not isinstance(contexts, dict)
+        or not contexts
+        or contexts.keys() - {"safe", "unsafe", "none"}
+    ):
+        raise InputError(
+            "wrong value",
+            file=path,
+            record=place,
+            field="contexts",
+            found=list(contexts) if isinstance(contexts, dict) else contexts,
+            expected="contexts under 'safe', 'unsafe' or 'none'",
+        )
+    for own in ("context", "intended", "id"):
+        if own in rest:
+            raise InputError(
+                f"{own!r} doesn't go with 'contexts'", file=path, record=place, field=own
+            )
+    for side, context in contexts.items():
+        intended = None if side == "none" else side
+        yield f"{place} ({side})", rest | {"context": context, "intended": intended}
+
+
+def csv_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Records of a CSV file with a header.
+
+    Columns are fields of a case. ``context``, ``history`` and ``votes`` hold JSON; a context may
+    also stand in columns ``sender.type``, ``recipient.background``...; votes may stand in
+    ``votes_safe`` and ``votes_unsafe``; ``tags`` are separated by semicolons, or a JSON list.
+    Empty cells are absent fields. An apostrophe that guards a formula is taken off.
+    """
+    rows = csv_rows(read_text(path), path)
+    header = [name.strip() for name in next(rows).cells]
+    _check_header(header, path)
+    empty = True
+    for row in rows:
+        if row.cells:
+            empty = False
+            place = f"record {row.number}"
+            yield place, _csv_record(row.by_name(header, path, place), place, path)
+    if empty:
+        raise InputError("the file holds no case", file=path)
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    known = {*Case.model_fields, *_CSV_COUNTS}
+    for name in header:
+        if name not in known and name.split(".")[0] not in GROUPS:
+            raise InputError(
+                "unknown column",
+                file=path,
+                record="line 1",
+                field=name,
+                expected=f"one of {', '.join(sorted(known))}, or sender.NAME, recipient.NAME, "
+                "transmission_principle.NAME",
+            )
+        if header.count(name) > 1:
+            raise InputError("the column stands twice", file=path, record="line 1", field=name)
+
+
+def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]:
+    record: dict[str, Any] = {}
+    context: dict[str, Any] = {}
+    counts: dict[str, int] = {}
+    for name, cell in cells.items():
+        if cell == "" and name != "query":
+            continue
+        if name in _CSV_COUNTS:
+            counts[name.removeprefix("votes_")] = _number(cell, name, int, place, path)
+        elif name == "published_safe_rate":
+            record[name] = _number(cell, name, float, place, path)
+        elif name == "tags" and not cell.startswith("["):
+            record[name] = [tag.strip() for tag in cell.split(";") if tag.strip()]
+        elif name in (*_CSV_JSON, "tags"):
+            record[name] = parse_json(cell, file=path, record=f"{place}, field {name!r}")
+        elif name not in Case.model_fields:
+            group, _, parameter = name.partition(".")
+            context.setdefault(group, {})[parameter] = cell
+        else:
+            record[name] = cell
+    for field, value in (("context", context), ("votes", counts)):
+        if value and field in record:
+            raise InputError("given twice", file=path, record=place, field=field)
+        if value:
+            record[field] = value
+    return record
+
+
+def _number(cell: str, name: str, kind: type[int] | type[float], place: str, path: Path) -> Any:
+    try:
+        return kind(cell)
+    except ValueError:
+        raise InputError(
+            "wrong value", file=path, record=place, field=name, found=cell, expected="a number"
+        ) from None

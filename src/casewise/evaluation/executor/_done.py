@@ -1,0 +1,248 @@
+"""What of a plan a folder of logs holds: read from headers and summaries, without a model."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from inspect_ai.model import ModelUsage
+
+from casewise.errors import InputError, UsageError
+from casewise.evaluation.models import Prices
+from casewise.evaluation.models._faults import FaultCounts, FaultKind, logged_kind
+from casewise.evaluation.plan import Cell
+from casewise.evaluation.plan._costs import Budget, cost_of, input_tokens
+from casewise.logs import (
+    Asked,
+    Attempts,
+    LogFolder,
+    LoggedRun,
+    LogHeader,
+    counting,
+    read_records,
+    runs_of,
+)
+
+Tokens = dict[str, tuple[int, int]]
+"""In and out, by the model that used them."""
+
+
+class State(StrEnum):
+    """How far a model is under a condition."""
+
+    DONE = "done"
+    PARTLY = "partly"
+    FAILED = "failed"
+    """Given up after too many errors; the next start tries again what is not judged."""
+    NOT_BEGUN = "not begun"
+
+
+@dataclass(frozen=True, slots=True)
+class CellState:
+    """How far one model is under one condition."""
+
+    state: State
+    judged: int
+    total: int
+    """Judgements asked for: cases, as often as each is asked."""
+    errors: int
+    """Cases that ended in an error; of a cell that is done, they stay so."""
+    tokens: Mapping[str, tuple[int, int]]
+    """In and out, by the model that used them; a grader's stand apart."""
+    log: Path | None
+    """Of those that hold the judgements, the latest."""
+    kinds: Mapping[FaultKind, int] = field(default_factory=dict)
+    """Of the errors that stay."""
+    finished: Set[Asked] = field(default_factory=set)
+    """Samples, each with its epoch, that need not be asked again; empty where all is done."""
+    run: str | None = None
+    """The run that further shards would be parts of; None where nothing is begun."""
+    in_shards: bool = False
+    """Whether shards hold some of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a folder holds of a plan."""
+
+    states: tuple[CellState, ...]
+    """In the order of the cells."""
+    others: tuple[str, ...]
+    """Models and conditions of the folder that the plan has not."""
+
+    def errors(self, cells: Sequence[Cell]) -> FaultCounts:
+        """Cases whose errors stay, by the cells' models."""
+        counts: FaultCounts = Counter()
+        for cell, state in zip(cells, self.states, strict=True):
+            counts.update({(cell.model, kind): number for kind, number in state.kinds.items()})
+        return counts
+
+    @property
+    def judged(self) -> int:
+        """Judgements over all cells."""
+        return sum(state.judged for state in self.states)
+
+    def spent(self, cells: Sequence[Cell]) -> float:
+        """Dollars that the judgements took, at the prices known."""
+        return sum(
+            cost_of(cell.prices.get(model, Prices()), *used)
+            for cell, state in zip(cells, self.states, strict=True)
+            for model, used in state.tokens.items()
+        )
+
+
+def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
+    """Tell what of a plan is done; no log is changed, and none is waited for.
+
+    Args:
+        cells: The plan.
+        log_dir: The folder; one that was read before is read again only where it has changed.
+    """
+    headers: dict[str, list[LogHeader]] = {}
+    for header in LogFolder.at(log_dir).headers():
+        headers.setdefault(header.key.identity, []).append(header)
+    keys = [cell.identity for cell in cells]
+    states = tuple(
+        _state(cell, runs_of(headers.get(key, []))) for cell, key in zip(cells, keys, strict=True)
+    )
+    others = [_title(logs[0]) for key, logs in headers.items() if key not in set(keys)]
+    return Done(states, tuple(dict.fromkeys(others)))
+
+
+def logs_of(cells: Sequence[Cell], folder: LogFolder) -> tuple[Path, ...]:
+    """Every log of a folder that belongs to the cells, in their order."""
+    places = {cell.identity: place for place, cell in enumerate(cells)}
+    placed = [(places.get(header.key.identity), header.path) for header in folder.headers()]
+    return tuple(path for _, path in sorted(entry for entry in placed if entry[0] is not None))
+
+
+def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
+    """A budget that knows what was spent before.
+
+    Raises:
+        UsageError: The cap is no amount, or a model has no known price.
+    """
+    if not 0 <= cap < float("inf"):
+        raise UsageError(f"--max-cost {cap}: give dollars, 0 or more")
+    prices = {model: known for cell in cells for model, known in cell.prices.items()}
+    unknown = [name for name, known in prices.items() if None in (known.input, known.output)]
+    if unknown:
+        raise UsageError(
+            f"--max-cost needs the price of every model, and {', '.join(unknown)} has none that is "
+            "known: give --price-in and --price-out (dollars a million tokens), or in a sweep's "
+            "file price_in and price_out of the model"
+        )
+    # A whole batch is under way before the first answer says what it took.
+    usual = [
+        cell.estimate.cost_usd / cell.judgements
+        for cell in cells
+        if cell.request.batch and cell.estimate.cost_usd is not None and cell.judgements
+    ]
+    spent = done.spent(cells)
+    return Budget(cap, spent, lambda name: prices.get(name, Prices()), max(usual, default=0.0))
+
+
+def _title(header: LogHeader) -> str:
+    said = header.metadata
+    parts = [str(said.get("protocol")), str(said.get("delivery"))]
+    parts += [f"without {said['ablation']}"] if said.get("ablation") else []
+    parts += [str(said.get("variant")), str(said.get("dataset"))]
+    return f"{header.model}: {', '.join(parts)}"
+
+
+def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
+    if not runs:
+        return CellState(State.NOT_BEGUN, 0, cell.judgements, 0, {}, None)
+    states = (_state_of(run, cell) for run in runs)
+    return max(states, key=lambda state: (state.judged, state.state is State.DONE))
+
+
+def _state_of(run: LoggedRun, cell: Cell) -> CellState:
+    held = [hold(header, cell) for header in run.logs]
+    counted = counting([log.attempts for log in held])
+    judged = set[Asked]().union(*(attempts.judged for attempts in counted))
+    stayed = set[Asked]().union(*(attempts.stayed for attempts in counted))
+    latest = run.logs[-1]
+    done = len(judged) + len(stayed) >= cell.judgements
+    failed = not done and latest.log.status == "error"
+    errors = len(stayed) + sum(len(attempts.open) for attempts in counted if failed)
+    return CellState(
+        State.DONE
+        if done
+        else State.FAILED
+        if failed
+        else State.PARTLY
+        if judged
+        else State.NOT_BEGUN,
+        len(judged),
+        cell.judgements,
+        errors,
+        _tokens_of(run, held),
+        latest.path,
+        Counter(
+            kind
+            for log, counts in zip(held, counted, strict=True)
+            for asked, kind in log.errors.items()
+            if asked in counts.stayed
+        ),
+        # Over millions it would take gigabytes, for nothing.
+        set() if done else judged | stayed,
+        run.first.run,
+        any(header.part is not None for header in run.logs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one log holds of a cell."""
+
+    attempts: Attempts
+    tokens: Tokens
+    errors: Mapping[Asked, FaultKind] = field(default_factory=dict)
+    """Of the cases that ended in one."""
+
+
+def hold(header: LogHeader, cell: Cell) -> Held:
+    """What a log holds of a cell; epochs that the cell doesn't ask for are left out."""
+    epochs = range(1, cell.request.epochs + 1)
+    if header.part is not None and header.all_judged:
+        attempts = Attempts.of_header(header) if header.part.epoch in epochs else Attempts()
+        return Held(attempts, _tokens([header.log.stats.model_usage]))
+    try:
+        records = [record for record in read_records(header) if record.epoch in epochs]
+    except InputError:  # cut short: a start sets it aside
+        records = []
+    errors = {
+        (record.case, record.epoch): logged_kind(record.error)
+        for record in records
+        if record.error is not None
+    }
+    return Held(
+        Attempts.of_records(header, records), _tokens(record.usage for record in records), errors
+    )
+
+
+def _tokens(usages: Iterable[Mapping[str, ModelUsage]]) -> Tokens:
+    return _sum_of(
+        {model: (input_tokens(used), used.output_tokens) for model, used in usage.items()}
+        for usage in usages
+    )
+
+
+def _tokens_of(run: LoggedRun, held: Sequence[Held]) -> Tokens:
+    """Of every log; but of those that are whole, of one: each holds what those before held."""
+    logs = list(zip(run.logs, held, strict=True))
+    whole = [log for header, log in logs if header.part is None]
+    parts = [log.tokens for header, log in logs if header.part is not None]
+    most = max(whole, key=lambda log: len(log.attempts.judged), default=None)
+    return _sum_of([*parts, *([most.tokens] if most is not None else [])])
+
+
+def _sum_of(parts: Iterable[Tokens]) -> Tokens:
+    total: Tokens = {}
+    for part in parts:
+        for model, (asked, answered) in part.items():
+            before = total.get(model, (0, 0))
+            total[model] = (before[0] + asked, before[1] + answered)
+    return total

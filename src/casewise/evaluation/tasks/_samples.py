@@ -1,0 +1,378 @@
+"""What the tasks share: a case as Inspect's sample, how it is asked, what a provider returned."""
+
+import math
+import typing
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from inspect_ai import Task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    get_model,
+)
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer
+from inspect_ai.solver import Generate, Solver, TaskState
+from inspect_ai.util import Store
+
+import casewise
+from casewise.cases import Case, flags_query
+from casewise.errors import CasewiseError, ModelError
+from casewise.evaluation.models._in_process import is_in_process
+from casewise.evaluation.models._model_address import with_address
+from casewise.evaluation.models._provider_calls import other_model
+from casewise.evaluation.models._reachability import UnreachableError, reach_of
+from casewise.evaluation.models._seam import PrerequisiteError
+from casewise.evaluation.plan._condition import Condition, choose, make_condition
+from casewise.evaluation.plan._sampling import (
+    WITHOUT_LOGPROBS,
+    Draw,
+    Sampling,
+    make_draw,
+    resolve_sampling,
+    setting_parts,
+)
+from casewise.logs import GENERATE
+from casewise.protocols import Protocol, Script
+
+REPLIES = "replies"
+"""Where a sample keeps how many replies it has."""
+
+TURNS = "later_turns"
+"""Where a sample keeps what the user says after the first reply."""
+
+EXPECTATIONS = "expectations"
+"""What the deployer wants of each turn, where the sample is a script."""
+
+GRADE_ALL = "grade_all"
+"""Whether every reply is graded against the query, and not the last one alone."""
+
+QUERY = "query"
+CONTEXT = "context"
+HISTORY = "history"
+LANGUAGE = "language"
+"""Where a sample keeps the language in which its answer is read, beside English."""
+
+
+_PROCESS, _number = uuid4().hex, count()
+
+
+def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
+    """A case as Inspect's sample; its metadata is what the judgement table is made from."""
+    opening = condition.prompts.open(case)
+    first, *later = opening.turns
+    said = [(message.role, message.content) for message in opening.messages] + [("user", first)]
+    if draw.system and not any(role == "system" for role, _ in said):
+        said.insert(0, ("system", draw.system))
+    # With ids of ours: Inspect would ask the system for chance, for each message.
+    messages = [
+        _MESSAGES[role](id=f"{_PROCESS}.{next(_number)}", content=content) for role, content in said
+    ]
+    return Sample(
+        id=case.id,
+        input=messages,
+        target=case.intended or "",
+        metadata={
+            "query_id": case.query_id,
+            "category": case.category,
+            "intended": case.intended,
+            "votes_safe": case.votes_safe,
+            "votes_unsafe": case.votes_unsafe,
+            "published_safe_rate": case.published_safe_rate,
+            "query_flagged": flags_query(case.query),
+            QUERY: case.query,
+            CONTEXT: case.context.root if case.context is not None else None,
+        }
+        | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
+        | ({HISTORY: [turn.model_dump() for turn in case.history]} if case.history else {})
+        | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
+        | ({GRADE_ALL: True} if condition.escalates else {}),
+    )
+
+
+def _for_replies(case: Case, later: list[str]) -> dict[str, Any]:
+    """What the conversation and its grader need."""
+    rule = next((tag.removeprefix("rule:") for tag in case.tags if tag.startswith("rule:")), "")
+    return {TURNS: later, "expected": _WANTED.get(rule)}
+
+
+_WANTED = {"allowed": "answer", "disallowed": "refuse", "partly": "partial"}
+"""What a line of a deployment card wants of a reply."""
+
+
+def script_sample(script: Script, system: str | None) -> Sample:
+    """A script as Inspect's sample; each of its turns becomes a row of the judgement table."""
+    first, *later = [turn.user for turn in script.turns]
+    messages: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
+    return Sample(
+        id=script_id(script.name),
+        input=[*messages, ChatMessageUser(content=first)],
+        metadata={
+            "query_id": script_id(script.name),
+            "category": "script",
+            TURNS: later,
+            EXPECTATIONS: " ".join(turn.expect for turn in script.turns),
+        },
+    )
+
+
+def script_id(name: str) -> str:
+    """The id of a script's sample."""
+    return f"script:{name}"
+
+
+_MESSAGES: dict[str, Callable[..., ChatMessage]] = {
+    "system": ChatMessageSystem,
+    "user": ChatMessageUser,
+    "assistant": ChatMessageAssistant,
+}
+
+
+def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[str, Any]:
+    """What the log must say about a run so that its judgements can be told from others."""
+    return (
+        {
+            "casewise": casewise.__version__,
+            "protocol": str(condition.protocol),
+            "delivery": str(condition.delivery),
+            "ablation": ",".join(condition.ablation.names) if condition.ablation else None,
+            "variant": ";".join([str(sampling), *setting_parts(draw.settings), *condition.variant]),
+            "samples": draw.samples,
+            "prompt_version": condition.prompts.version,
+            "variation_version": condition.variation_version,
+            "dataset": condition.data.name,
+            "dataset_hash": condition.data.hash,
+            "dataset_version": condition.data.version,
+            "dataset_size": len(condition.data.cases),
+        }
+        | ({"verdict_words": words} if (words := condition.words_version) else {})
+        | ({GENERATE: dict(draw.settings)} if draw.settings else {})
+    )
+
+
+def samples_of(condition: Condition, draw: Draw) -> Iterator[Sample]:
+    """Every case of a condition, each made when it is asked for, then its script."""
+    for case in condition.cases:
+        yield to_sample(case, condition, draw)
+    if condition.script is not None:
+        yield script_sample(condition.script, condition.system)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskParts:
+    """A condition, and how its model is asked: what every task is made of."""
+
+    condition: Condition
+    sampling: Sampling
+    draw: Draw
+
+    @classmethod
+    def of_options(
+        cls,
+        cases: str,
+        protocol: str,
+        *,
+        sampling: str,
+        model_name: str | None,
+        max_tokens: int | None,
+        samples: int | None = None,
+        **others: Any,
+    ) -> "TaskParts":
+        """Check the options of ``inspect eval``; ``others`` are those of ``make_condition``.
+
+        Raises:
+            PrerequisiteError: One can't be used; Inspect shows it without a traceback.
+        """
+        try:
+            condition = make_condition(cases, protocol=protocol, **others)
+        except CasewiseError as error:
+            raise PrerequisiteError(str(error)) from error
+        chosen = choose(Sampling, sampling, "sampling")
+        asked = model_name or ("" if chosen is Sampling.GREEDY else str(get_model()))
+        resolved = resolve_sampling(chosen, asked)
+        draw = make_draw(
+            condition.protocol, resolved, model=asked, samples=samples, max_tokens=max_tokens
+        )
+        return cls(condition, resolved, draw)
+
+    def task(
+        self,
+        solver: Solver,
+        scorer: Scorer,
+        version: str,
+        said: Mapping[str, Any] | None = None,
+        model_roles: dict[str, str | Model] | None = None,
+    ) -> Task:
+        """Inspect's task; ``said`` is what its log says besides ``task_metadata``."""
+        return Task(
+            dataset=MemoryDataset(
+                list(samples_of(self.condition, self.draw)), name=self.condition.data.name
+            ),
+            solver=solver,
+            scorer=scorer,
+            config=self.draw.config,
+            model_roles=model_roles,
+            version=version,
+            metadata=task_metadata(self.condition, self.sampling, self.draw) | dict(said or {}),
+        )
+
+
+class CaseState(typing.Protocol):
+    """What asking leaves of a case, and reading finds: ours, or Inspect's ``TaskState``."""
+
+    messages: list[ChatMessage]
+    output: ModelOutput
+    metadata: dict[str, Any]
+
+    @property
+    def store(self) -> Store:
+        """What is kept beside the messages."""
+
+
+_OUTPUTS = "outputs"
+
+
+def keep_outputs(state: CaseState, outputs: list[ModelOutput]) -> None:
+    """Leave every answer to a sample where the scorer finds it, the last as its output."""
+    state.output = outputs[-1]
+    state.messages.append(outputs[-1].message)
+    if len(outputs) > 1:
+        state.store.set(_OUTPUTS, [output.model_dump(mode="json") for output in outputs])
+
+
+def all_outputs(state: CaseState) -> list[ModelOutput]:
+    """Every answer to a sample, in the order asked."""
+    kept = state.store.get(_OUTPUTS)
+    return [ModelOutput.model_validate(output) for output in kept] if kept else [state.output]
+
+
+def provider_refused(output: ModelOutput) -> bool:
+    """Whether the provider itself says that the model, or its filter, declined."""
+    if output.stop_reason == "content_filter":
+        return True
+    content = output.message.content if output.choices else ""
+    return not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
+
+
+def first_token(output: ModelOutput) -> dict[str, float]:
+    """The candidates of the first token and their natural-log probabilities.
+
+    Raises:
+        ModelError: The provider returned none.
+    """
+    choice = output.choices[0] if output.choices else None
+    if choice is None or choice.logprobs is None or not choice.logprobs.content:
+        raise ModelError(WITHOUT_LOGPROBS)
+    first = choice.logprobs.content[0]
+    candidates = {first.token: first.logprob}
+    seen: dict[str, float] = {}
+    for top in first.top_logprobs or []:
+        # Two tokens may have one text; their probabilities add up.
+        before = seen.get(top.token)
+        seen[top.token] = top.logprob if before is None else _log_add(before, top.logprob)
+    return candidates | seen
+
+
+def _log_add(left: float, right: float) -> float:
+    high, low = max(left, right), min(left, right)
+    return high if high == -math.inf else high + math.log1p(math.exp(low - high))
+
+
+def mean_of(name: str) -> Metric:
+    """The mean of a number over the scores in which it is defined; NaN where it is in none."""
+
+    # Inspect looks at the annotation to tell what a metric takes.
+    def compute(scores: list[SampleScore]) -> float:
+        values = [score.score.value for score in scores]
+        numbers = [float(value[name]) for value in values if isinstance(value, Mapping)]  # type: ignore[arg-type]
+        defined = [number for number in numbers if not math.isnan(number)]
+        return sum(defined) / len(defined) if defined else math.nan
+
+    return compute
+
+
+Read = Callable[[CaseState, str, Model], Awaitable[Score]]
+"""One protocol's way of reading: makes a score of what asking left, of the intended side ("" if
+unknown) and of the model that was asked."""
+
+
+def answered_by(outputs: Sequence[ModelOutput], model: Model) -> dict[str, str]:
+    """The name of the model that answered, where it is not the one that was asked."""
+    names = [other_model(model, output) for output in outputs]
+    return next(({"answered_by": name} for name in names if name is not None), {})
+
+
+HOPELESS = frozenset({401, 403, 404})
+"""HTTP statuses that no later request will mend: a wrong key, no permission, no such model."""
+
+
+Ask = Callable[[CaseState, Model, GenerateConfig], Awaitable[None]]
+"""One protocol's way of asking: sends a case's requests and leaves the answers in its state."""
+
+
+@dataclass(slots=True)
+class Hopes:
+    """Which models have answered, and which never will: by the client's identity."""
+
+    answered: set[int] = field(default_factory=set)
+    lost: dict[int, str] = field(default_factory=dict)
+    """The reason for which a model is given up."""
+
+    def check(self, model: Model, grader: Model | None = None) -> None:
+        """Fail at once, without a request, if the model is given up, or its grader.
+
+        Raises:
+            ModelError: One is.
+        """
+        if id(model) in self.lost:
+            raise ModelError(self.lost[id(model)])
+        for asked in (model, grader):
+            if asked is not None and not is_in_process(str(asked)):
+                reach_of(asked).check()
+
+    def fail(self, model: Model, error: Exception) -> str | None:
+        """Why an error gives a model up, if it does: it can't be reached, or none will do.
+
+        What is hopeless at the first answers (a wrong key, a model that gives no log-probabilities
+        where they are needed) stays so: what follows fails at once, without a request.
+        """
+        if isinstance(error, UnreachableError):
+            return str(error)
+        if id(model) not in self.answered | self.lost.keys() and _is_hopeless(error):
+            self.lost[id(model)] = with_address(model, getattr(error, "plain", error))
+        return self.lost.get(id(model))
+
+    def answer(self, model: Model) -> None:
+        """The model has answered: from now on no error gives it up."""
+        self.answered.add(id(model))
+
+
+def solve_by(ask: Ask) -> Solver:
+    """Inspect's solver for a protocol; a model is given up as ``casewise run`` gives it up."""
+    hopes = Hopes()
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        model = get_model()
+        hopes.check(model)
+        try:
+            await ask(state, model, GenerateConfig())
+        except Exception as error:
+            hopes.fail(model, error)
+            raise
+        hopes.answer(model)
+        return state
+
+    return solve
+
+
+def _is_hopeless(error: Exception) -> bool:
+    return isinstance(error, ModelError) or getattr(error, "status_code", None) in HOPELESS

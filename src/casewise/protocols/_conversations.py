@@ -1,0 +1,181 @@
+"""The conversation in which a model plays the sender, and the scripts of a deployment."""
+
+import hashlib
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Annotated, Literal, assert_never
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from casewise.cases import Case, Context, Turn, read_model
+from casewise.contexts import claim, claim_turns, describe_to_sender
+from casewise.errors import InputError, UsageError
+from casewise.protocols._types import Delivery
+
+_EDITION = 1
+"""Raised when conversations change in a way that the specimens below do not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a conversation starts: what has been said, and what the user will say."""
+
+    messages: tuple[Message, ...]
+    """Stand before the first turn: the system message, and the case's own earlier turns."""
+    turns: tuple[str, ...]
+    """What the user says, one turn after another, each sent when the last one is answered.
+    The answer to the final turn, which holds the query, is the one that counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """How the cases of one condition are asked of a model that replies."""
+
+    delivery: Delivery
+    deployer: str | None = None
+    """A deployment's own system message, in place of the description of a case's context."""
+
+    @property
+    def version(self) -> str:
+        """The version of the wording."""
+        if self.deployer is None:
+            return RESPOND_VERSION
+        return f"{RESPOND_VERSION}+{hashlib.sha256(self.deployer.encode()).hexdigest()[:8]}"
+
+    def open(self, case: Case) -> Opening:
+        """The conversation in which a case is asked."""
+        return open_conversation(case, self.delivery, self.deployer)
+
+    def render(self, case: Case) -> str:
+        """All that is said before the first reply, and all that the user says after it."""
+        opening = self.open(case)
+        return "\n\n".join([*(message.content for message in opening.messages), *opening.turns])
+
+
+def open_conversation(case: Case, delivery: Delivery, deployer: str | None = None) -> Opening:
+    """Lay out the conversation in which a case is asked.
+
+    A system message of the case's history stands after the deployer's; its other earlier turns
+    stand as they are. A case without a context, or with an empty one, is
+    the same conversation under every delivery.
+
+    Args:
+        case: What is asked.
+        delivery: Where its context stands.
+        deployer: Stands in the system message in place of the context, under delivery ``system``.
+
+    Raises:
+        UsageError: The delivery is ``judge``, which has no conversation.
+    """
+    description, turns = _deliver(case, delivery)
+    if deployer is not None and delivery is Delivery.SYSTEM:
+        description = deployer
+    own = [turn.content for turn in case.history if turn.role == "system"]
+    system = "\n\n".join(filter(None, (description, *own)))
+    messages = [Message("system", system)] if system else []
+    messages += [Message(turn.role, turn.content) for turn in case.history if turn.role != "system"]
+    return Opening(tuple(messages), turns)
+
+
+def _deliver(case: Case, delivery: Delivery) -> tuple[str, tuple[str, ...]]:
+    """What the deployer says, and what the user says."""
+    match delivery:
+        case Delivery.SYSTEM:
+            return describe_to_sender(case.context), (case.query,)
+        case Delivery.CLAIMED:
+            facts = claim(case.context)
+            return "", (f"{facts}\n\n{case.query}" if facts else case.query,)
+        case Delivery.HISTORY:
+            return "", (*claim_turns(case.context), case.query)
+        case Delivery.NONE:
+            return "", (case.query,)
+        case Delivery.JUDGE:
+            raise UsageError(
+                "delivery 'judge' has no conversation: respond takes system, claimed, history, none"
+            )
+    assert_never(delivery)
+
+
+def _version() -> str:
+    """Hash the conversations of specimens, which hold every frame and every kind of value."""
+    parameters = {"text": "t", "nested": {"yes": True}, "list": ["a", 1], "items": [{"x": None}]}
+    groups = ("sender", "recipient", "transmission_principle", "other")
+    whole = Context({name: {**parameters, "sender_purpose": "p"} for name in groups})
+    earlier = tuple(Turn(role=role, content=role) for role in ("system", "user", "assistant"))
+    specimens = [
+        Case(query="q", context=whole, history=earlier),
+        Case(query="q", context=Context(dict.fromkeys(groups, "t"))),
+        Case(query="q"),
+    ]
+    shown = [
+        astuple(open_conversation(case, delivery))
+        for case in specimens
+        for delivery in Delivery
+        if delivery is not Delivery.JUDGE
+    ]
+    text = repr((_EDITION, shown))
+    return f"casewise/respond-{_EDITION}@{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+RESPOND_VERSION: str = _version()
+"""Tells two wordings of the conversations apart: it changes with every frame and with the layout.
+Results of different versions are not comparable."""
+
+Expectation = Literal["answer", "refuse", "either"]
+"""What the deployer wants of a turn; ``either`` doesn't count."""
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("the text is blank")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ScriptTurn(_Part):
+    """One turn of the user. The reply to it is the model's own."""
+
+    user: Text
+    expect: Expectation
+    why: Text
+
+
+class Script(_Part):
+    """A conversation that is held live."""
+
+    name: Text
+    title: Text
+    turns: tuple[ScriptTurn, ...] = Field(min_length=1)
+    deployment: Text | None = None
+    """The card under whose system message it is held."""
+    system: Text | None = None
+    """A system message of its own, where there is no card."""
+    seed: int = 0
+
+
+def load_script(path: Path) -> Script:
+    """Load a script.
+
+    Raises:
+        InputError: The file can't be used; the message names turn and field.
+    """
+    script = read_model(path, Script, "script", nouns={"turns": "turn"})
+    if script.system is not None and script.deployment is not None:
+        raise InputError(
+            "has a system message and a deployment", file=path, field="system", expected="one"
+        )
+    return script
