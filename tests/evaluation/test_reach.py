@@ -297,11 +297,10 @@ def test_the_command_gives_up(
     cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With less patience than it has: ``test_the_command_ends_in_half_a_minute`` waits for all."""
-    usual = run_cells.__defaults__
+    usual = run_cells.__kwdefaults__
     assert usual is not None
-    assert UNREACHABLE_S in usual
-    short = tuple(SHORT if one == UNREACHABLE_S else one for one in usual)
-    monkeypatch.setattr(run_cells, "__defaults__", short)
+    assert usual["unreachable_s"] == UNREACHABLE_S
+    monkeypatch.setitem(usual, "unreachable_s", SHORT)
     cases = write_questions(tmp_path / "cases.jsonl", 3)
     local = {"LOCAL_BASE_URL": f"http://127.0.0.1:{free_port()}/v1", "LOCAL_API_KEY": KEY}
     command = ("run", "-m", "openai-api/local/m", "--cases", cases, "--protocol", "binary")
