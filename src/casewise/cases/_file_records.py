@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from casewise.cases._case import GROUPS, Case
+from casewise.cases._case import GROUPS, Case, Context, digest
 from casewise.errors import InputError
 from casewise.files import csv_cells, csv_rows, parse_json, read_lines, read_text
 
@@ -271,3 +273,35 @@ def _number(cell: str, name: str, kind: type[int] | type[float], place: str, pat
         raise InputError(
             "wrong value", file=path, record=place, field=name, found=cell, expected="a number"
         ) from None
+
+
+@dataclass(slots=True)
+class SharedParts:
+    """What cases of one file have in common, held once: many sets cross queries with contexts."""
+
+    contexts: dict[str, Context] = field(default_factory=dict)
+    """By the hash of their JSON."""
+    texts: dict[str | None, str | None] = field(default_factory=dict)
+    fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
+    """The names of the fields that a case gives: a fifth of its memory."""
+
+    def take(self, record: Any) -> Any:
+        """A raw record with the context of an earlier case, if it is the same."""
+        context = record.get("context") if isinstance(record, dict) else None
+        known = None
+        # YAML knows dates, which are refused later.
+        with suppress(TypeError, ValueError, RecursionError):
+            known = self.contexts.get(digest(context)) if isinstance(context, dict) else None
+        return record | {"context": known} if known is not None else record
+
+    def hold(self, case: Case) -> Case:
+        """A case that holds what earlier ones hold as well."""
+        if case.context is not None:
+            self.contexts.setdefault(digest(case.context.root), case.context)
+        for name in ("query", "query_id", "category", "source", "licence", "language"):
+            text = getattr(case, name)
+            case.__dict__[name] = self.texts.setdefault(text, text)
+        names = case.__pydantic_fields_set__
+        shared = self.fields.setdefault(frozenset(names), names)
+        object.__setattr__(case, "__pydantic_fields_set__", shared)
+        return case

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import as_file, files
@@ -12,10 +11,11 @@ from typing import Any, overload
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from casewise.cases._case import Case, Context, digest
+from casewise.cases._case import Case, digest
 from casewise.cases._casebench import casebench_data
 from casewise.cases._file_records import (
     Form,
+    SharedParts,
     csv_records,
     json_records,
     jsonl_records,
@@ -239,7 +239,7 @@ def _validated(
 ) -> tuple[list[Case], list[InputError]]:
     cases: list[Case] = []
     problems: list[InputError] = []
-    shared = _Shared()
+    shared = SharedParts()
     places: dict[str, str] = {}
     for place, record in records:
         if isinstance(record, InputError):
@@ -265,38 +265,6 @@ def _validated(
         places[case.id] = place
         cases.append(case)
     return cases, problems
-
-
-@dataclass(slots=True)
-class _Shared:
-    """What cases of one file have in common, held once: many sets cross queries with contexts."""
-
-    contexts: dict[str, Context] = field(default_factory=dict)
-    """By the hash of their JSON."""
-    texts: dict[str | None, str | None] = field(default_factory=dict)
-    fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
-    """The names of the fields that a case gives: a fifth of its memory."""
-
-    def take(self, record: Any) -> Any:
-        """A raw record with the context of an earlier case, if it is the same."""
-        context = record.get("context") if isinstance(record, dict) else None
-        known = None
-        # YAML knows dates, which are refused later.
-        with suppress(TypeError, ValueError, RecursionError):
-            known = self.contexts.get(digest(context)) if isinstance(context, dict) else None
-        return record | {"context": known} if known is not None else record
-
-    def hold(self, case: Case) -> Case:
-        """A case that holds what earlier ones hold as well."""
-        if case.context is not None:
-            self.contexts.setdefault(digest(case.context.root), case.context)
-        for name in ("query", "query_id", "category", "source", "licence", "language"):
-            text = getattr(case, name)
-            case.__dict__[name] = self.texts.setdefault(text, text)
-        names = case.__pydantic_fields_set__
-        shared = self.fields.setdefault(frozenset(names), names)
-        object.__setattr__(case, "__pydantic_fields_set__", shared)
-        return case
 
 
 def checked_case(record: Any, path: Path, place: str) -> Case:
