@@ -258,11 +258,11 @@ def _csv_record(cells: dict[str, str], place: str, path: Path) -> dict[str, Any]
             context.setdefault(group, {})[parameter] = cell
         else:
             record[name] = cell
-    for field, value in (("context", context), ("votes", counts)):
-        if value and field in record:
-            raise InputError("given twice", file=path, record=place, field=field)
+    for part, value in (("context", context), ("votes", counts)):
+        if value and part in record:
+            raise InputError("given twice", file=path, record=place, field=part)
         if value:
-            record[field] = value
+            record[part] = value
     return record
 
 
