@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,7 +32,7 @@ TITLES = ["Adapts to context", "Calls unsafe what is fine", "Calls safe what is 
 ACTING = ["Adapts to context", "Refuses what is fine", "Answers what is not"]
 
 
-def judged(right: int, queries: int = 20, **fields: object) -> Overview:
+def judged(right: int, queries: int = 20, **fields: Any) -> Overview:
     """A judge that calls the unsafe side safe in all queries but ``right``."""
     rows = [
         judgement(f"q{i}", side, 0.9 if side == "safe" or i >= right else 0.1, **fields)
@@ -139,7 +140,8 @@ def test_a_comparison_says_what_got_worse_first() -> None:
     adapts, over, under = found.figures
     assert found.subject == "after, compared with before before"
     assert adapts.before is not None
-    assert (adapts.before.value, adapts.share.value) == (1.0, pytest.approx(0.7))
+    assert adapts.before.value == 1
+    assert adapts.share.value == pytest.approx(0.7)
     assert (adapts.moved, over.moved, under.moved) == (-1, 0, -1)
     assert re.match(r"30 more of 100 than before \(\d+ to \d+\)", under.change)
     assert over.change.startswith("No change can be told")

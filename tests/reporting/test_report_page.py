@@ -1,6 +1,9 @@
 """The report's HTML without a browser: what is in it, what is kept out, how large it is."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -191,3 +194,29 @@ def test_answers_of_every_kind_are_counted_out() -> None:
     assert len(statuses) == 80
     assert judged["said"]["places"].count(None) == 2
     assert sorted(judged["said"]["words"]) == ["safe", "unsafe"]
+
+
+@pytest.mark.slow
+def test_43_published_files_take_25_seconds_and_500_megabytes(
+    casebench: Path, tmp_path: Path
+) -> None:
+    """As ``benchmarks/report.py`` measures; of computing, whatever else the machine does."""
+    if not hasattr(os, "wait4"):
+        pytest.skip("this system doesn't say what a process took")
+    sources = sorted((casebench / "exp").glob("*/*.json"))
+    for place in range(43):
+        source = sources[place % len(sources)]
+        folder = tmp_path / "exp" / f"{source.parent.name}-{place // len(sources)}"
+        folder.mkdir(parents=True, exist_ok=True)
+        text = source.read_text("utf-8")
+        model = source.parent.name.removeprefix("safety_")
+        assert f'"{model}"' in text
+        (folder / source.name).write_text(text.replace(f'"{model}"', f'"{model}-{place // 8}"'))
+    command = [sys.executable, "-m", "casewise", "report", "exp", "--out", "r.html"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert "43 runs" in (tmp_path / "r.html").read_text("utf-8")
+    assert used.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3) < 500
+    assert used.ru_utime + used.ru_stime < 25

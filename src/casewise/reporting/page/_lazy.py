@@ -15,16 +15,7 @@ def report_page(
     facts: EvaluationFacts | None = None,
     trend: bool = False,
 ) -> str:
-    """The whole report: three figures, charts with their tables, and every case.
-
-    Args:
-        overview: What is shown.
-        title: The page's heading.
-        reveal: Put queries, contexts and replies in, behind a content warning; else their
-            lengths stand in, and no text of theirs is anywhere in the page.
-        facts: What the logs say of the runs: the data set's name, and dates.
-        trend: Begin with the measures over time, which the facts tell.
-    """
+    """The whole report as one HTML file; ``_page.report_page`` has what each argument is."""
     from casewise.reporting.page import _page
 
     return _page.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
@@ -32,6 +23,6 @@ def report_page(
 
 def make_sections(overview: Overview) -> list[Section]:
     """Every section; one that can't be drawn says why."""
-    from casewise.reporting.page import _page as _sections
+    from casewise.reporting.page import _page
 
-    return _sections.make_sections(overview)
+    return _page.make_sections(overview)

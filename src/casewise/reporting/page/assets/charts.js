@@ -18,14 +18,7 @@ const LOOK = {
     labelColor: "var(--ink)", titleColor: "var(--muted)", labelFontSize: 12, titleFontSize: 12,
     titleFontWeight: 500, orient: "top", direction: "horizontal",
   },
-  header: { labelColor: "var(--ink)", titleColor: "var(--muted)", labelFontSize: 12 },
-  title: { color: "var(--ink)", subtitleColor: "var(--muted)", fontSize: 13, anchor: "start" },
-  text: { color: "var(--ink)" },
   rule: { color: "var(--muted)" },
-  range: {
-    category: ["blue", "vermillion", "green", "purple", "orange", "sky", "grey"]
-      .map((name) => `var(--${name})`),
-  },
 };
 
 /** The charts' fixed colours, which the page makes lighter on a dark ground. */
