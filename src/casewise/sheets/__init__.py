@@ -2,7 +2,14 @@
 
 from casewise.sheets._data import json_interval, json_number, to_csv, to_json, to_records
 from casewise.sheets._html import markdown_to_html, to_html
-from casewise.sheets._markdown import code_block, escape, heading_text, markdown, to_markdown
+from casewise.sheets._markdown import (
+    code_block,
+    escape,
+    folded,
+    heading_text,
+    markdown,
+    to_markdown,
+)
 from casewise.sheets._numbers import (
     UNDEFINED,
     Measured,
@@ -18,7 +25,7 @@ from casewise.sheets._numbers import (
     setting,
     signed,
 )
-from casewise.sheets._table import Cell, Code, Column, Kind, Row, Table, Tone, Word, figures
+from casewise.sheets._table import Cell, Code, Column, Kind, Link, Row, Table, Tone, Word, figures
 from casewise.sheets._terminal import terminal
 
 __all__ = [
@@ -27,6 +34,7 @@ __all__ = [
     "Code",
     "Column",
     "Kind",
+    "Link",
     "Measured",
     "Row",
     "Table",
@@ -37,6 +45,7 @@ __all__ = [
     "escape",
     "estimate",
     "figures",
+    "folded",
     "heading_text",
     "interval",
     "json_interval",
