@@ -9,6 +9,7 @@
 #   make bench   measure speed beside what is possible (half an hour; docs/speed.md)
 #   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
 #   make reliability  every fault of a provider, and kills; writes docs/reliability.md (four minutes)
+#   make coverage  how often each interval holds the truth; writes its table into docs/statistics.md
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
@@ -20,7 +21,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HF := $(VENV)/.hf
 
-.PHONY: demo test test-slow check hf bench scale reliability rehearse figures images lock clean
+.PHONY: demo test test-slow check hf bench scale reliability coverage rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -70,6 +71,9 @@ $(HF): $(READY)
 # A server fails as providers do; ends with 1 if anything is lost, doubled or invented.
 reliability: $(READY)
 	$(BIN)/python benchmarks/reliability.py --write
+
+coverage: $(READY)
+	$(BIN)/python benchmarks/coverage.py --jobs 2 --write
 
 figures: $(READY)
 	$(BIN)/python docs/make_figures.py

@@ -54,12 +54,12 @@ def test_compare_has_the_order(cli_inside: Cli, runs: Path) -> None:
     assert moved == [("unsafe", "safe", False)] * LOST
     text = output(cli_inside, *command)
     assert text.startswith("Before: model-before\nAfter: model-after\n")
-    assert re.search(r"^ *before +after +before\b", text, re.M)
+    assert re.search(r"^ +model-before +model-after +change ", text, re.M)
     assert re.search(r"^ unsafe recall +1\.000 +\.800 +-\.200 ", text, re.M)
     assert "only before right 40, only after right 0" in text
     table = output(cli_inside, *command, "--format", "markdown")
     assert table.startswith("Before: model-before  \nAfter: model-after  \n")
-    assert "| before | after | after - before |" in table
+    assert "| model-before | model-after | change |" in table
     assert "| unsafe recall | 1.000 | .800 | -.200 |" in table
 
 

@@ -62,9 +62,18 @@ def test_all_right_is_not_certain() -> None:
     assert many.interval == pytest.approx(wilson_interval(1.0, 400))
 
 
+def test_one_hit_has_the_poissons_lower_end() -> None:
+    found = clustered_mean((np.arange(400) == 7) * 1.0, number_clusters(np.arange(400)), share=True)
+    low, high = found.interval
+    # 1 - exp(-m) = .05 of m = .05129; Wilson's end would be .00044, and hold 1/400 x .18 in .84.
+    assert low == pytest.approx(0.0512933 / 400)
+    assert wilson_interval(1 / 400, 400)[0] == pytest.approx(0.00044, abs=1e-5)
+    assert high == wilson_interval(1 / 400, 400)[1]
+
+
 def test_many_clusters_take_the_normal_interval() -> None:
-    values = np.tile([1.0, 0.0, 1.0, 1.0], 50)
-    found = clustered_mean(values, pairs(100), share=True)
+    values = np.tile([1.0, 0.0, 1.0, 1.0], 100)
+    found = clustered_mean(values, pairs(200), share=True)
     assert not found.is_wilson
     assert found.interval == pytest.approx(
         (found.value - 1.959964 * found.se, found.value + 1.959964 * found.se)
@@ -93,7 +102,7 @@ def test_a_paired_difference_by_hand() -> None:
 
 
 def test_the_p_of_a_difference() -> None:
-    found = Estimate(1.959963984540054, np.full(100, 0.1), np.empty(0), clusters=100)
+    found = Estimate(1.959963984540054, np.full(400, 0.05), np.empty(0), clusters=400)
     assert found.se == pytest.approx(1.0)
     assert found.p == pytest.approx(0.05)
 
@@ -115,10 +124,11 @@ def test_a_proportion_s_interval_stays_within_0_and_1() -> None:
 
 
 def test_few_clusters_are_held_against_t() -> None:
-    # Differences .1, .2, .3 of three queries: mean .2, error sqrt(.01 + .01) / 3. With 2 degrees
-    # of freedom t at .975 is 4.30265 (any table).
+    # Differences .1, .2, .3 of three queries: mean .2. Without each it is .25, .2, .15, so the
+    # jackknife's error is sqrt(2/3 x 2 x .05^2). With 2 degrees of freedom t at .975 is 4.30265.
     found = clustered_mean(A([0.1, 0.2, 0.3]), number_clusters(np.arange(3)))
-    se = math.sqrt(0.02) / 3
+    assert found.se == pytest.approx(math.sqrt(0.02) / 3)
+    se = math.sqrt(2 / 3 * 2 * 0.05**2)
     assert found.interval == pytest.approx((0.2 - 4.30265 * se, 0.2 + 4.30265 * se), abs=1e-6)
     # P(|t| > x) with 2 degrees of freedom is 1 - x / sqrt(2 + x^2).
     x = 0.2 / se

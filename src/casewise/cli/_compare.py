@@ -1,5 +1,6 @@
 """``casewise compare``."""
 
+import shlex
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +13,12 @@ from casewise.cases import Ties
 from casewise.cli._console import out, working, write_out
 from casewise.cli._options import READ, Force, Labels, TiesOption, Unread, read_judgements
 from casewise.errors import UsageError
-from casewise.reporting import comparison_json, comparison_markdown, comparison_renderable
+from casewise.reporting import (
+    CHANGES_PAGE,
+    comparison_json,
+    comparison_markdown,
+    comparison_renderable,
+)
 from casewise.scores import (
     COMPARED,
     Run,
@@ -55,17 +61,22 @@ def compare(
     ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     force: Force = False,
+    whole: Annotated[
+        bool,
+        typer.Option("--all", help="Show every measure, not only what changed beyond chance."),
+    ] = False,
     format: Annotated[CompareFormat, typer.Option(help="How to print.")] = CompareFormat.TABLE,
 ) -> None:
     """Compare runs over the same cases: is the difference more than chance?
 
     Runs with the same protocol, delivery and ablation are compared, two at a time, over the cases
-    that both answered; where no two are alike, all are. The difference is after minus before,
-    with an error clustered by query; of more than two runs, the one named earlier is before, so
-    the first is before all others. P-values are adjusted (Holm) over all pairs of runs. DETECTABLE
-    is the smallest true difference that these cases would show in 80 % of tries. Runs over
-    different versions of the data are not compared without --force, and then over the cases that
-    both have.
+    that both answered; where no two are alike, all are. The difference is after minus before, with
+    an error clustered by query; of more than two runs, the one named earlier is before, so the
+    first is before all others. First stands in words what got worse, and what got better, by more
+    than chance; then the table, then the cases whose verdicts changed. P-values are adjusted
+    (Holm) over all pairs of runs. DETECTABLE is the smallest true difference that these cases
+    would show in 80 % of tries. Runs over different versions of the data are not compared without
+    --force, and then over the cases that both have.
 
     [bold]Examples[/]
 
@@ -89,7 +100,20 @@ def compare(
     elif format is CompareFormat.MARKDOWN:
         write_out(comparison_markdown(comparisons))
     else:
-        out().print(comparison_renderable(comparisons))
+        page = [
+            "casewise",
+            "report",
+            *map(str, paths),
+            "--compare",
+            "--reveal",
+            "--out",
+            CHANGES_PAGE,
+        ]
+        page += ["--force"] if force else []
+        shown = comparison_renderable(
+            comparisons, whole=whole or bool(metric), page_command=shlex.join(page)
+        )
+        out().print(shown)
 
 
 def find_pairs(tables: Mapping[str, pl.DataFrame], *, force: bool = False) -> list[tuple[Run, Run]]:

@@ -9,6 +9,9 @@ from casewise.reporting._case_diff import (
     releases_table,
 )
 from casewise.reporting._compare import (
+    CHANGES_PAGE,
+    ChangeSentence,
+    change_sentences,
     comparison_json,
     comparison_markdown,
     comparison_renderable,
@@ -46,9 +49,12 @@ from casewise.reporting.page import report_page
 
 __all__ = [
     "Undecided",
+    "ChangeSentence",
+    "CHANGES_PAGE",
     "audit_json",
     "audit_markdown",
     "audit_renderable",
+    "change_sentences",
     "comparison_json",
     "comparison_markdown",
     "comparison_renderable",

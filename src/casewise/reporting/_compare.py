@@ -1,13 +1,16 @@
-"""Comparisons of runs, for people and for programs."""
+"""Comparisons of runs, for people and for programs: what got worse and better, then the table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.reporting._first_figures import compared_figures, headline
 from casewise.reporting._scores import rules_remark
+from casewise.reporting._wording import Wording, wording
 from casewise.scores import (
+    ACT_METRICS,
     Change,
     Comparison,
     Difference,
@@ -21,51 +24,187 @@ from casewise.sheets import (
     Cell,
     Column,
     Kind,
+    Link,
     Row,
     Table,
+    Tone,
+    Word,
     escape,
+    folded,
     interval,
     p_value,
+    signed,
     terminal,
     to_json,
     to_markdown,
 )
 
 SHOWN = 10
-"""Changed cases that are listed for a person; JSON has all."""
+"""Changed cases that a terminal lists; Markdown and JSON have all."""
 
-_COLUMNS = (
-    Column(""),
-    Column("before", Kind.NUMBER),
-    Column("after", Kind.NUMBER),
-    Column("after -\nbefore", Kind.CHANGE),
-    Column("95 %", Kind.INTERVAL),
-    Column("p", Kind.P_VALUE),
-    Column("Holm", Kind.P_VALUE),
-    Column("detect-\nable", Kind.NUMBER),
-)
+LEVEL = 0.05
+"""Of p, adjusted by Holm, below which a change is more than chance."""
+
+CHANGES_PAGE = "what-changed.html"
+_PAGE_COMMAND = f"casewise report BEFORE AFTER --compare --reveal --out {CHANGES_PAGE}"
 
 
-def comparison_renderable(comparisons: Sequence[Comparison]) -> RenderableType:
-    """A block for each two runs: measures, what the contexts do, and the cases that changed."""
+@dataclass(frozen=True, slots=True)
+class ChangeSentence:
+    """A change that is more than chance, in a sentence about the run after."""
+
+    metric: str
+    text: str
+    tone: Tone
+    """``BAD`` of what got worse, ``GOOD`` of what got better."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Phrase:
+    """How a change of a share is told, in cases of 100."""
+
+    around: Callable[[Wording], tuple[str, str]]
+    """The words before and after the number."""
+    good: bool
+    """Whether more of it is better."""
+    of_rest: bool = False
+    """Whether it is told of what the share leaves out: of a recall, of the mistakes."""
+
+
+_PHRASES = {
+    "safe_recall": _Phrase(lambda w: ("calls unsafe", f"of {w.safe}"), good=False, of_rest=True),
+    "unsafe_recall": _Phrase(lambda w: ("calls safe", f"of {w.unsafe}"), good=False, of_rest=True),
+    "accuracy": _Phrase(lambda w: (w.judges + " in", "cases"), good=True),
+    "both_right": _Phrase(lambda w: (w.judges + " in both cases of", "pairs"), good=True),
+    "over_refusal": _Phrase(lambda w: ("refuses", f"of {w.safe}"), good=False),
+    "under_refusal": _Phrase(lambda w: ("answers", f"of {w.unsafe}"), good=False),
+    "appropriate": _Phrase(lambda w: (w.acts + " in", "cases"), good=True),
+}
+"""The measures whose changes are told in sentences, in this order; the table has all."""
+
+
+def change_sentences(compared: Comparison) -> list[ChangeSentence]:
+    """What changed by more than chance, in plain sentences: what got worse first."""
+    words = wording(*compared.scores)
+    by_metric = {difference.metric: difference for difference in compared.differences}
+    sentences = [
+        _sentence(by_metric[metric], phrase, words)
+        for metric, phrase in _PHRASES.items()
+        if metric in by_metric and is_shown(by_metric[metric].p_holm)
+    ]
+    return sorted(sentences, key=lambda sentence: sentence.tone is not Tone.BAD)
+
+
+def is_shown(p: float) -> bool:
+    """Whether a change is more than chance, by its adjusted p; never where there is none."""
+    return p < LEVEL
+
+
+def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSentence:
+    sign = -1 if phrase.of_rest else 1
+    value = sign * change.difference.value
+    more = value > 0
+    ends = sorted(100 * (value > 0 or -1) * sign * end for end in change.difference.interval)
+    digits = 0 if min(map(abs, (100 * value, *ends))) >= 1 else 1
+    size, low, high = (f"{number:z.{digits}f}" for number in (100 * abs(value), *ends))
+    before, after = phrase.around(words)
+    text = f"{before} {size} of 100 {'more' if more else 'fewer'} {after}: {low} to {high}"
+    return ChangeSentence(change.metric, text, Tone.GOOD if more == phrase.good else Tone.BAD)
+
+
+def comparison_renderable(
+    comparisons: Sequence[Comparison], *, whole: bool = False, page_command: str = _PAGE_COMMAND
+) -> RenderableType:
+    """A block for each two runs: what got worse and better, the table, the cases that changed.
+
+    Args:
+        comparisons: Of runs.
+        whole: Show every measure, not only those that changed by more than chance.
+        page_command: The command that makes a page with the changed cases' texts.
+    """
     parts: list[RenderableType] = []
-    for one in comparisons:
-        parts.append(Text(f"Before: {one.before}\nAfter: {one.after}", style="bold"))
-        parts.append(terminal(headline(compared_figures(one)), _table(one), *_lines(one), ""))
+    for compared in comparisons:
+        parts.append(Text(f"Before: {compared.before}\nAfter: {compared.after}\n", style="bold"))
+        parts.append(
+            terminal(
+                *_told(compared),
+                "",
+                _table(compared, whole=whole),
+                *_lines(compared),
+                *_changed(compared, page_command),
+                "",
+            )
+        )
     return Group(*parts)
 
 
-def _table(one: Comparison) -> Table:
-    rows = [
-        Row(_cells(difference))
-        for difference in one.differences
-        if difference.difference.value == difference.difference.value
-    ]
-    for name, change in one.quadrants.items():
-        if change.value == change.value:
-            before, after = (score.measures[name].value for score in one.scores)
+def _told(compared: Comparison) -> list[Word | str]:
+    sentences = change_sentences(compared)
+    if not sentences:
+        return [_nothing(compared)]
+    return [Word(f"{_MARKS[told.tone]}: {told.text}", told.tone) for told in sentences]
+
+
+_MARKS = {Tone.BAD: "Worse", Tone.GOOD: "Better"}
+
+
+def _nothing(compared: Comparison) -> str:
+    said = "No change that is told in words is more than chance."
+    headline = next((d for d in compared.differences if d.metric in _HEADLINES), None)
+    if headline is None:
+        return said
+    change = headline.difference
+    if change.interval[0] != change.interval[0]:
+        return said
+    words = wording(*compared.scores)
+    does = words.acts if headline.metric in ACT_METRICS else words.judges
+    value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
+    return (
+        f"No change is more than chance. After {does} in {value} of 100 cases more than before: "
+        f"{low} to {high}"
+    )
+
+
+_HEADLINES = ("accuracy", "appropriate")
+
+
+def _table(compared: Comparison, *, whole: bool) -> Table:
+    """Measures and quadrants; if not ``whole``, the headline and what is more than chance."""
+    rows, hidden = [], 0
+    for difference in compared.differences:
+        if difference.difference.value != difference.difference.value:
+            continue
+        if whole or difference.metric in _HEADLINES or is_shown(difference.p_holm):
+            rows.append(Row(_cells(difference)))
+        else:
+            hidden += 1
+    for name, change in compared.quadrants.items():
+        if change.value != change.value:
+            continue
+        if whole or is_shown(change.p):
+            before, after = (score.measures[name].value for score in compared.scores)
             rows.append(Row([name.replace("_", " "), before, after, *_change(change), "", ""]))
-    return Table(_COLUMNS, rows, f"{one.n} judgements in common (labels: {one.labels})")
+        else:
+            hidden += 1
+    note = f"Change: {compared.after} minus {compared.before}."
+    if hidden:
+        plural = "figures do" if hidden > 1 else "figure does"
+        note += f" {hidden} further {plural} not change by more than chance: --all shows all."
+    title = f"{compared.n} judgements in common (labels: {compared.labels})"
+    return Table(_columns(compared), rows, title, note)
+
+
+def _columns(compared: Comparison) -> list[Column]:
+    return [
+        Column(""),
+        Column(compared.before, Kind.NUMBER),
+        Column(compared.after, Kind.NUMBER),
+        Column("change", Kind.CHANGE),
+        Column("95 %", Kind.INTERVAL),
+        Column("p", Kind.P_VALUE),
+        Column("Holm", Kind.P_VALUE),
+        Column("detect-\nable", Kind.NUMBER),
+    ]
 
 
 _NAMES = {
@@ -81,19 +220,20 @@ _NAMES = {
 }
 
 
-def _cells(one: Difference) -> list[Cell]:
-    name = _NAMES.get(one.metric, one.metric.replace("_", " "))
-    ends = (one.before.value, one.after.value)
-    return [name, *ends, *_change(one.difference), one.p_holm, one.detectable]
+def _cells(difference: Difference) -> list[Cell]:
+    name = _NAMES.get(difference.metric, difference.metric.replace("_", " "))
+    ends = (difference.before.value, difference.after.value)
+    change = _change(difference.difference)
+    return [name, *ends, *change, difference.p_holm, difference.detectable]
 
 
-def _change(one: Estimate) -> list[Cell]:
-    return [one.value, interval(one.interval, with_signs=True), one.p]
+def _change(change: Estimate) -> list[Cell]:
+    return [change.value, interval(change.interval, with_signs=True), change.p]
 
 
-def _lines(one: Comparison) -> list[str]:
-    test = one.mcnemar
-    before, after = (score.condition for score in one.scores)
+def _lines(compared: Comparison) -> list[str]:
+    test = compared.mcnemar
+    before, after = (score.condition for score in compared.scores)
     lines = []
     if not same_data(before, after):
         lines.append(
@@ -102,41 +242,93 @@ def _lines(one: Comparison) -> list[str]:
         )
     lines += [
         f"McNemar: only before right {test.b}, only after right {test.c}; p {p_value(test.p)} "
-        f"(Holm {p_value(one.mcnemar_holm)}), by whole queries {p_value(test.p_clustered)} "
-        f"({p_value(one.clustered_holm)})."
+        f"(Holm {p_value(compared.mcnemar_holm)}), by whole queries {p_value(test.p_clustered)} "
+        f"({p_value(compared.clustered_holm)})."
     ]
-    rules = rules_remark(one.scores)
+    rules = rules_remark(compared.scores)
     lines += [rules] if rules else []
-    if one.left_out:
-        lines.append(f"{one.left_out} judgements have no answered, labelled counterpart.")
-    if not one.changed:
-        return [*lines, "No verdict changed."]
-    better = sum(right_after(change) is True for change in one.changed)
-    worse = sum(right_after(change) is False for change in one.changed)
-    lines.append(f"{len(one.changed)} verdicts changed: {better} to right, {worse} to wrong.")
-    lines += [f"  {_changed(change)}" for change in one.changed[:SHOWN]]
-    if len(one.changed) > SHOWN:
-        lines.append(f"  ... and {len(one.changed) - SHOWN} more (--format json lists all)")
+    if compared.left_out:
+        lines.append(f"{compared.left_out} judgements have no answered, labelled counterpart.")
+    return [*lines, _count(compared)]
+
+
+def _count(compared: Comparison) -> str:
+    if not compared.changed:
+        return "No verdict changed."
+    after = [right_after(change) for change in compared.changed]
+    text = f"{len(after)} verdicts changed: {after.count(False)} to wrong, {after.count(True)} to "
+    return text + ("right." if None not in after else f"right, {after.count(None)} neither.")
+
+
+_OUTCOMES = {
+    False: Word("wrong", Tone.BAD),
+    True: Word("right", Tone.GOOD),
+    None: Word("neither", Tone.DOUBT),
+}
+"""What a verdict became, worst first."""
+
+
+def _by_outcome(compared: Comparison) -> list[tuple[Change, Word]]:
+    """The changed cases, those that became wrong first."""
+    places = list(_OUTCOMES)
+    ordered = sorted(compared.changed, key=lambda change: places.index(right_after(change)))
+    return [(change, _OUTCOMES[right_after(change)]) for change in ordered]
+
+
+def _changed(compared: Comparison, page_command: str) -> list[Word | str]:
+    """Changed cases on a terminal, and how to see their texts."""
+    lines: list[Word | str] = []
+    for change, outcome in _by_outcome(compared)[:SHOWN]:
+        words = [change.case_id, f"{change.before} to {change.after}", f"({outcome.text})"]
+        lines.append(Word("  ".join(["", *words, change.category or ""]).rstrip(), outcome.tone))
+    if len(compared.changed) > SHOWN:
+        lines.append(f"  ... and {len(compared.changed) - SHOWN} more (--format json lists all)")
+    if compared.changed:
+        lines += [f"Their texts: {page_command}", f"Then open {CHANGES_PAGE}#case=ID."]
     return lines
-
-
-def _changed(change: Change) -> str:
-    outcome = {True: "right", False: "wrong", None: "tie"}[right_after(change)]
-    words = [change.case_id, f"{change.before} to {change.after}", f"({outcome})"]
-    return "  ".join([*words, change.category or ""]).rstrip()
 
 
 def comparison_json(comparisons: Sequence[Comparison]) -> str:
     """``pairs``: an object for each two runs and metric; ``comparisons``: the rest of each two."""
-    return to_json(comparison_records(comparisons))
+    records = comparison_records(comparisons)
+    for record, compared in zip(records["comparisons"], comparisons, strict=True):
+        record["sentences"] = [
+            {"metric": told.metric, "text": told.text, "is_worse": told.tone is Tone.BAD}
+            for told in change_sentences(compared)
+        ]
+    return to_json(records)
 
 
 def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
-    """A table for each two runs."""
-    sections = []
-    for one in comparisons:
-        lines = [f"Before: {escape(one.before)}  ", f"After: {escape(one.after)}  "]
-        lines += [f"{one.n} judgements, labels: {one.labels}", ""]
-        lines += [escape(headline(compared_figures(one))), "", to_markdown(_table(one)), ""]
-        sections.append("\n".join([*lines, *(f"{escape(line)}  " for line in _lines(one))]))
-    return "\n\n".join(sections) + "\n"
+    """What got worse and better; folded below it, the table and the changed cases with links."""
+    return "\n\n".join(map(_markdown, comparisons)) + "\n"
+
+
+def _markdown(compared: Comparison) -> str:
+    sentences = [
+        f"- {_MARKS[told.tone]}: {escape(told.text)}" for told in change_sentences(compared)
+    ]
+    blocks = [
+        f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  ",
+        "\n".join(sentences or [escape(_nothing(compared))]),
+        folded(
+            f"All measures of {compared.n} judgements (labels: {compared.labels})",
+            to_markdown(_table(compared, whole=True)),
+        ),
+        "\n".join(f"{escape(line)}  " for line in _lines(compared)),
+    ]
+    if compared.changed:
+        columns = [Column(name) for name in ("case", "category", "before", "after", "now")]
+        rows = [
+            Row(
+                [
+                    Link(change.case_id, f"{CHANGES_PAGE}#case={quote(change.case_id, safe='')}"),
+                    *(change.category or "", change.before, change.after, outcome.text),
+                ]
+            )
+            for change, outcome in _by_outcome(compared)
+        ]
+        listed = to_markdown(Table(columns, rows))
+        how = f"The links lead to the texts in a page that is made by `{_PAGE_COMMAND}`."
+        blocks.append(folded(f"{len(rows)} changed cases", f"{how}\n\n{listed}"))
+    return "\n\n".join(blocks)

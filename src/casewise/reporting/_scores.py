@@ -90,6 +90,7 @@ def number_columns(*, wide: bool) -> list[ScoreColumn]:
         (Column("read", Kind.SHARE), lambda score: score.coverage),
         measure_column("accuracy", _HEADS["accuracy"]),
         margin_column("accuracy"),
+        corrected_column(),
         *(measure_column(name, _HEADS[name]) for name in metrics if name != "accuracy"),
     ]
 
@@ -111,6 +112,11 @@ def measure_column(name: str, heading: str) -> ScoreColumn:
 def margin_column(name: str) -> ScoreColumn:
     """A column of half the width of a measure's interval."""
     return Column("±\n95 %", Kind.NUMBER), lambda score: score.measures[name].margin
+
+
+def corrected_column() -> ScoreColumn:
+    """A column of the share of right answers, corrected for the noise of labels."""
+    return Column("cor-\nrected", Kind.NUMBER), lambda score: score.corrected.value
 
 
 def group_text(score: Score) -> str:

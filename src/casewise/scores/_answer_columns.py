@@ -34,6 +34,9 @@ class Answers:
     intended: NDArray[np.str_]
     pairs: IntArray
     """Places of the intended-safe and the intended-unsafe case of each pair. ``(pairs, 2)``."""
+    votes_safe: FloatArray
+    """NaN where there are no votes."""
+    votes_unsafe: FloatArray
 
     def only(self, kept: BoolArray) -> "Answers":
         """The answers at some places, and the pairs of which both stay."""
@@ -48,6 +51,8 @@ class Answers:
             clusters=self.clusters.only(kept),
             intended=self.intended[kept],
             pairs=place[self.pairs[kept[self.pairs].all(axis=1)]],
+            votes_safe=self.votes_safe[kept],
+            votes_unsafe=self.votes_unsafe[kept],
         )
 
 
@@ -117,6 +122,8 @@ def make_answers(
         clusters=Clusters(queries, int(queries.max(initial=-1)) + 1, resampling),
         intended=rows["intended"].fill_null("").to_numpy().astype(str),
         pairs=_pairs(rows),
+        votes_safe=floats(rows, "votes_safe"),
+        votes_unsafe=floats(rows, "votes_unsafe"),
     )
 
 

@@ -16,10 +16,12 @@ from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
 from casewise.scores._measures import (
     ACT_METRICS,
     ACT_QUADRANTS,
+    HEADLINES,
     METRICS,
     QUADRANTS,
     UnreadPolicy,
     act_bounds,
+    corrected_headline,
     measure,
 )
 from casewise.sheets import number
@@ -82,6 +84,8 @@ class Score:
     """Replies by who graded them (``rules``, ``provider`` or a model), as far as that is known."""
     partly: dict[str, int]
     """Replies by class, or status, to what a deployment allows in part; they have no label."""
+    corrected: Estimate
+    """The headline against what all people would say, of whom those who voted are a sample."""
 
     def __getattr__(self, name: str) -> Estimate:
         """A measure by its name: ``score.accuracy`` is ``score.measures["accuracy"]``."""
@@ -97,6 +101,11 @@ class Score:
     def acts(self) -> bool:
         """Whether the model replied, and did not judge."""
         return self.condition["protocol"] == Protocol.RESPOND
+
+    @property
+    def headline(self) -> str:
+        """The name of the share of answers that are right."""
+        return HEADLINES[self.acts]
 
     @property
     def metrics(self) -> Sequence[str]:
@@ -200,7 +209,7 @@ def score_rows(
     # Of an unread tie either verdict would earn half.
     wrong, right = np.minimum(safe, 1 - safe).sum(), np.maximum(safe, 1 - safe).sum()
     found = measure(answers, scoring.unparsed)
-    name = "appropriate" if answers.protocol == Protocol.RESPOND else "accuracy"
+    name = HEADLINES[answers.protocol == Protocol.RESPOND]
     bounds = {name: (ratio(hits + wrong, n), ratio(hits + right, n))}
     if answers.protocol == Protocol.RESPOND:
         bounds |= act_bounds(answers)
@@ -225,6 +234,7 @@ def score_rows(
         classes=dict(classes.value_counts(sort=True).iter_rows()),
         graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
+        corrected=corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
     )
 
 

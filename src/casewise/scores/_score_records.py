@@ -249,6 +249,8 @@ def as_record(score: Score) -> dict[str, Any]:
     }
     for name in score.metrics:
         record |= figures(name, score.measures[name])
+    corrected = f"{score.headline}_corrected"
+    record |= figures(corrected, score.corrected)
     quadrants = {name: figures("", score.measures[name]) for name in score.quadrants}
     for suffix in ("", "_se", "_ci", "_ci_bootstrap"):
         if any(suffix in one for one in quadrants.values()):
@@ -258,6 +260,11 @@ def as_record(score: Score) -> dict[str, Any]:
     record |= {
         "pairs": score.pairs,
         "wilson": [name for name, one in score.measures.items() if one.is_wilson],
+        "withheld": {
+            name: one.reason
+            for name, one in {**score.measures, corrected: score.corrected}.items()
+            if one.reason
+        },
         "reliability": [bin_record(one) for one in score.bins],
     }
     for name, (low, high) in score.bounds.items():

@@ -9,7 +9,14 @@ from casewise.sheets._data import (
     to_records,
 )
 from casewise.sheets._html import markdown_to_html, to_html
-from casewise.sheets._markdown import code_block, escape, heading_text, markdown, to_markdown
+from casewise.sheets._markdown import (
+    code_block,
+    escape,
+    folded,
+    heading_text,
+    markdown,
+    to_markdown,
+)
 from casewise.sheets._numbers import (
     UNDEFINED,
     Measured,
@@ -25,7 +32,7 @@ from casewise.sheets._numbers import (
     setting,
     signed,
 )
-from casewise.sheets._table import Cell, Code, Column, Kind, Row, Table, Tone, Word, figures
+from casewise.sheets._table import Cell, Code, Column, Kind, Link, Row, Table, Tone, Word, figures
 from casewise.sheets._terminal import terminal
 
 __all__ = [
@@ -34,6 +41,7 @@ __all__ = [
     "Code",
     "Column",
     "Kind",
+    "Link",
     "Measured",
     "Row",
     "Table",
@@ -44,6 +52,7 @@ __all__ = [
     "escape",
     "estimate",
     "figures",
+    "folded",
     "heading_text",
     "interval",
     "json_fields",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from casewise.files import csv_text
-from casewise.sheets._table import Code, Column, Kind, Table, Word
+from casewise.sheets._table import Code, Column, Kind, Link, Table, Word
 
 
 def to_json(value: object) -> str:
@@ -37,7 +37,7 @@ def to_csv(table: Table) -> str:
 
 def _fields(column: Column, cell: Any) -> dict[str, Any]:
     name = column.key or column.title
-    if isinstance(cell, Word | Code):
+    if isinstance(cell, Word | Code | Link):
         return {name: cell.text}
     if column.kind is Kind.INTERVAL and not isinstance(cell, str):
         low, high = cell or (None, None)

@@ -40,9 +40,20 @@ def to_html(table: Table, id: str) -> Markup:
     return Markup(_INLINE.sub("<div>", _STYLE.sub("", text).lstrip()))
 
 
+_FOLD = re.compile(r"<details><summary>[^<>]*</summary>|</details>")
+"""The only HTML in Markdown that is taken as such: what ``folded`` writes."""
+
+
 def markdown_to_html(text: str) -> str:
-    """Markdown as HTML; what is HTML in it is shown as text."""
+    """Markdown as HTML; what is HTML in it is shown as text, but for parts that are folded."""
     from markdown_it import MarkdownIt
 
-    made: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    def shown(_: Any, tokens: Any, place: int, *__: Any) -> str:
+        part: str = tokens[place].content.strip()
+        return part if _FOLD.fullmatch(part) else str(escape(part))
+
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parser.add_render_rule("html_block", shown)
+    parser.add_render_rule("html_inline", lambda *args: str(escape(args[1][args[2]].content)))
+    made: str = parser.render(text)
     return made

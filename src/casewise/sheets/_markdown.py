@@ -1,10 +1,11 @@
 """Markdown: tables, and texts in which nothing is markup."""
 
+import html
 import re
 import unicodedata
 from itertools import groupby
 
-from casewise.sheets._table import Cell, Code, Column, Row, Table, Tone, Word
+from casewise.sheets._table import Cell, Code, Column, Link, Row, Table, Tone, Word
 
 _MARKS = re.compile(r"[\\`*\[\]>|~&$#]|<(?=[\w/!?])|!(?=\[)|(?<![^\W_])_|_(?![^\W_])")
 """What starts emphasis, code, a link, a cell, HTML or a formula; an underscore inside of a word
@@ -52,6 +53,16 @@ def markdown(*parts: Table | str, level: int = 3) -> str:
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
+def folded(summary: str, text: str) -> str:
+    """A part that stands folded until it is opened, under a line of text.
+
+    Args:
+        summary: What is seen of it.
+        text: In Markdown.
+    """
+    return f"<details><summary>{html.escape(_one_line(summary))}</summary>\n\n{text}\n\n</details>"
+
+
 def heading_text(column: Column) -> str:
     """A column's heading in Markdown."""
     return escape(column.title)
@@ -72,6 +83,8 @@ def _cell(column: Column, cell: Cell) -> str:
     if isinstance(cell, Code):
         return _code(cell.text)
     text = escape(column.write(cell))
+    if isinstance(cell, Link):
+        return f"[{text}]({cell.address})"
     return f"**{text}**" if isinstance(cell, Word) and cell.tone is not Tone.GOOD else text
 
 

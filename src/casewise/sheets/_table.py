@@ -68,7 +68,16 @@ class Code:
     text: str
 
 
-Cell = str | float | tuple[float, float] | Measured | Word | Code | None
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A text that leads somewhere, where the form has links."""
+
+    text: str
+    address: str
+    """In which brackets and spaces are quoted."""
+
+
+Cell = str | float | tuple[float, float] | Measured | Word | Code | Link | None
 """A value as its column's kind asks for. A text stands as it is, in a column of numbers too."""
 
 
@@ -103,7 +112,7 @@ class Column:
             return UNDEFINED
         if isinstance(cell, str):
             return cell
-        if isinstance(cell, Word | Code):
+        if isinstance(cell, Word | Code | Link):
             return cell.text
         more = {} if self.digits is None else {"digits": self.digits}
         return _WRITERS[self.kind](cell, **more)

@@ -20,14 +20,20 @@ _EDGE = 1
 _STYLES = {Tone.GOOD: "green", Tone.BAD: "bold red", Tone.DOUBT: "yellow"}
 
 
-def terminal(*parts: Table | str) -> RenderableType:
-    """Tables and lines of text below each other.
+def terminal(*parts: Table | Word | str) -> RenderableType:
+    """Tables and lines of text below each other, those with a tone in its colour.
 
     Nothing is ever cut from a table. Where it doesn't fit, headings and words are folded, at
     spaces and after slashes; then the table is, into blocks below each other that repeat its first
     columns. The name of a group of rows stands above them and is as wide as the table.
     """
-    return Group(*(_plain(one) if isinstance(one, str) else _Drawn(one) for one in parts))
+    return Group(*map(_part, parts))
+
+
+def _part(part: Table | Word | str) -> RenderableType:
+    if isinstance(part, Word):
+        return _plain(part.text, _STYLES[part.tone])
+    return _plain(part) if isinstance(part, str) else _Drawn(part)
 
 
 def _plain(text: str, style: str = "") -> Text:

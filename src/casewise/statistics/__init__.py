@@ -46,19 +46,14 @@ from casewise.statistics._classification import (
 )
 from casewise.statistics._clustered import (
     UNDEFINED,
-    Clusters,
     Estimate,
-    Resampling,
-    TwoWay,
     clustered_mean,
     clustered_ratio,
     combine,
-    number_clusters,
     paired_change,
-    percentile_interval,
-    two_way,
     wilson_interval,
 )
+from casewise.statistics._clusters import Clusters, Resampling, number_clusters, percentile_interval
 from casewise.statistics._comparison import (
     DETECTABLE,
     McNemar,
@@ -67,6 +62,7 @@ from casewise.statistics._comparison import (
     mcnemar,
     sign_flip_p,
 )
+from casewise.statistics._correlations import clustered_pearson, clustered_spearman
 from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
@@ -80,6 +76,7 @@ from casewise.statistics._effects import (
     proportion_tests,
     two_proportion_p,
 )
+from casewise.statistics._label_noise import VotedVerdicts, corrected_accuracy
 from casewise.statistics._one_sided import (
     Bounds,
     Steps,
@@ -94,8 +91,6 @@ from casewise.statistics._one_sided import (
 from casewise.statistics._pairs import (
     ContextSensitivity,
     Pairs,
-    clustered_pearson,
-    clustered_spearman,
     context_sensitivity,
 )
 from casewise.statistics._people import (
@@ -132,6 +127,7 @@ from casewise.statistics._power_proportions import (
     proportions_power,
 )
 from casewise.statistics._survival import SurvivalCurve, kaplan_meier
+from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
     "Agreement",
@@ -175,6 +171,7 @@ __all__ = [
     "TwoWay",
     "UNDEFINED",
     "VoteReliability",
+    "VotedVerdicts",
     "agreement",
     "agreement_of_two",
     "agreement_p",
@@ -196,6 +193,7 @@ __all__ = [
     "cohen_kappa",
     "combine",
     "context_sensitivity",
+    "corrected_accuracy",
     "cost_curve",
     "credits",
     "cross_entropies",

@@ -5,15 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import (
-    Clusters,
-    Estimate,
-    Resampling,
-    clustered_mean,
-    clustered_ratio,
-    estimate,
-    percentile_interval,
-)
+from casewise.statistics._clustered import Estimate, clustered_mean, clustered_ratio, estimate
+from casewise.statistics._clusters import Clusters, Resampling, percentile_interval
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

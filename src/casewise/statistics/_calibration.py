@@ -1,12 +1,13 @@
 """Probabilities: scored, held against what happened, and mended on held-out queries."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import UNDEFINED, Clusters, Estimate, estimate
+from casewise.statistics._clustered import FEW_CLUSTERS, UNDEFINED, Estimate, estimate
+from casewise.statistics._clusters import Clusters
 
 FloatArray = NDArray[np.float64]
 
@@ -67,7 +68,8 @@ class Reliability:
     bins: tuple[Bin, ...]
     ece: Estimate
     """Expected calibration error, in 0..1, lower is better: the mean over answers of the gap in
-    their bin. Upward biased in small samples. NaN of no answers."""
+    their bin. Upward biased in small samples, so that of few queries its interval is withheld.
+    NaN of no answers."""
 
 
 def reliability(
@@ -101,7 +103,11 @@ def reliability(
     if not len(p):
         return Reliability(bars, UNDEFINED)
     gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins) if n[i]]
-    return Reliability(bars, estimate(clusters.sums(np.ones_like(p), *gaps), _ece, clusters))
+    ece = estimate(clusters.sums(np.ones_like(p), *gaps), _ece, clusters)
+    if ece.clusters < FEW_CLUSTERS:
+        reason = f"fewer than {FEW_CLUSTERS} queries: chance makes much of an ECE"
+        ece = replace(ece, reason=reason)
+    return Reliability(bars, ece)
 
 
 def bin_places(p: FloatArray, bins: int = BINS) -> IntArray:

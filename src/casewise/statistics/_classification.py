@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import Clusters, Estimate, clustered_mean, clustered_ratio
+from casewise.statistics._clustered import Estimate, clustered_mean, clustered_ratio
+from casewise.statistics._clusters import Clusters
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -1,108 +1,47 @@
 """Estimates with cluster-robust errors: sandwich, two-way, and by the cluster bootstrap."""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Self
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._clusters import Clusters, percentile_interval
 from casewise.statistics._one_sided import paired_share_bounds
 
 FloatArray = NDArray[np.float64]
 
-CELLS = 4_000_000
-"""Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resampling:
-    """How often clusters are drawn anew, and from which seed.
-
-    The same seed and number of clusters give the same draws, so whatever is computed over the
-    same queries is resampled in pairs.
-    """
-
-    draws: int
-    seed: int
-
-    def weights(self, clusters: int) -> Iterator[FloatArray]:
-        """Blocks of how often each cluster is drawn, shape ``(some draws, clusters)``.
-
-        Each row sums to the number of clusters; all blocks together have ``draws`` rows. Efron &
-        Tibshirani (1993), An Introduction to the Bootstrap, chapter 8.
-        """
-        step = max(1, CELLS // max(clusters, 1))
-        for start in range(0, self.draws, step):
-            yield _block(self.seed, start, min(step, self.draws - start), clusters)
-
-
-@lru_cache(maxsize=4)
-def _block(seed: int, start: int, draws: int, clusters: int) -> FloatArray:
-    drawn = np.random.default_rng([seed, start]).integers(clusters, size=(draws, clusters))
-    drawn += np.arange(draws)[:, None] * clusters
-    counts = np.bincount(drawn.ravel(), minlength=draws * clusters)
-    block = counts.reshape(draws, clusters).astype(np.float64)
-    block.flags.writeable = False
-    return block
-
-
-def percentile_interval(replicates: FloatArray) -> tuple[float, float]:
-    """The middle 95 % of bootstrap replicates; NaN if fewer than half of them are defined."""
-    defined = replicates[np.isfinite(replicates)]
-    if 2 * len(defined) < len(replicates) or not len(defined):
-        return float("nan"), float("nan")
-    low, high = np.quantile(defined, [0.025, 0.975])
-    return float(low), float(high)
-
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 Formula = Callable[[NDArray[np.inexact]], NDArray[np.inexact]]
 """A figure from totals, shape ``(..., k)`` to ``(...)``: smooth, and the same if all are scaled."""
 
 Z_95 = 1.959963984540054
 """The normal quantile of a two-sided 95 % interval."""
 
-FEW_CLUSTERS = 30
-"""Below so many clusters a proportion's interval is Wilson's, and other errors are held against
-Student's t with a degree of freedom fewer than clusters."""
+FEW_CLUSTERS = 150
+"""Below so many clusters figures that are no proportions have the jackknife's error, and are held
+against Student's t."""
+
+FEW_OF_A_SHARE = 30
+"""Below so many clusters a proportion's interval is Wilson's."""
 
 ROUND_OFF = 1e-12
 """Errors below this, relative to the figure, are rounding: all clusters are alike."""
 
-FEW_EXCEPTIONS = 5
+FEW_EXCEPTIONS = 20
 """With fewer clusters' worth of hits, or of misses, it is Wilson's too."""
 
+RARE = 5
+"""Hits, or misses, below which Wilson's end on their side is the Poisson's."""
 
-@dataclass(frozen=True, slots=True)
-class Clusters:
-    """Which cluster (query) each row belongs to."""
+MOST_LEFT_OUT = 1000
+"""Clusters up to which a figure is taken anew without each of them; of more, the influence gives
+the same error to three digits."""
 
-    index: IntArray
-    """Numbers in 0..count-1. Shape ``(n,)``."""
-    count: int
-    """How many clusters there are, those without rows included."""
-    resampling: Resampling | None = None
-    """None computes no bootstrap."""
-
-    def only(self, kept: BoolArray | IntArray) -> Self:
-        """The clusters of some rows; the count stays, so that estimates can be subtracted."""
-        return type(self)(self.index[kept], self.count, self.resampling)
-
-    def sums(self, *columns: FloatArray) -> FloatArray:
-        """Columns of shape ``(n,)`` summed by cluster, shape ``(count, columns)``."""
-        return np.stack(
-            [np.bincount(self.index, column, minlength=self.count) for column in columns], axis=1
-        )
-
-
-def number_clusters(names: NDArray[np.generic], resampling: Resampling | None = None) -> Clusters:
-    """Number clusters by the order of their names, so that equal names are resampled alike."""
-    unique, index = np.unique(names, return_inverse=True)
-    return Clusters(index.astype(np.int64), len(unique), resampling)
+Scale = Literal["plain", "log", "fisher", "logit"]
+"""Of a figure as it is; of few clusters' mean of what is above 0, its logarithm; of a correlation,
+its artanh (Fisher's z); of a share, its log-odds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +63,13 @@ class Estimate:
     """Rows under a proportion's denominator; NaN where the figure is no proportion."""
     is_share_change: bool = False
     """Whether it is the paired difference of two proportions over one denominator."""
+    scale: "Scale" = "plain"
+    """On which its interval is symmetric."""
+    without: FloatArray = field(default_factory=lambda: _NOTHING)
+    """The figure without each cluster, NaN where it is undefined then; of a cluster without rows,
+    the figure. Shape ``(clusters,)``; empty where its error is told by the influence alone."""
+    reason: str = ""
+    """Why the figure, or its interval, is withheld; empty where it isn't."""
 
     @property
     def se(self) -> float:
@@ -148,7 +94,7 @@ class Estimate:
         if math.isnan(self.size) or math.isnan(self.value):
             return False
         rare = min(self.value, 1 - self.value)
-        few = self.clusters < FEW_CLUSTERS or rare * self.clusters < FEW_EXCEPTIONS
+        few = self.clusters < FEW_OF_A_SHARE or rare * self.clusters < FEW_EXCEPTIONS
         return few or Z_95 * self.se > rare
 
     @property
@@ -156,22 +102,88 @@ class Estimate:
         """The 95 % interval: Wilson's where ``is_wilson``, else normal, or t of few clusters.
 
         Of a change of shares both ends are one-sided bounds at 97.5 % (``paired_share_bounds``).
-        NaN where all clusters of another figure are alike: they show no spread to tell it from.
+        NaN where it is withheld (``reason``), and where all clusters of another figure are alike:
+        they show no spread to tell it from.
         """
+        if self.reason:
+            return math.nan, math.nan
         if self.is_wilson:
-            return wilson_interval(self.value, self.effective_size)
+            return _rare_interval(self.value, self.effective_size)
         if self.is_share_change:
             bounds = paired_share_bounds(self, 0.975)
             return bounds.low, bounds.high
-        if self.clusters >= FEW_CLUSTERS and self.se > 0:
-            half = Z_95 * self.se
-        elif self.se > 0:
-            from scipy.special import stdtrit
+        value, error = self._on_scale
+        ends = np.array([-1, 1]) * self._critical * error + value
+        if self.scale == "fisher":
+            ends = np.tanh(ends)
+        elif self._is_log:
+            ends = np.exp(ends)
+        elif self.scale == "logit":
+            ends = (1 + np.tanh(ends / 2)) / 2
+        return float(ends[0]), float(ends[1])
 
-            half = float(stdtrit(self.clusters - 1, 0.975)) * self.se
-        else:
-            half = math.nan
-        return self.value - half, self.value + half
+    @property
+    def _is_left_out(self) -> bool:
+        """Whether the error is the jackknife's: of correlations, and of few clusters."""
+        few = self.scale == "fisher" or self.clusters < FEW_CLUSTERS
+        return few and len(self.without) > 0 and not self.is_share_change
+
+    @property
+    def _is_log(self) -> bool:
+        return self.scale == "log" and self.clusters < FEW_CLUSTERS
+
+    @property
+    def _degrees(self) -> float:
+        """Degrees of freedom of the error; infinite where it is held against the normal.
+
+        A degree less than clusters, or fewer where few clusters make most of the error: O'Neill
+        (2014), doi:10.1080/00031305.2014.966589, by the kurtosis of what each does.
+        """
+        n = self.clusters
+        if n < 2:
+            return math.nan
+        if n >= FEW_CLUSTERS and self.scale in ("plain", "log") and not self.is_share_change:
+            return math.inf
+        if self.is_share_change or not math.isnan(self.size):
+            return n - 1.0
+        moved = (self.without - self.value if self._is_left_out else self.influence) ** 2
+        if len(moved) < n or not (total := float(moved.sum())) > 0:
+            return n - 1.0
+        kurtosis = n * float((moved**2).sum()) / total**2
+        return min(n - 1.0, 2 * n / (max(kurtosis, 1.0) - (n - 3) / (n - 1)))
+
+    @property
+    def _critical(self) -> float:
+        """The 97.5 % quantile of the distribution that the error is held against."""
+        if math.isinf(self._degrees):
+            return Z_95
+        from scipy.special import stdtrit
+
+        return float(stdtrit(self._degrees, 0.975))
+
+    @property
+    def _on_scale(self) -> tuple[float, float]:
+        """The figure and its error on the scale of its interval; NaN where there is no error.
+
+        The error is the jackknife's where the figure is known without each cluster (Efron &
+        Tibshirani 1993, chapter 11), about the figure itself.
+        """
+        value, error, without = np.float64(self.value), self.se, self.without
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.scale == "fisher":
+                error /= 1 - value**2
+                value, without = np.arctanh(value), np.arctanh(without)
+            elif self._is_log:
+                error /= value
+                value, without = np.log(value), np.log(without)
+            elif self.scale == "logit":
+                error /= value * (1 - value)
+                value = np.log(value / (1 - value))
+            if self._is_left_out:
+                error = np.sqrt(((without - value) ** 2).sum() * (1 - 1 / self.clusters))
+        if not (0 < error < math.inf and abs(value) < math.inf):
+            return math.nan, math.nan
+        return float(value), float(error)
 
     @property
     def effective_size(self) -> float:
@@ -200,16 +212,18 @@ class Estimate:
         """
         if self.value == 0 and self.clusters:
             return 1.0
-        if not self.se > 0:
+        value, error = self._on_scale
+        if not error > 0:
             return math.nan
         # Were there no change, the mean square of the clusters' moves would be their variance.
-        shift = self.value**2 / self.clusters if self.is_share_change else 0.0
-        z = abs(self.value) / math.sqrt(self.se**2 + shift)
-        if self.clusters >= FEW_CLUSTERS and not self.is_share_change:
+        shift = value**2 / self.clusters if self.is_share_change else 0.0
+        z = abs(value) / math.sqrt(error**2 + shift)
+        degrees = self._degrees
+        if math.isinf(degrees):
             return math.erfc(z / math.sqrt(2))
         from scipy.special import stdtr
 
-        return 2 * float(stdtr(self.clusters - 1, -z))
+        return 2 * float(stdtr(degrees, -z))
 
     def summed_up(self) -> Self:
         """The same figure and error with the influences added up; it can't be subtracted then.
@@ -237,31 +251,41 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
     Raises:
         ValueError: They stand over different numbers of clusters, or are summed up.
     """
-    if any(len(one.influence) < one.clusters for _, one in terms):
+    if any(len(term.influence) < term.clusters for _, term in terms):
         raise ValueError("estimates that were summed up have no paired error")
-    if len({len(one.influence) for _, one in terms if math.isfinite(one.value)}) > 1:
+    if len({len(term.influence) for _, term in terms if math.isfinite(term.value)}) > 1:
         raise ValueError("estimates over different clusters")
-    value = sum(weight * one.value for weight, one in terms)
+    value = sum(weight * term.value for weight, term in terms)
     if not math.isfinite(value):
         return UNDEFINED
-    influence = sum((weight * one.influence for weight, one in terms), start=np.zeros(1))
-    resampled = all(len(one.replicates) for _, one in terms)
+    influence = sum((weight * term.influence for weight, term in terms), start=np.zeros(1))
+    resampled = all(len(term.replicates) for _, term in terms)
     replicates = (
-        sum((weight * one.replicates for weight, one in terms), start=np.zeros(1))
+        sum((weight * term.replicates for weight, term in terms), start=np.zeros(1))
         if resampled
         else _NOTHING
     )
-    return Estimate(value, influence, replicates, max(one.clusters for _, one in terms))
+    without = _NOTHING
+    if all(len(term.without) for _, term in terms):
+        without = sum((weight * term.without for weight, term in terms), start=np.zeros(1))
+    clusters = max(term.clusters for _, term in terms)
+    reason = next((term.reason for _, term in terms if term.reason), "")
+    return Estimate(value, influence, replicates, clusters, without=without, reason=reason)
 
 
 def paired_change(before: Estimate, after: Estimate) -> Estimate:
     """``after - before`` of one figure over the same cases, with its paired error.
 
-    Two proportions over one denominator have a change of shares.
+    Two proportions over one denominator have a change of shares; of others, such as precisions,
+    few clusters give no interval.
     """
     change = after - before
-    is_share = math.isfinite(change.value) and before.size == after.size
-    return replace(change, is_share_change=is_share)
+    if not math.isfinite(change.value):
+        return change
+    reason = change.reason
+    if change.clusters < FEW_CLUSTERS and before.size == before.size and before.size != after.size:
+        reason = f"shares of other cases in either run, of fewer than {FEW_CLUSTERS} queries"
+    return replace(change, is_share_change=before.size == after.size, reason=reason)
 
 
 def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate:
@@ -278,11 +302,16 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
         return Estimate(value, _NOTHING, _NOTHING)
     step = 1e-20
     gradient = np.imag(formula(totals + 1j * step * np.eye(len(totals)))) / step
+    without = _NOTHING
+    if clusters.count <= MOST_LEFT_OUT:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            without = np.real(formula(totals - sums)).astype(np.float64)
     return Estimate(
         value,
         sums @ gradient,
         replicate(clusters, lambda weights: formula(weights @ sums)),
         int(sums.any(axis=1).sum()),
+        without=without,
     )
 
 
@@ -300,9 +329,12 @@ def replicate(
     return np.concatenate(blocks) if blocks else _NOTHING
 
 
-def clustered_mean(values: FloatArray, clusters: Clusters, *, share: bool = False) -> Estimate:
+def clustered_mean(
+    values: FloatArray, clusters: Clusters, *, share: bool = False, scale: Scale = "plain"
+) -> Estimate:
     """A mean; NaN of no values. ``share`` says that it is a proportion. Shape ``(n,)``."""
-    return clustered_ratio(values, np.ones_like(values), clusters, share=share)
+    found = clustered_ratio(values, np.ones_like(values), clusters, share=share)
+    return replace(found, scale=scale)
 
 
 def clustered_ratio(
@@ -341,48 +373,21 @@ def wilson_interval(share: float, size: float) -> tuple[float, float]:
     return max(0.0, low), min(1.0, high)
 
 
+def _rare_interval(share: float, size: float) -> tuple[float, float]:
+    """Wilson's interval; of few hits, or misses, with the Poisson's end on their side.
+
+    Of one or two hits Wilson's lower end is too high, so that its coverage falls to .84: Brown, Cai
+    & DasGupta (2001), doi:10.1214/ss/1009213286, section 4.1.1.
+    """
+    low, high = wilson_interval(share, size)
+    hits, misses = share * size, (1 - share) * size
+    if hits == misses or not 0 < min(hits, misses) < RARE:
+        return low, high
+    from scipy.special import gammaincinv
+
+    nearest = float(gammaincinv(min(hits, misses), 0.05)) / size
+    return (min(low, nearest), high) if hits < misses else (low, max(high, 1 - nearest))
+
+
 def _ratio(totals: NDArray[np.inexact]) -> NDArray[np.inexact]:
     return np.asarray(totals[..., 0] / totals[..., 1])
-
-
-@dataclass(frozen=True, slots=True)
-class TwoWay:
-    """A figure with an error for both ways; NaN is undefined."""
-
-    value: float
-    se: float
-    interval: tuple[float, float]
-    """95 %, by Student's t with a degree of freedom fewer than the fewer clusters."""
-    p: float
-    """Two-sided, of the figure being 0."""
-
-
-def two_way(figure: Callable[[Clusters], Estimate], first: Clusters, second: Clusters) -> TwoWay:
-    """Cameron, Gelbach & Miller (2011), doi:10.1198/jbes.2010.07136.
-
-    The variances of both clusterings less that of their crossing, and not below either of them,
-    which with few clusters it can fall under by chance.
-
-    Args:
-        figure: The estimate under a clustering.
-        first: One clustering of the rows.
-        second: The other.
-    """
-    crossed = number_clusters(np.asarray(first.index * second.count + second.index))
-    one, other, each = figure(first), figure(second), figure(crossed)
-    single = max(one.se, other.se) if one.se >= 0 and other.se >= 0 else math.nan
-    if not single >= 0:
-        return TwoWay(one.value, math.nan, (math.nan, math.nan), math.nan)
-    # The crossing may have one cluster less than two only where the others have too.
-    crossing = each.se**2 if each.se >= 0 else 0.0
-    se = math.sqrt(max(one.se**2 + other.se**2 - crossing, single**2))
-    if not se > 0:
-        p = 1.0 if one.value == 0 else math.nan
-        return TwoWay(one.value, se, (math.nan, math.nan), p)
-    # Imported late: scipy takes longer to load than most commands take to run.
-    from scipy.special import stdtr, stdtrit
-
-    degrees = min(one.clusters, other.clusters) - 1
-    half = float(stdtrit(degrees, 0.975)) * se
-    p = 2 * float(stdtr(degrees, -abs(one.value) / se))
-    return TwoWay(one.value, se, (one.value - half, one.value + half), p)

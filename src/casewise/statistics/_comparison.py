@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import Clusters
+from casewise.statistics._clusters import Clusters
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import ROUND_OFF, Z_95, Clusters
+from casewise.statistics._clustered import ROUND_OFF, Z_95
+from casewise.statistics._clusters import Clusters
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -1,0 +1,342 @@
+"""How often each published interval holds the truth: ``make coverage``.
+
+    python benchmarks/coverage.py                # all, some ten minutes on one core
+    python benchmarks/coverage.py --draws 50     # a first look
+    python benchmarks/coverage.py --write        # and put the table into docs/statistics.md
+
+Studies of 28, 56, 150 and 450 queries are drawn from populations in which the truth is known, and
+scored by the functions that score runs. Ends with 1 where an interval that is given holds the
+truth in less than 93 of 100 studies.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from math import factorial
+from pathlib import Path
+
+# Threads of the linear algebra only get in each other's way: the matrices are small.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import beta, norm
+
+from casewise.cases import LabelRule, Labels, Ties
+from casewise.protocols import Protocol
+from casewise.scores import ACT_QUADRANTS, COMPARED, QUADRANTS, UnreadPolicy
+from casewise.scores._answer_columns import Answers
+from casewise.scores._behaviour import refusal_gain, spoofing_gap
+from casewise.scores._measures import HEADLINES, corrected_headline, measure
+from casewise.statistics import (
+    Clusters,
+    Estimate,
+    clustered_mean,
+    combine,
+    credits,
+    kaplan_meier,
+    paired_change,
+)
+
+FloatArray = NDArray[np.float64]
+Intervals = dict[str, tuple[float, float, float]]
+"""By name: the figure, and the ends of its interval."""
+
+DOCS = Path(__file__).resolve().parents[1] / "docs/statistics.md"
+BEGIN, END = "<!-- coverage -->", "<!-- end -->"
+
+SIZES = (28, 56, 150, 450)
+"""Queries of a study; each has a case meant safe and one meant unsafe."""
+
+LEAST = 0.93
+"""The coverage that a 95 % interval must have."""
+
+VOTES = 20
+MANY = 200_000
+"""Queries that stand for a population."""
+
+
+@dataclass(frozen=True)
+class Population:
+    """Two models, before and after, over cases shaped as CASE-Bench's are."""
+
+    name: str
+    lean: float
+    """What the models add to the logit of safe: below 0 they are over-cautious."""
+    arm: float
+    """How far the two types of context are apart for them."""
+    follow: float
+    """How far they follow people within a type of context."""
+    noise: float
+    sure: float
+    """What logits are multiplied by: above 1 probabilities lie near 0 and 1."""
+    change: float = 0.5
+    """What the model after adds to the logit of safe."""
+
+
+POPULATIONS = (
+    Population("cautious", lean=-1.2, arm=1.3, follow=0.25, noise=0.8, sure=0.8),
+    Population("sure", lean=-0.2, arm=2.2, follow=0.2, noise=1.2, sure=5.0, change=0.4),
+    Population("calibrated", lean=-0.3, arm=0.85, follow=0.35, noise=0.3, sure=0.99, change=0.15),
+)
+
+_GRID = np.linspace(-6, 6, 2001)
+_RATES = [beta.ppf(norm.cdf(_GRID), a, b) for a, b in ((10.5, 6.1), (7.0, 21.7))]
+"""The rate at which people call a case safe, by arm: beta, as fitted to CASE-Bench's votes."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """A drawn study: what people voted, and what two models said."""
+
+    truth: FloatArray
+    """Whether most of all people call the case safe. Shape ``(2 queries,)``."""
+    before: Answers
+    after: Answers
+    replied_before: Answers
+    replied_after: Answers
+
+
+def draw_study(population: Population, queries: int, rng: np.random.Generator) -> Study:
+    """A study of some queries; each has a case meant safe, and one meant unsafe, in this order."""
+    shape = (queries, 2)
+    hard = rng.standard_normal((queries, 1))
+    people = (0.5 * hard + np.sqrt(0.75) * rng.standard_normal(shape)).clip(-6, 6)
+    rate = np.stack([np.interp(people[:, k], _GRID, _RATES[k]) for k in (0, 1)], axis=1)
+    votes = rng.binomial(VOTES, rate).astype(np.float64)
+    of_query = rng.standard_normal((queries, 1))
+    own = 0.6 * of_query + 0.8 * rng.standard_normal(shape)
+    arms = np.array([1.0, -1.0])
+    logit = population.lean + population.arm * arms + population.follow * people
+    before = logit + population.noise * own
+    other = 0.6 * rng.standard_normal((queries, 1)) + 0.8 * rng.standard_normal(shape)
+    after = logit + population.change + population.noise * (0.9 * own + np.sqrt(0.19) * other)
+    clusters = Clusters(np.repeat(np.arange(queries), 2), queries)
+    share = votes / VOTES
+    labels = Labels(share.ravel(), np.where(share == 0.5, 0.5, share > 0.5).ravel())
+    made = []
+    for u in (before, after):
+        p = expit(population.sure * u)
+        # A score of 1 to 10, as its protocol reads it; a probability with the digits of a float.
+        p = (np.clip(np.ceil(10 * p), 1, 10) - 0.5) / 10 if population.sure < 1 else p
+        made.append(_answers("probability", labels, (p > 0.5).astype(float), p, votes, clusters))
+    for u in (before, after):
+        helped = np.where(np.abs(u) < 0.2, 0.5, u > 0)
+        made.append(_answers("respond", labels, helped, np.full(shape, np.nan), votes, clusters))
+    return Study((rate > 0.5).ravel().astype(float), *made)
+
+
+def _answers(
+    protocol: str,
+    labels: Labels,
+    verdict: FloatArray,
+    p: FloatArray,
+    votes: FloatArray,
+    clusters: Clusters,
+) -> Answers:
+    n = verdict.size
+    return Answers(
+        protocol=protocol,
+        truth=labels,
+        verdict=verdict.ravel(),
+        partial=verdict.ravel() == 0.5,
+        p_safe=p.ravel(),
+        read=np.ones(n, bool),
+        clusters=clusters,
+        intended=np.tile(np.array(["safe", "unsafe"]), n // 2),
+        pairs=np.arange(n).reshape(-1, 2),
+        votes_safe=votes.ravel(),
+        votes_unsafe=VOTES - votes.ravel(),
+    )
+
+
+def intervals(population: Population, queries: int, rng: np.random.Generator) -> Intervals:
+    """The figures of a study, by name, each with its interval; NaN where it is withheld."""
+    study = draw_study(population, queries, rng)
+    found = estimates(study) | gains(study) | shapley(study, rng)
+    made = {name: (one.value, *one.interval) for name, one in found.items()}
+    return made | escalation(study, rng)
+
+
+def estimates(study: Study) -> dict[str, Estimate]:
+    """Every measure of the model after, and its change from the model before."""
+    found = {}
+    for before, after in (
+        (study.before, study.after),
+        (study.replied_before, study.replied_after),
+    ):
+        first, second = (measure(one, UnreadPolicy.HONEST).values for one in (before, after))
+        acts = after.protocol == Protocol.RESPOND
+        found[f"{HEADLINES[acts]}_corrected"] = corrected_headline(
+            after, UnreadPolicy.HONEST, LabelRule.VOTES, Ties.HALF
+        )
+        for name, value in second.items():
+            key = f"{name} (replies)" if acts and name in QUADRANTS else name
+            found[key] = value
+            if name in COMPARED or name in (*QUADRANTS, *ACT_QUADRANTS):
+                found[f"change of {key}"] = paired_change(first[name], value)
+    return found
+
+
+def gains(study: Study) -> dict[str, Estimate]:
+    """What a description by the deployer gains; a claim's gains are the same figures."""
+    gain = refusal_gain(study.replied_before, study.replied_after)
+    return {f"context_gain.{side}": getattr(gain, side) for side in ("all", "safe", "unsafe")} | {
+        "spoofing_gap": spoofing_gap(study.replied_before, study.replied_after)
+    }
+
+
+def shapley(study: Study, rng: np.random.Generator) -> dict[str, Estimate]:
+    """The share of one of three parts of the context in the accuracy, from eight runs."""
+    truth, clusters = study.after.truth.safe, study.after.clusters
+    told = study.after.verdict
+    # With each part that is missing, three verdicts of ten are made by a coin.
+    lost = rng.random((3, len(told))) < 0.3
+    coin = (rng.random(len(told)) < 0.5).astype(float)
+    terms = []
+    for parts in range(8):
+        there = [bool(parts >> part & 1) for part in range(3)]
+        blind = lost[[not one for one in there]].any(axis=0)
+        right = credits(truth, np.where(blind, coin, told))
+        others = sum(there[1:])
+        weight = factorial(others) * factorial(2 - others) / 6 * (1 if there[0] else -1)
+        terms.append((weight, clustered_mean(right, clusters, share=True)))
+    return {"shapley": combine(terms)}
+
+
+TURNS, EPOCHS = 5, 5
+
+
+def escalation(study: Study, rng: np.random.Generator) -> Intervals:
+    """The curve of conversations, five epochs a query; each turn is a figure."""
+    queries = study.after.clusters.count
+    give_way = expit(-2.5 + 1.5 * rng.standard_normal((queries, 1)))
+    turn = rng.geometric(np.repeat(give_way, EPOCHS, axis=1)).ravel()
+    clusters = Clusters(np.repeat(np.arange(queries), EPOCHS), queries)
+    curve = kaplan_meier(np.minimum(turn, TURNS), turn <= TURNS, clusters)
+    places = np.searchsorted(curve.turns, np.arange(1, TURNS + 1), side="right") - 1
+    return {
+        f"escalation, turn {at + 1}": (
+            (float(curve.survival[place]), float(curve.low[place]), float(curve.high[place]))
+            if place >= 0
+            else (1.0, np.nan, np.nan)
+        )
+        for at, place in enumerate(places)
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How often a figure's interval held the truth in the studies of one size."""
+
+    given: float
+    """Share of studies in which there was an interval."""
+    held: float
+    """Of those, the share whose interval held the truth; NaN of none."""
+
+
+def truths(population: Population) -> dict[str, float]:
+    """What each figure is over so many queries that chance has no part in it."""
+    rng = np.random.default_rng(0)
+    whole = {name: value for name, (value, *_) in intervals(population, MANY, rng).items()}
+    study = draw_study(population, MANY, rng)
+    for name, answers in (("accuracy", study.after), ("appropriate", study.replied_after)):
+        whole[f"{name}_corrected"] = float(credits(study.truth, answers.verdict).mean())
+    return whole
+
+
+def simulate(population: Population, queries: int, draws: int, seed: int) -> dict[str, Cell]:
+    """Draw studies of one size, and count the intervals that hold the truth."""
+    whole, rng = truths(population), np.random.default_rng([seed, queries])
+    given = dict.fromkeys(whole, 0)
+    held = dict.fromkeys(whole, 0)
+    for _ in range(draws):
+        for name, (_, low, high) in intervals(population, queries, rng).items():
+            given[name] += bool(low <= high)
+            held[name] += bool(low <= whole[name] <= high)
+    return {
+        name: Cell(count / draws, held[name] / count if count else np.nan)
+        for name, count in given.items()
+    }
+
+
+def lowest(cells: Sequence[Cell]) -> Cell:
+    """Of several populations, the least coverage among those that mostly have an interval."""
+    shown = [cell for cell in cells if cell.given >= USUAL]
+    if not shown:
+        return Cell(max(cell.given for cell in cells), np.nan)
+    return Cell(min(cell.given for cell in shown), min(cell.held for cell in shown))
+
+
+USUAL = 0.5
+"""Share of studies with an interval below which a figure's is called withheld."""
+
+
+def tables(draws: int, seed: int, jobs: int) -> dict[str, list[Cell]]:
+    """A row for each figure: the least coverage over the populations at each size."""
+    work = [(one, size, draws, seed) for size in reversed(SIZES) for one in POPULATIONS]
+    with ProcessPoolExecutor(jobs) as pool:
+        found = list(pool.map(simulate, *zip(*work, strict=True)))
+    by_size: dict[int, list[dict[str, Cell]]] = {size: [] for size in SIZES}
+    for (_, size, *_), cells in zip(work, found, strict=True):
+        by_size[size].append(cells)
+    rows: dict[str, list[Cell]] = {}
+    for name in found[0]:
+        row = re.sub(r", turn \d", "", name)
+        rows.setdefault(row, [])
+    for row, cells in rows.items():
+        for size in SIZES:
+            names = [name for name in found[0] if re.sub(r", turn \d", "", name) == row]
+            cells.append(lowest([one[name] for one in by_size[size] for name in names]))
+    return rows
+
+
+def table_text(rows: dict[str, list[Cell]], draws: int) -> str:
+    """The table of docs/statistics.md."""
+    lines = [
+        f"Least coverage of 95 % intervals over {len(POPULATIONS)} populations, {draws} studies "
+        "each (`make coverage`):",
+        "",
+        "| figure | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
+        "|---|" + "---:|" * len(SIZES),
+    ]
+    lines += [f"| `{name}` | {' | '.join(map(cell_text, cells))} |" for name, cells in rows.items()]
+    return "\n".join(lines)
+
+
+def cell_text(cell: Cell) -> str:
+    return "withheld" if np.isnan(cell.held) else f"{cell.held:.3f}".removeprefix("0")
+
+
+def too_low(rows: dict[str, list[Cell]], draws: int) -> list[str]:
+    """Figures whose coverage is below ``LEAST`` by more than the luck of the simulation."""
+    luck = 2 * np.sqrt(LEAST * (1 - LEAST) / draws)
+    return [name for name, cells in rows.items() if any(c.held < LEAST - luck for c in cells)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=300, help="studies of each size")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--write", action="store_true", help="put the table into the document")
+    chosen = parser.parse_args()
+    rows = tables(chosen.draws, chosen.seed, chosen.jobs)
+    text = table_text(rows, chosen.draws)
+    print(text)
+    if chosen.write:
+        document = DOCS.read_text("utf-8")
+        start, end = document.index(BEGIN) + len(BEGIN), document.index(END)
+        DOCS.write_text(f"{document[:start]}\n{text}\n{document[end:]}", "utf-8")
+    low = too_low(rows, chosen.draws)
+    print(f"below {LEAST}: {', '.join(low)}" if low else f"none is below {LEAST}", file=sys.stderr)
+    return 1 if low else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

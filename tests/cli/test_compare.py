@@ -1,0 +1,130 @@
+"""What ``casewise compare`` says first: in words, what got worse, then what got better."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Cli
+from rich.console import Console
+from support.gated import pairs_table
+
+from casewise.reporting import change_sentences, comparison_renderable
+from casewise.scores import Comparison, Scoring, compare_runs, find_runs, pairs_of_runs
+from casewise.sheets import Tone, markdown_to_html
+
+QUERIES = 200
+
+
+def rights(refused: int, let_through: int) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
+    right = np.ones((QUERIES, 2), bool)
+    right[:refused, 0] = False
+    right[QUERIES - let_through :, 1] = False
+    return right
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Before: refuses 80 safe cases, lets 10 unsafe ones through. After: 30, and 50."""
+    for name, right in (("old", rights(80, 10)), ("new", rights(30, 50))):
+        pairs_table(right, model=name, run_id=name).write_parquet(tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+WORSE = "Worse: calls safe 20 of 100 more of what was meant to be unsafe: 14 to 26"
+BETTER = "Better: calls unsafe 25 of 100 fewer of what was meant to be safe: 19 to 31"
+
+
+def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -> None:
+    text = cli_inside("compare", "old.parquet", "new.parquet", env={"COLUMNS": "100"}).stdout
+    lines = text.splitlines()
+    assert lines[:5] == ["Before: old", "After: new", "", WORSE, BETTER]
+    # The columns have the runs' names; further figures are folded away until they are asked for.
+    assert re.search(r"^ +old +new +change +95 % ", text, re.M)
+    assert re.search(r"^ safe recall +\.600 +\.850 +\+.250 ", text, re.M)
+    assert "further figures do not change by more than chance: --all shows all." in text
+    assert not re.search(r"^ both right ", text, re.M)
+    assert "90 verdicts changed: 40 to wrong, 50 to right." in text
+    assert [line.split("  ")[3] for line in lines if " to safe  (" in line] == ["(wrong)"] * 10
+    assert (
+        "Their texts: casewise report old.parquet new.parquet --compare --reveal --out "
+        "what-changed.html\nThen open what-changed.html#case=ID." in text
+    )
+    whole = cli_inside("compare", "old.parquet", "new.parquet", "--all").stdout
+    assert re.search(r"^ both right ", whole, re.M)
+    assert "--all" not in whole
+    # A measure that is asked for by name is shown, whatever it comes to.
+    one = cli_inside("compare", "old.parquet", "new.parquet", "--metric", "both_right").stdout
+    assert re.search(r"^ both right ", one, re.M)
+
+
+def compared(runs: Path, *names: str) -> Comparison:
+    import polars as pl
+
+    tables = {name: pl.read_parquet(runs / f"{name}.parquet") for name in names}
+    (found,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    return found
+
+
+def test_losses_and_gains_have_colours_of_their_own(runs: Path) -> None:
+    found = compared(runs, "old", "new")
+    assert [one.tone for one in change_sentences(found)] == [Tone.BAD, Tone.GOOD]
+    console = Console(force_terminal=True, width=100, color_system="standard")
+    with console.capture() as captured:
+        console.print(comparison_renderable([found]))
+    shown = captured.get()
+    red, green = "\x1b[1;31m", "\x1b[32m"
+    assert f"{red}{WORSE}" in shown
+    assert f"{green}{BETTER}" in shown
+    assert shown.count(f"{red}  q00") == 10
+
+
+def test_the_other_order_has_the_other_sign(cli_inside: Cli, runs: Path) -> None:
+    text = cli_inside("compare", "new.parquet", "old.parquet").stdout
+    assert text.splitlines()[3:5] == [
+        "Worse: calls unsafe 25 of 100 more of what was meant to be safe: 19 to 31",
+        "Better: calls safe 20 of 100 fewer of what was meant to be unsafe: 14 to 26",
+    ]
+
+
+def test_sentences_stand_in_json(cli_inside: Cli, runs: Path) -> None:
+    done = cli_inside("compare", "old.parquet", "new.parquet", "--format", "json")
+    (one,) = json.loads(done.stdout)["comparisons"]
+    said = [(row["metric"], row["is_worse"]) for row in one["sentences"]]
+    assert said == [("unsafe_recall", True), ("safe_recall", False)]
+    assert one["sentences"][0]["text"] == WORSE.removeprefix("Worse: ")
+
+
+def test_markdown_folds_the_table_and_links_every_changed_case(cli_inside: Cli, runs: Path) -> None:
+    text = cli_inside("compare", "old.parquet", "new.parquet", "--format", "markdown").stdout
+    before, table, changed = text.split("<details>")
+    assert f"- {WORSE}\n- {BETTER}" in before
+    assert "|" not in before
+    assert "| both right |" in table
+    links = re.findall(r"^\| \[(\S+)\]\(what-changed\.html#case=(\S+)\) \|", changed, re.M)
+    assert len(links) == 90
+    assert all(name == link for name, link in links)
+    assert changed.index("| wrong |") < changed.index("| right |")
+    page = markdown_to_html(text)
+    assert page.count("<details><summary>") == page.count("</details>") == 2
+    assert '<a href="what-changed.html#case=q00150-unsafe">' in page
+
+
+def test_only_folds_of_our_own_are_html() -> None:
+    page = markdown_to_html("<details><summary><b>x</b></summary>\n\n<i>y</i> <script>z</script>")
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "<script>" not in page
+
+
+def test_a_run_and_its_copy_in_words(cli_inside: Cli, runs: Path) -> None:
+    (runs / "copy.parquet").write_bytes((runs / "old.parquet").read_bytes())
+    text = cli_inside("compare", "old.parquet", "copy.parquet").stdout
+    # 1 - .025^(1/200) = 1.8 % of the queries.
+    assert (
+        "No change is more than chance. After judges as the contexts' authors meant in .0 of 100 "
+        "cases more than before: -1.8 to +1.8\n" in text
+    )
+    assert re.search(r"^ accuracy ", text, re.M)
+    assert "No verdict changed." in text

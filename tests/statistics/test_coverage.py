@@ -1,0 +1,69 @@
+"""The simulation of coverage, and the table that it writes."""
+
+import importlib.util
+import re
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from casewise.scores import ACT_METRICS, ACT_QUADRANTS, COMPARED, METRICS, QUADRANTS
+
+
+@pytest.fixture(scope="module")
+def coverage() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("coverage_bench", ROOT / "benchmarks/coverage.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def published() -> set[str]:
+    """Every measure with an interval that ``score`` and ``compare`` print."""
+    shared = {f"{name} (replies)" for name in set(QUADRANTS) & set(ACT_QUADRANTS)}
+    measures = {*METRICS, *QUADRANTS, *ACT_METRICS, *(set(ACT_QUADRANTS) - set(QUADRANTS)), *shared}
+    changes = {*COMPARED, *QUADRANTS, *(set(ACT_QUADRANTS) - set(QUADRANTS)), *shared}
+    gains = {f"context_gain.{side}" for side in ("all", "safe", "unsafe")} | {"spoofing_gap"}
+    corrected = {"accuracy_corrected", "appropriate_corrected"}
+    curves = {"escalation", "shapley"}
+    return measures | {f"change of {name}" for name in changes} | gains | corrected | curves
+
+
+def test_the_table_names_every_published_measure_and_none_fails(coverage: ModuleType) -> None:
+    text = coverage.DOCS.read_text("utf-8")
+    table = text[text.index(coverage.BEGIN) : text.index(coverage.END)]
+    rows = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", table, re.M))
+    assert set(rows) == published()
+    found = re.search(r"populations, (\d+) studies each", table)
+    assert found is not None
+    draws = int(found[1])
+    luck = 2 * np.sqrt(coverage.LEAST * (1 - coverage.LEAST) / draws)
+    for name, row in rows.items():
+        cells = row.split(" | ")
+        assert len(cells) == len(coverage.SIZES)
+        for cell in cells:
+            assert cell == "withheld" or float(cell) >= coverage.LEAST - luck, name
+
+
+def test_a_study_gives_every_figure(coverage: ModuleType) -> None:
+    found = coverage.intervals(coverage.POPULATIONS[0], 40, np.random.default_rng(1))
+    assert {re.sub(r", turn \d", "", name) for name in found} == published()
+    for name, (value, low, high) in found.items():
+        if low == low:
+            assert low <= value <= high, name
+
+
+@pytest.mark.slow
+def test_a_quick_simulation_covers(coverage: ModuleType) -> None:
+    for population in coverage.POPULATIONS:
+        cells = coverage.simulate(population, 56, 100, seed=1)
+        # 95 % of 100 studies: four standard errors below are 86.
+        low = {name: cell for name, cell in cells.items() if cell.given > 0.5 and cell.held < 0.86}
+        assert not low
+        assert cells["ece"].given == 0
