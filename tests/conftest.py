@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+# Before numpy is imported, as ``casewise.cli`` has it: two workers share the processor.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import polars as pl
 import pytest
 from hypothesis import settings

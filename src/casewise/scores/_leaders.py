@@ -102,6 +102,12 @@ def _lead(
     return differences(first, other)[metric].summed_up() if first.n else None
 
 
+BY_CATEGORY = frozenset(
+    ("accuracy", "safe_recall", "unsafe_recall", "appropriate", "over_refusal", "under_refusal")
+)
+"""The measures that are kept for each category."""
+
+
 @dataclass(frozen=True, slots=True)
 class CategoryScore:
     """A run over the cases of one category; the figures are those of ``score --by category``."""
@@ -112,6 +118,7 @@ class CategoryScore:
     """Judgements whose case has a label."""
     coverage: float
     measures: dict[str, Estimate]
+    """Those of ``BY_CATEGORY`` alone: all of 43 runs in 45 categories take 100 MB."""
 
     @property
     def acts(self) -> bool:
@@ -140,9 +147,7 @@ def _scores(
     for category in kept["category"].unique().sort():
         part = answers.only(kept["category"].eq_missing(category).to_numpy())
         n, read = len(part.read), int(part.read.sum())
-        found.append(
-            CategoryScore(
-                condition, category, n, ratio(read, n), measure(part, scoring.unparsed).values
-            )
-        )
+        measures = measure(part, scoring.unparsed).values
+        kept_measures = {name: one for name, one in measures.items() if name in BY_CATEGORY}
+        found.append(CategoryScore(condition, category, n, ratio(read, n), kept_measures))
     return found
