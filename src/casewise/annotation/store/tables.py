@@ -49,7 +49,7 @@ class Utc(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
-class Status(TypeDecorator[PersonStatus]):
+class StatusColumn(TypeDecorator[PersonStatus]):
     """How far a person has come, or a block's holder."""
 
     impl = String(16)
@@ -92,8 +92,8 @@ participant = Table(
     Column("rater", String(64), nullable=False, unique=True),
     Column("platform_key", String(64), unique=True),
     Column("panel", String(64), nullable=False),
-    Column("status", Status, nullable=False),
-    Column("outcome", Status),
+    Column("status", StatusColumn, nullable=False),
+    Column("outcome", StatusColumn),
     Column("attempts", Integer, nullable=False),
     Column("started", Utc, nullable=False),
     Column("passed", Utc),
@@ -118,7 +118,7 @@ assignment = Table(
     Column("id", Integer, primary_key=True),
     Column("block", Integer, ForeignKey("block.number"), nullable=False),
     Column("participant", Integer, ForeignKey("participant.id"), nullable=False, unique=True),
-    Column("status", Status, nullable=False),
+    Column("status", StatusColumn, nullable=False),
     Column("position", Integer, nullable=False),
     Column("shown", Utc, nullable=False),
     Column("lease_until", Utc, nullable=False),

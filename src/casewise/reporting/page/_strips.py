@@ -14,7 +14,7 @@ MOST_LINES = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StripLine:
     """A line; places are in per cent of the axis."""
 
     name: str
@@ -39,7 +39,7 @@ class Chart:
     marks: Sequence[float]
     """Where dashed lines cross all lines: at 0, and at what is to be held against."""
     legend: Sequence[tuple[str, str]]
-    groups: Sequence[tuple[str, Sequence[Line]]]
+    groups: Sequence[tuple[str, Sequence[StripLine]]]
     left_out: int
     """Lines that only the table has."""
 
@@ -116,7 +116,7 @@ _Place = Callable[[float | None], float | None]
 
 def _lines(
     rows: list[Mapping[str, Any]], spec: Strips, place: _Place, *, alone: bool
-) -> Iterator[Line]:
+) -> Iterator[StripLine]:
     if spec.stacked:
         for name, parts in groupby(rows, lambda row: row["run"]):
             yield _stack(str(name), list(parts), spec)
@@ -128,7 +128,7 @@ def _lines(
         if low is not None and high is not None:
             words += f" ({interval((low, high), with_signs=spec.kind is Kind.CHANGE)})"
         colour = spec.palette.get(str(row.get(spec.tone)), BLUE)
-        yield Line(
+        yield StripLine(
             name=str(row["run"] if alone and not _is_held(row) else row[spec.label]),
             words=words,
             at=place(row[spec.value]),
@@ -139,7 +139,7 @@ def _lines(
         )
 
 
-def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> Line:
+def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripLine:
     """A bar of all shares; the words are of the first."""
     write = Column("", Kind.PERCENT, 0)
     pieces, start = [], 0.0
@@ -153,7 +153,7 @@ def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> Line:
         start += width
     first = str(rows[0][spec.tone]).partition(":")[0]
     told = f"{write.write(rows[0][spec.value])} {first}"
-    return Line(name, told, None, None, None, "blue", False, pieces)
+    return StripLine(name, told, None, None, None, "blue", False, pieces)
 
 
 MOST_COLUMNS = 30
