@@ -209,8 +209,10 @@ finally:
 
 
 @pytest.mark.slow
-def test_43_published_files_take_500_megabytes(casebench: Path, tmp_path: Path) -> None:
-    """And no quadratic time; their 25 seconds are measured by ``benchmarks/report.py``."""
+def test_43_published_files_take_25_seconds_and_500_megabytes(
+    casebench: Path, tmp_path: Path
+) -> None:
+    """As ``benchmarks/report.py`` measures; of computing, whatever else the machine does."""
     if not Path("/proc/self/status").is_file():
         pytest.skip("this system doesn't say what memory a process took")
     sources = sorted((casebench / "exp").glob("*/*.json"))
@@ -227,4 +229,4 @@ def test_43_published_files_take_500_megabytes(casebench: Path, tmp_path: Path) 
     seconds, kilobytes = map(float, done.stdout.split()[-2:])
     assert "43 runs" in (tmp_path / "r.html").read_text("utf-8")
     assert kilobytes / 1000 < 500
-    assert seconds < 3 * 25
+    assert seconds < 25

@@ -285,19 +285,20 @@ class SharedParts:
     fields: dict[frozenset[str], set[str]] = field(default_factory=dict)
     """The names of the fields that a case gives: a fifth of its memory."""
 
-    def take(self, record: Any) -> Any:
-        """A raw record with the context of an earlier case, if it is the same."""
+    def take(self, record: Any) -> tuple[Any, str | None]:
+        """A raw record with the context of an earlier case, if it is the same; and its hash."""
         context = record.get("context") if isinstance(record, dict) else None
-        known = None
+        key = None
         # YAML knows dates, which are refused later.
         with suppress(TypeError, ValueError, RecursionError):
-            known = self.contexts.get(digest(context)) if isinstance(context, dict) else None
-        return record | {"context": known} if known is not None else record
+            key = digest(context) if isinstance(context, dict) else None
+        known = self.contexts.get(key) if key is not None else None
+        return (record | {"context": known} if known is not None else record), key
 
-    def hold(self, case: Case) -> Case:
-        """A case that holds what earlier ones hold as well."""
-        if case.context is not None:
-            self.contexts.setdefault(digest(case.context.root), case.context)
+    def hold(self, case: Case, key: str | None) -> Case:
+        """A case that holds what earlier ones hold as well; ``key`` is its context's hash."""
+        if case.context is not None and key is not None:
+            self.contexts.setdefault(key, case.context)
         for name in ("query", "query_id", "category", "source", "licence", "language"):
             text = getattr(case, name)
             case.__dict__[name] = self.texts.setdefault(text, text)

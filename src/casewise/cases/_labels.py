@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,7 @@ _STEMS = (
 _WORD = re.compile(rf"\b(?:{_STEMS})", re.IGNORECASE)
 
 
+@lru_cache(maxsize=10_000)
 def flags_query(query: str) -> bool:
     """Whether a word of the (English) list begins some word of the query.
 

@@ -246,7 +246,8 @@ def _validated(
             problems.append(record)
             continue
         try:
-            case = shared.hold(checked_case(shared.take(record), path, place))
+            taken, key = shared.take(record)
+            case = shared.hold(checked_case(taken, path, place), key)
         except InputError as problem:
             problems.append(problem)
             continue

@@ -16,7 +16,7 @@ from casewise.scores._condition_scores import (
     differences,
     score_together,
 )
-from casewise.scores._measures import measure
+from casewise.scores._measures import verdict_measures
 from casewise.statistics import Estimate, ratio
 
 _CHANGED = ("vary=", "swap=")
@@ -102,12 +102,6 @@ def _lead(
     return differences(first, other)[metric].summed_up() if first.n else None
 
 
-BY_CATEGORY = frozenset(
-    ("accuracy", "safe_recall", "unsafe_recall", "appropriate", "over_refusal", "under_refusal")
-)
-"""The measures that are kept for each category."""
-
-
 @dataclass(frozen=True, slots=True)
 class CategoryScore:
     """A run over the cases of one category; the figures are those of ``score --by category``."""
@@ -118,7 +112,7 @@ class CategoryScore:
     """Judgements whose case has a label."""
     coverage: float
     measures: dict[str, Estimate]
-    """Those of ``BY_CATEGORY`` alone: all of 43 runs in 45 categories take 100 MB."""
+    """Those of ``verdict_measures``."""
 
     @property
     def acts(self) -> bool:
@@ -147,7 +141,6 @@ def _scores(
     for category in kept["category"].unique().sort():
         part = answers.only(kept["category"].eq_missing(category).to_numpy())
         n, read = len(part.read), int(part.read.sum())
-        measures = measure(part, scoring.unparsed).values
-        kept_measures = {name: one for name, one in measures.items() if name in BY_CATEGORY}
-        found.append(CategoryScore(condition, category, n, ratio(read, n), kept_measures))
+        measures = verdict_measures(part, scoring.unparsed)
+        found.append(CategoryScore(condition, category, n, ratio(read, n), measures))
     return found

@@ -176,6 +176,20 @@ def measure(answers: Answers, unparsed: UnreadPolicy) -> Measures:
     return _measures(_count(answers, unparsed), floor)
 
 
+def verdict_measures(answers: Answers, unparsed: UnreadPolicy) -> dict[str, Estimate]:
+    """Those of ``measure`` that say how often answers are right, and which way they are wrong.
+
+    All others of 43 runs in 45 categories would take seconds, and 100 MB.
+    """
+    if answers.protocol == Protocol.RESPOND:
+        acted = act_measures(answers.only(answers.read))
+        return {name: acted[name] for name in ("appropriate", "over_refusal", "under_refusal")}
+    counted = _count(answers, unparsed)
+    said = counted.answers
+    judged = classify(said.truth.safe, said.verdict, said.clusters, counted.missed)
+    return {name: getattr(judged, name) for name in ("accuracy", "safe_recall", "unsafe_recall")}
+
+
 def verdict_credits(answers: Answers, unparsed: UnreadPolicy) -> FloatArray:
     """What each verdict earns in accuracy: 1, 0 or half. Shape ``(counted,)``.
 
