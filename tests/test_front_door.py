@@ -327,6 +327,9 @@ def test_the_card_and_what_changed(two_runs: Path) -> None:
     page = Path("page.html").read_text("utf-8")
     assert "&lt;b&gt;Both" in page
     assert "<b>Both" not in page
+    assert "moved over time" not in page
+    cw.report(["before", "after"], "page.html", trend=True)
+    assert "moved over time" in Path("page.html").read_text("utf-8")
     with pytest.raises(UsageError, match=r"end the name in \.html"):
         cw.report("after", "page.pdf")
 

@@ -295,6 +295,7 @@ def report(
     reveal: bool = False,
     cases: Cases | None = None,
     before: PathText | None = None,
+    trend: bool = False,
     labels: str | None = None,
     unparsed: str = "honest",
     ties: str = "half",
@@ -310,6 +311,7 @@ def report(
         reveal: Whether queries, contexts and replies are shown, behind a content warning.
         cases: Where texts are that the judgements lack.
         before: An earlier run: the page begins with what changed since.
+        trend: Whether the page begins with the measures over time, by version of the model.
         labels: As in ``score``.
         unparsed: As in ``score``.
         ties: As in ``score``.
@@ -348,7 +350,7 @@ def report(
     if kind == ".md":
         text = evaluation_card(overview, facts)
     else:
-        text = report_page(overview, title=title, reveal=reveal, facts=facts)
+        text = report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
     to.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(to, text.encode())
     return to

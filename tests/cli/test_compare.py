@@ -9,6 +9,7 @@ import pytest
 from conftest import Cli
 from rich.console import Console
 from support.gated import pairs_table
+from support.tables import random_table
 
 from casewise.reporting import change_sentences, comparison_renderable
 from casewise.scores import Comparison, Scoring, compare_runs, find_runs, pairs_of_runs
@@ -94,6 +95,19 @@ def test_sentences_stand_in_json(cli_inside: Cli, runs: Path) -> None:
     said = [(row["metric"], row["is_worse"]) for row in one["sentences"]]
     assert said == [("unsafe_recall", True), ("safe_recall", False)]
     assert one["sentences"][0]["text"] == WORSE.removeprefix("Worse: ")
+
+
+def test_json_says_why_there_is_no_interval(cli_inside: Cli, tmp_path: Path) -> None:
+    """An ECE of fewer than 150 queries is above 0 by chance: it has none."""
+    for name, skill in (("old", 0.5), ("new", 0.9)):
+        random_table(20, 1, skill=skill).write_parquet(tmp_path / f"{name}.parquet")
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("old", "new")]
+    found = json.loads(cli_inside("compare", *paths, "--format", "json").stdout)["pairs"]
+    rows = {row["metric"]: row for row in found}
+    assert rows["ece"]["ci"] is None
+    assert "fewer than 150 queries" in rows["ece"]["withheld"]
+    assert rows["accuracy"]["ci"] is not None
+    assert "withheld" not in rows["accuracy"]
 
 
 def test_markdown_folds_the_table_and_links_every_changed_case(cli_inside: Cli, runs: Path) -> None:

@@ -1,12 +1,19 @@
 """Intervals of correlations: the jackknife by hand, within -1..1, and of their changes."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr, t
 
-from casewise.statistics import Clusters, Estimate, clustered_pearson, clustered_spearman
+from casewise.statistics import (
+    Clusters,
+    Estimate,
+    clustered_pearson,
+    clustered_spearman,
+    student_bounds,
+)
 
 A = np.array
 
@@ -35,6 +42,10 @@ def test_each_query_is_left_out_in_turn(rank: bool) -> None:
     half = t.ppf(0.975, degrees) * error
     assert found.interval == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
     assert found.summed_up().interval == found.interval
+    half = t.ppf(0.95, degrees) * error
+    bounds = student_bounds(found, 0.95)
+    assert (bounds.low, bounds.high) == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
+    assert math.isnan(student_bounds(replace(found, reason="too few"), 0.95).low)
 
 
 def test_a_strong_correlation_stays_below_one() -> None:

@@ -173,6 +173,8 @@ def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
     if len(found.replicates):
         again = _bootstrap_interval(found)
         record |= {"ci_bootstrap": again, "p_bootstrap": json_number(difference.p_bootstrap)}
+    if found.reason:
+        record["withheld"] = found.reason
     if difference.metric == "accuracy":
         record["mcnemar"] = {
             "b": test.b,
@@ -216,7 +218,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
 
 
 def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
-    """Differences by metric: ``{difference, se, ci, p}`` each, and those of the quadrants."""
+    """Differences by metric: ``{difference, se, ci, p}`` each, and why an interval is withheld."""
     return {
         name: {
             "difference": json_number(one.value),
@@ -225,6 +227,7 @@ def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
             "p": json_number(one.p),
         }
         | ({"ci_bootstrap": _bootstrap_interval(one)} if len(one.replicates) else {})
+        | ({"withheld": one.reason} if one.reason else {})
         for name, one in found.items()
     }
 

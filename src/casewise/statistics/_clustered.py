@@ -112,8 +112,12 @@ class Estimate:
         if self.is_share_change:
             bounds = paired_share_bounds(self, 0.975)
             return bounds.low, bounds.high
+        return self.ends(self._critical)
+
+    def ends(self, critical: float) -> tuple[float, float]:
+        """The figure less and plus ``critical`` errors, on the scale of its interval."""
         value, error = self._on_scale
-        ends = np.array([-1, 1]) * self._critical * error + value
+        ends = np.array([-1, 1]) * critical * error + value
         if self.scale == "fisher":
             ends = np.tanh(ends)
         elif self._is_log:
@@ -133,7 +137,7 @@ class Estimate:
         return self.scale == "log" and self.clusters < FEW_CLUSTERS
 
     @property
-    def _degrees(self) -> float:
+    def degrees(self) -> float:
         """Degrees of freedom of the error; infinite where it is held against the normal.
 
         A degree less than clusters, or fewer where few clusters make most of the error: O'Neill
@@ -155,11 +159,11 @@ class Estimate:
     @property
     def _critical(self) -> float:
         """The 97.5 % quantile of the distribution that the error is held against."""
-        if math.isinf(self._degrees):
+        if math.isinf(self.degrees):
             return Z_95
         from scipy.special import stdtrit
 
-        return float(stdtrit(self._degrees, 0.975))
+        return float(stdtrit(self.degrees, 0.975))
 
     @property
     def _on_scale(self) -> tuple[float, float]:
@@ -218,7 +222,7 @@ class Estimate:
         # Were there no change, the mean square of the clusters' moves would be their variance.
         shift = value**2 / self.clusters if self.is_share_change else 0.0
         z = abs(value) / math.sqrt(error**2 + shift)
-        degrees = self._degrees
+        degrees = self.degrees
         if math.isinf(degrees):
             return math.erfc(z / math.sqrt(2))
         from scipy.special import stdtr

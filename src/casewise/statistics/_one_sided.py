@@ -22,14 +22,17 @@ class Bounds:
 
 
 def student_bounds(one: "Estimate", confidence: float) -> Bounds:
-    """Bounds of any figure by Student's t, with a degree of freedom fewer than clusters.
+    """Bounds of any figure by Student's t, on the scale of its interval and by the same error.
 
-    NaN without a spread: use ``alike_bounds`` there.
+    At most a degree of freedom fewer than clusters. NaN without a spread (use ``alike_bounds``
+    there), and where the interval is withheld.
     """
-    if not one.se > 0:
+    if not one.se > 0 or one.reason:
         return Bounds(math.nan, math.nan)
-    half = _student(one.clusters, confidence) * one.se
-    return Bounds(one.value - half, one.value + half)
+    from scipy.special import stdtrit
+
+    degrees = min(one.degrees, one.clusters - 1)
+    return Bounds(*one.ends(float(stdtrit(degrees, confidence))))
 
 
 def alike_bounds(

@@ -57,8 +57,9 @@ def shares_beginnings(model: str) -> bool:
 AHEAD = 2
 """Cases under way for each request that may be: while some are read, others wait to be sent."""
 
-FIRST = 20
-"""Cases of a model that are asked before anything is known of it: about as many as Inspect asks."""
+FIRST = 50
+"""Cases of a model that are asked before anything is known of it; without ``--max-connections``
+Inspect begins with 20 of them."""
 
 FIRST_S = 0.1
 """So long the others wait for the first answer, in seconds, where a person said how many requests

@@ -146,8 +146,11 @@ class _Watcher:
     async def ask(self, *given: Any, **named: Any) -> ModelOutput:
         """``Model.generate``, which gives a model up whose server can't be reached."""
         answer = await reach_of(self._model).until_given_up(lambda: self._ask(*given, **named))
-        config: GenerateConfig = self._model.config.merge(named.get("config") or GenerateConfig())
-        if config.batch and answer.usage is not None and answer.usage.total_cost is not None:
+        given_config: GenerateConfig | None = named.get("config")
+        batch = given_config.batch if given_config is not None else None
+        # As Inspect merges them: what a request leaves open is the model's.
+        batched = self._model.config.batch if batch is None else batch
+        if batched and answer.usage is not None and answer.usage.total_cost is not None:
             # Inspect counts at the price of live requests.
             answer.usage.total_cost *= PRICE
         return answer
