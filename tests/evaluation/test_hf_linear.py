@@ -1,6 +1,7 @@
 """Linear layers by oneDNN: the same numbers, or the model as it was loaded."""
 
 from collections.abc import Callable
+from time import sleep
 from typing import Any
 
 import pytest
@@ -23,6 +24,12 @@ SIZES: dict[str, Any] = {
     "num_key_value_heads": 2,
     "initializer_range": 0.2,
 }
+
+
+@pytest.fixture(autouse=True)
+def quick_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the processor: how quick the layers are is tested apart."""
+    monkeypatch.setattr("casewise.evaluation.models._hf_load.QUICKER", 0.0)
 
 
 def loader(config: Any, dtype: str = "float32") -> Callable[[], Any]:
@@ -107,3 +114,16 @@ def test_without_the_operations(monkeypatch: pytest.MonkeyPatch) -> None:
 
     model = hf_load.with_fast_layers(counted)
     assert [replaced(model), len(loaded)] == [0, 1]
+
+
+def test_layers_that_are_no_quicker_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on processors for which PyTorch's own way is good."""
+    load, compute = loader(transformers.LlamaConfig(**SIZES)), torch.ops.mkldnn._linear_pointwise
+
+    def slow(*given: Any) -> Any:
+        sleep(0.02)
+        return compute(*given)
+
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", slow)
+    monkeypatch.setattr("casewise.evaluation.models._hf_load.QUICKER", 1.2)
+    assert replaced(hf_load.with_fast_layers(load)) == 0
