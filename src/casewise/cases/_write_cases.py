@@ -36,8 +36,10 @@ def to_line(case: Case) -> str:
 
 def dataset_hash(cases: Iterable[Case]) -> str:
     """Hash a data set: SHA-256 over the canonical JSON lines, cut to 16 characters."""
-    lines = "\n".join(to_line(case) for case in cases)
-    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for number, case in enumerate(cases):
+        digest.update((b"\n" if number else b"") + to_line(case).encode())
+    return digest.hexdigest()[:16]
 
 
 def to_jsonl(cases: Iterable[Case]) -> str:

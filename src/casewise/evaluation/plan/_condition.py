@@ -113,13 +113,12 @@ class Condition:
         return len(self.cases) + (self.script is not None)
 
     @property
-    def openings(self) -> list[Opening]:
-        """Every conversation as it will be held."""
-        openings = [self.prompts.open(case) for case in self.cases]
+    def openings(self) -> Iterator[Opening]:
+        """Every conversation as it will be held; made one at a time, as many are large."""
+        yield from map(self.prompts.open, self.cases)
         if self.script is not None:
             messages = (Message("system", self.system),) if self.system else ()
-            openings.append(Opening(messages, tuple(turn.user for turn in self.script.turns)))
-        return openings
+            yield Opening(messages, tuple(turn.user for turn in self.script.turns))
 
     @property
     def title(self) -> str:

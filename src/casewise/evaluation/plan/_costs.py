@@ -58,12 +58,12 @@ class RequestCount:
 
 def measure(condition: Condition) -> RequestCount:
     """Count the requests of a condition and estimate their tokens."""
-    openings = condition.openings
     usual = ANSWER_TOKENS[condition.protocol]
-    return RequestCount(
-        sum(len(opening.turns) for opening in openings),
-        sum(_asked(opening, usual) for opening in openings),
-    )
+    requests = tokens = 0
+    for opening in condition.openings:
+        requests += len(opening.turns)
+        tokens += _asked(opening, usual)
+    return RequestCount(requests, tokens)
 
 
 def estimate(
