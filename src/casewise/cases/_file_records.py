@@ -40,7 +40,7 @@ _SUFFIXES = {
     ".csv": Form.CSV,
 }
 _CSV_COUNTS = ("votes_safe", "votes_unsafe")
-_CSV_JSON = ("context", "history", "votes")
+_CSV_JSON = ("context", "history", "votes", "ratings")
 _SHARED = ("source", "licence", "language", "category")
 
 

@@ -1,6 +1,5 @@
 """``casewise cases import``."""
 
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -26,14 +25,6 @@ SHOWN = 5
 """Cases that a dry run shows."""
 
 
-class ShippedMapping(StrEnum):
-    """The mappings that ship."""
-
-    EVERY_KEY = EXAMPLE
-    SORRY_BENCH = "sorry-bench"
-    XSTEST = "xstest"
-
-
 def import_(
     source: Annotated[
         Path | None,
@@ -57,7 +48,8 @@ def import_(
         bool, typer.Option("--dry-run", help="Show the first cases and all counts; write nothing.")
     ] = False,
     example: Annotated[
-        ShippedMapping | None, typer.Option(help="Print a mapping to start your own from.")
+        str | None,
+        typer.Option(metavar="NAME", help="Print a shipped mapping, to start your own from."),
     ] = None,
 ) -> None:
     """Import cases from a table: a mapping file says which column is which field.
@@ -112,12 +104,21 @@ def _say_problems(imported: Imported) -> None:
 
 def _say_counts(imported: Imported) -> None:
     note_all(imported.notes)
-    queries = len({case.query_id for case in imported.cases})
-    bare = sum(case.context is None for case in imported.cases)
-    note(
-        f"{imported.rows} rows: {len(imported.cases)} cases of {queries} queries, "
-        f"{bare} without context"
-    )
+    cases = imported.cases
+    queries = len({case.query_id for case in cases})
+    bare = sum(case.context is None for case in cases)
+    note(f"{imported.rows} rows: {len(cases)} cases of {queries} queries, {bare} without context")
+    labels = {
+        "people's votes": sum(bool(case.votes) for case in cases),
+        "a published share or a mean rating": sum(
+            case.published_safe_rate is not None for case in cases
+        ),
+        "the side that the authors mean": sum(case.intended is not None for case in cases),
+    }
+    named = [f"{count} with {what}" for what, count in labels.items() if count]
+    note(f"labels: {', '.join(named) or 'none'}")
+    for why, count in imported.unlabelled.items():
+        note(f"cases without a label, which no score counts: {count}, since {why}")
     counts = [
         ("left out by the mapping's 'where'", imported.filtered),
         ("without a query", imported.without_query),
