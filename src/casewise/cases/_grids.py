@@ -210,7 +210,8 @@ def _header(rows: Sequence[_Cells], body: Sequence[_Cells], path: Path) -> list[
             for group, name in zip(groups, names, strict=True)
         ]
     # Data frames are saved with a column of row numbers that has no name.
-    if names and not names[0] and 0 in filled and all(names[1:]) and len(names) > 1:
+    others = [n for n in filled if n]
+    if others and not names[0] and 0 in filled and all(n < width and names[n] for n in others):
         names[0] = "column 1"
     nameless = [n for n, name in enumerate(names) if not name and n in filled]
     beyond = [n for n in filled if n >= width] if sum(map(bool, names)) == 1 else []
