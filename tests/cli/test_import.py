@@ -88,7 +88,10 @@ def test_bad_rows_stop_the_import_or_are_skipped(cli_inside: Cli, files: Path) -
     ("arguments", "message"),
     [
         ([], "what to import: give FILE or FOLDER"),
-        (["prompts.csv"], "--map MAPPING (a mapping to start from: --example every-key)"),
+        (
+            ["prompts.csv"],
+            "(a mapping to start from: --draft, or --example every-key)",
+        ),
         (["prompts.csv", "--map", "xstest"], "give --out FILE, or --dry-run"),
         (["prompts.csv", "--map", "no.yaml", "-o", "x.jsonl"], "no such mapping"),
         (["none.csv", "--map", "xstest", "-o", "x.jsonl"], "no such file or folder"),
