@@ -97,7 +97,7 @@ def test_cases_without_votes_are_not_said_to_have_any(
         assert MINUS_NOTHING.findall(text) == []
     for words in (
         "measured against the authors' intention",
-        "How often each model judges as the contexts' authors meant",
+        "How often each model judges as the authors meant",
         "are 70 % of such cases meant to be safe?",
         "meant to be safe (100 %) or unsafe (0 %)",
         "calls unsafe what was meant to be safe",
@@ -132,7 +132,7 @@ def test_cases_without_votes_are_not_said_to_have_any(
         ),
         (
             "intended",
-            ("judges as the contexts' authors meant", "of what was meant to be safe"),
+            ("judges as the authors meant", "of what was meant to be safe"),
             ("people call safe", "share of people", "judges as people", "people's judgement"),
         ),
     ],

@@ -9,6 +9,8 @@ from casewise.cases._case import (
     GROUPS,
     Case,
     Context,
+    RatingRule,
+    Ratings,
     Side,
     Turn,
     Vote,
@@ -34,6 +36,7 @@ from casewise.cases._deployment_card import (
     system_text,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
+from casewise.cases._draft import draft_mapping
 from casewise.cases._file_records import Form
 from casewise.cases._folder_address import address_of, is_elsewhere, place_of
 from casewise.cases._import import Imported, import_cases
@@ -89,6 +92,8 @@ __all__ = [
     "ListedQuery",
     "MAPPINGS",
     "Prefer",
+    "RatingRule",
+    "Ratings",
     "Release",
     "STARTER",
     "SetDiff",
@@ -113,6 +118,7 @@ __all__ = [
     "default_rule",
     "diff_sets",
     "digest",
+    "draft_mapping",
     "example_mapping",
     "fault",
     "fetch_casebench",

@@ -26,6 +26,8 @@ def to_fields(case: Case) -> dict[str, Any]:
             {name: value for name, value in vote.items() if value is not None}
             for vote in dumped["votes"]
         ]
+    if case.ratings is not None and case.ratings.rule is None:
+        del ordered["ratings"]["rule"]
     return ordered
 
 
