@@ -83,7 +83,14 @@ def bytes_sent(server: FakeServer, model: str) -> list[int]:
 
 def test_a_dry_run_counts_what_a_run_sends(cli_inside: Cli, tmp_path: Path) -> None:
     write_cases(tmp_path / "cases.jsonl", 3)
-    asked = ("-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--protocol", "respond")
+    asked: tuple[str, ...] = (
+        "-m",
+        "openai-api/fake/m",
+        "--cases",
+        "cases.jsonl",
+        "--protocol",
+        "respond",
+    )
     asked += ("--delivery", "claimed,history", "--vary", "escalation,urgency")
     asked += ("--grader", "openai-api/fake/judge", *PRICES, "20")
     dry = cli_inside("run", *asked, "--dry-run", env={"COLUMNS": "200"})
@@ -152,7 +159,8 @@ def test_every_turn_of_a_script_is_graded(tmp_path: Path) -> None:
 
 
 def test_prices_that_are_not_known(cli_inside: Cli, tmp_path: Path) -> None:
-    asked = ("-m", "openai/gpt-4o", "--protocol", "respond", "--limit", "2", "--dry-run")
+    asked: tuple[str, ...] = ("-m", "openai/gpt-4o", "--protocol", "respond", "--limit", "2")
+    asked += ("--dry-run",)
     asked += ("--grader", "openai-api/fake/judge", "--price-in", "1", "--price-out", "2")
     dry = cli_inside("run", *asked)
     assert "Give --grader-price-in and --grader-price-out (dollars" in " ".join(dry.stdout.split())
