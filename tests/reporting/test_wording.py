@@ -52,7 +52,8 @@ def without_denials(text: str) -> str:
     for words in NO_VOTE:
         text = text.replace(words, "")
     # How far the rules agree with people is about the rules, not about these cases.
-    return re.sub(r"Replies were graded by rules,.*?recall \.\d+\)\.", "", text, flags=re.DOTALL)
+    measured = r"Replies were graded by rules \(.*?under-refusal\s+by\s+up\s+to\s+\.\d+\."
+    return re.sub(measured, "", text, flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,14 @@ from casewise.reporting._gate import (
     refusal_junit,
     refusal_markdown,
 )
-from casewise.reporting._graders import grader_json, grader_markdown, grader_renderable
+from casewise.reporting._graders import (
+    grader_json,
+    grader_markdown,
+    grader_renderable,
+    injected_json,
+    injected_markdown,
+    injected_renderable,
+)
 from casewise.reporting._power import (
     paper_json,
     paper_markdown,
@@ -74,6 +81,9 @@ __all__ = [
     "grader_json",
     "grader_markdown",
     "grader_renderable",
+    "injected_json",
+    "injected_markdown",
+    "injected_renderable",
     "paper_json",
     "paper_markdown",
     "paper_renderable",

@@ -122,12 +122,13 @@ class Condition:
 
     @property
     def title(self) -> str:
-        """The condition in few words."""
+        """The condition in few words; its changes bear the names that they have with its scores."""
         parts = [str(self.protocol)]
         if self.delivery is not deliveries_of(self.protocol)[0]:
             parts.append(str(self.delivery))
         if self.ablation:
             parts.append(f"without {', '.join(self.ablation.names)}")
+        parts += [part.replace("=", " ") for part in self.variant]
         return ", ".join(parts)
 
     @property
