@@ -255,6 +255,9 @@ def test_files_and_replies_of_its_own_are_not_mixed(cli_inside: Cli, tmp_path: P
         found = cli_inside("graders", "check", *arguments)
         assert found.returncode == 2
         assert "give FILE, the labelled replies; or --injected" in " ".join(found.stderr.split())
+    found = cli_inside("graders", "check", "--injected", "--half", "held-out")
+    assert found.returncode == 2
+    assert "--injected has labels of its own" in found.stderr
 
 
 # --- replies that people labelled -----------------------------------------------------------

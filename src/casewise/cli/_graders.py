@@ -91,6 +91,8 @@ def check(
     """
     if injected == bool(files):
         raise UsageError("give FILE, the labelled replies; or --injected, which has its own")
+    if injected and (half, label) != (Half.ALL, LABEL):
+        raise UsageError("--half and --label go with FILE: --injected has labels of its own")
     version = READER_VERSION if grader == RULES else GRADE_VERSION
     if not files:
         told = injected_replies()
