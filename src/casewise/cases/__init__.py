@@ -62,6 +62,7 @@ from casewise.cases._load import (
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import Prefer, merge_sets
+from casewise.cases._open_sets import OPEN_SETS, OpenSet, fetch_open_set
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
@@ -91,6 +92,8 @@ __all__ = [
     "Labels",
     "ListedQuery",
     "MAPPINGS",
+    "OPEN_SETS",
+    "OpenSet",
     "Prefer",
     "RatingRule",
     "Ratings",
@@ -122,6 +125,7 @@ __all__ = [
     "example_mapping",
     "fault",
     "fetch_casebench",
+    "fetch_open_set",
     "find_problems",
     "find_twins",
     "flags_query",
