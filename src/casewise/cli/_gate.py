@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import typer
 
 from casewise.cases import STARTER, open_cases
 from casewise.cli._console import note, out, working, write_out
-from casewise.cli._options import Force, read_judgements
+from casewise.cli._options import Force, GraderCheck, read_checks, read_judgements
 from casewise.errors import CasewiseError, UsageError
 from casewise.files import write_atomically
 from casewise.gate import EXIT_STATUS, GateReport, gate_files, gate_rules, run_gate
@@ -55,6 +55,7 @@ def gate(
             "decide. Default: those that ship.",
         ),
     ] = None,
+    grader_check: GraderCheck = None,
     history: Annotated[
         Path | None,
         typer.Option(
@@ -137,6 +138,8 @@ def gate(
         if run is None:
             raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
         rules = gate_rules(config)
+        if grader_check:
+            rules = replace(rules, checks=read_checks(grader_check))
         judgements = read_judgements([run])
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):

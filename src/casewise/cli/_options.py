@@ -8,7 +8,7 @@ import typer
 
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import note_all, working
-from casewise.scores import Judgements, UnreadPolicy, read_paths
+from casewise.scores import CheckFile, Judgements, UnreadPolicy, load_checks, read_paths
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
@@ -34,6 +34,25 @@ Unread = Annotated[
 TiesOption = Annotated[
     Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
 ]
+
+
+GraderCheck = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Replies that people labelled (from casewise graders sample, or as casewise graders "
+        "check reads them): correct the rates of replies for the grader's errors. Repeat it.",
+    ),
+]
+
+
+def read_checks(paths: Sequence[Path] | None) -> tuple[CheckFile, ...]:
+    """Read the labelled replies that ``--grader-check`` names.
+
+    Raises:
+        InputError: A file can't be used.
+    """
+    return load_checks(paths or ())
 
 
 def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> Judgements:

@@ -259,14 +259,14 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
     Raises:
         ValueError: They stand over different numbers of clusters, or are summed up.
     """
+    value = sum(weight * term.value for weight, term in terms)
+    if not math.isfinite(value):
+        return UNDEFINED
     drawn = all(term.scale == "drawn" for _, term in terms)
     if not drawn and any(len(term.influence) < term.clusters for _, term in terms):
         raise ValueError("estimates that were summed up have no paired error")
     if len({len(term.influence) for _, term in terms if math.isfinite(term.value)}) > 1:
         raise ValueError("estimates over different clusters")
-    value = sum(weight * term.value for weight, term in terms)
-    if not math.isfinite(value):
-        return UNDEFINED
     influence = sum((weight * term.influence for weight, term in terms), start=np.zeros(1))
     replicates = without = _NOTHING
     if all(len(term.replicates) for _, term in terms):
