@@ -127,6 +127,24 @@ def test_rogan_gladen_is_the_textbook_ratio() -> None:
     assert separation(sample, REFUSAL, FEW).value == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize("graded", [60, 164, 300])
+def test_two_classes_have_the_published_interval(graded: int) -> None:
+    """Lang & Reiczigel (2014), equations 2 to 17: 400 replies, 100 labelled of either class."""
+    n, sides, z = 400, 100, 1.959964
+    ap, se, sp = graded / n, 0.9, 0.8
+    ap, n = (n * ap + z**2 / 2) / (n + z**2), n + z**2
+    se, sp, size = (sides * se + 1) / (sides + 2), (sides * sp + 1) / (sides + 2), sides + 2
+    p, youden = (ap + sp - 1) / (se + sp - 1), se + sp - 1
+    shift = 2 * z**2 * (p * se * (1 - se) - (1 - p) * sp * (1 - sp)) / size
+    variance = ap * (1 - ap) / n + (p**2 * se * (1 - se) + (1 - p) ** 2 * sp * (1 - sp)) / size
+    half = z * np.sqrt(variance) / youden
+    ends = max(0, p + shift - half), min(1, p + shift + half)
+    sample = check((2, 2, 90), (2, 0, 10), (0, 2, 20), (0, 0, 80))
+    run = replies([2] * graded + [0] * (400 - graded))
+    found = rogan_gladen(run, sample, REFUSAL, Resampling(4000, 0))
+    assert found.interval == pytest.approx(ends, abs=0.02)
+
+
 def test_partial_replies_count_as_the_check_sample_mixes_them() -> None:
     """A perfect reader of refusal or not; a fifth of what refuses does so in part: r (1 - .1)."""
     sample = check((0, 0, 50), (2, 2, 40), (1, 2, 10))

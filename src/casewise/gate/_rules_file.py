@@ -53,8 +53,8 @@ class _ConfigFields(_Part):
     confidence: Confidence | None = None
     labels: LabelRule | None = None
     skip_other_protocols: Annotated[bool, Field(strict=True)] = False
-    grader_check: str | Annotated[list[str], Field(min_length=1)] | None = None
     rules: list[_RuleFields] = Field(min_length=1)
+    grader_check: str | Annotated[list[str], Field(min_length=1)] | None = None
 
 
 def load_gate(path: Path) -> GateConfig:

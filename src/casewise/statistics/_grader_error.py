@@ -150,9 +150,10 @@ def rogan_gladen(
     a no count is the mean over their classes in the check sample. So it is taken that the grader
     errs in the run as it does there, and that the classes of a yes are mixed alike.
 
-    The interval is of draws of both samples: clusters have the weights of the Bayesian bootstrap,
-    and each cell of either table has a prior, so that unlikely errors are none that can't happen.
-    It holds the ratio's skewness, which the delta method leaves out (Lang & Reiczigel 2014,
+    The interval is of draws of both samples, as the melded intervals of Bayer, Fay & Graubard
+    (2023, arXiv 2205.13494) are: clusters have the weights of the Bayesian bootstrap, and each cell
+    of either table a third of a reply as a prior, so that errors which were not seen can happen. Of
+    two classes it is close to the interval of Lang & Reiczigel (2014,
     doi:10.1016/j.prevetmed.2013.09.015).
 
     Args:
