@@ -138,14 +138,21 @@ RARE_MIX = 0.05
 """Of runs with a rate of .95, which a usual share of partial replies does not allow."""
 
 
-def simulate_elsewhere(joint: FloatArray, grader: str, draws: int, seed: int) -> list[Elsewhere]:
+def simulate_elsewhere(
+    joint: FloatArray,
+    grader: str,
+    draws: int,
+    seed: int,
+    checks: Sequence[int] = CHECKS,
+    rates: Sequence[float] = RATES,
+) -> list[Elsewhere]:
     """Simulate runs of every rate, each with a check sample of its own."""
     of_class = joint.sum(axis=1)
     said = joint / of_class[:, None]
     usual = of_class[1] / of_class[1:].sum()
     found = []
-    for labels in CHECKS:
-        for rate, other in zip(RATES, (*RATES[1:], RATES[-2]), strict=True):
+    for labels in checks:
+        for rate, other in zip(rates, (*rates[1:], rates[-2]), strict=True):
             partly = min(rate, MOST_PARTLY)
             mix = RARE_MIX if max(rate, other) > 0.9 else usual
             rng = np.random.default_rng([seed, labels, round(100 * rate)])
@@ -181,9 +188,13 @@ def _alone(n: int) -> Clusters:
     return Clusters(np.arange(n), n)
 
 
+def _none(n: int) -> BoolArray:
+    return np.zeros(n, bool)
+
+
 def _run(of_class: FloatArray, said: FloatArray, rng: np.random.Generator) -> GradedReplies:
     graded = _grade(rng.choice(3, RUN, p=of_class), said, rng)
-    return GradedReplies(graded, np.tile(WORTH, (RUN, 1)), np.ones(RUN), _alone(RUN))
+    return GradedReplies(graded, np.tile(WORTH, (RUN, 1)), np.ones(RUN), _alone(RUN), _none(RUN))
 
 
 def _holds(found: Estimate, truth: float) -> bool:
@@ -234,11 +245,16 @@ def _rates(one: Graded) -> Iterator[tuple[FloatArray, FloatArray]]:
 
 
 def simulate_part(
-    replies: dict[str, Graded], labels: int, draws: int, seed: int
+    replies: dict[str, Graded],
+    labels: int,
+    draws: int,
+    seed: int,
+    rates: Sequence[str] = RATE_NAMES,
 ) -> list[RandomPart]:
     """Draw the labels of a part of each model's replies, and correct its rates and their change."""
     found = []
-    for place, rate in enumerate(RATE_NAMES):
+    for rate in rates:
+        place = RATE_NAMES.index(rate)
         made = [
             _of_model(one, place, labels, draws, [seed, n])
             for n, one in enumerate(replies.values())
@@ -273,9 +289,12 @@ def _of_model(
     person, grades = one.person[graded], one.by["rules"][graded]
     worth, weight = (array[graded] for array in list(_rates(one))[place])
     n = len(person)
-    run = GradedReplies(grades, worth, weight, _alone(n))
+    run = GradedReplies(grades, worth, weight, _alone(n), _none(n))
     y, f = run.as_if(person), run.as_if(grades)
     truth, raw = float(np.average(y, weights=weight)), float(np.average(f, weights=weight))
+    # A fourth grade that says the same of every reply: what is left are the labels alone.
+    told, nothing = np.column_stack([worth, np.full(n, 0.5)]), np.full(n, len(WORTH))
+    constant = GradedReplies(nothing, told, weight, run.clusters, run.certain)
     inside = weight > 0
     rho = float(np.corrcoef(y[inside], f[inside])[0, 1]) if f[inside].std() else 0.0
     size, part = inside.sum(), inside.sum() * labels / n
@@ -287,9 +306,8 @@ def _of_model(
         label = np.full(n, NOT_LABELLED)
         drawn = rng.choice(n, labels, replace=False)
         label[drawn] = person[drawn]
-        constant = GradedReplies(np.zeros_like(grades), worth, weight, run.clusters)
         again = rng.integers(n, size=n)
-        other = GradedReplies(grades[again], worth[again], weight[again], run.clusters)
+        other = GradedReplies(grades[again], worth[again], weight[again], run.clusters, run.certain)
         labelled = np.where(label == NOT_LABELLED, NOT_LABELLED, person[again])
         ones = np.ones(n)
         found = (

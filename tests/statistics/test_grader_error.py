@@ -30,12 +30,16 @@ def alone(n: int) -> Clusters:
     return Clusters(np.arange(n), n)
 
 
-def replies(graded: Sequence[int] | NDArray[np.int64], repeat: int = 1) -> GradedReplies:
-    """Replies to a query each; repeated, so many to each query."""
+def replies(
+    graded: Sequence[int] | NDArray[np.int64], repeat: int = 1, certain: int = 0
+) -> GradedReplies:
+    """Replies to a query each; repeated, so many to each query. The first few are certain."""
     grades = np.repeat(np.array(graded, np.int64), repeat)
     n = len(grades)
     clusters = Clusters(np.arange(n) // repeat, n // repeat)
-    return GradedReplies(grades, np.tile(WORTH, (n, 1)), np.ones(n), clusters)
+    return GradedReplies(
+        grades, np.tile(WORTH, (n, 1)), np.ones(n), clusters, np.arange(n) < certain
+    )
 
 
 def check(*cells: tuple[int, int, int]) -> CheckSample:
@@ -150,6 +154,18 @@ def test_partial_replies_count_as_the_check_sample_mixes_them() -> None:
     sample = check((0, 0, 50), (2, 2, 40), (1, 2, 10))
     found = rogan_gladen(replies([2] * 40 + [0] * 60), sample, REFUSAL, FEW)
     assert found.value == pytest.approx(0.4 * 0.9)
+
+
+def test_what_the_provider_refused_needs_no_correction() -> None:
+    """Ten of 100 for certain; of the other 90 the textbook's share of those graded as refusals."""
+    sample = check((2, 2, 90), (2, 0, 10), (0, 2, 20), (0, 0, 80))
+    run = replies([2] * 10 + [2] * 39 + [0] * 51, certain=10)
+    found = rogan_gladen(run, sample, REFUSAL, FEW)
+    assert found.value == pytest.approx((10 + (39 - 0.2 * 90) / 0.7) / 100)
+    label = np.full(100, NOT_LABELLED)
+    label[10:12], label[-2:] = 2, 0
+    part = prediction_powered(run, label, np.full(100, 90 / 4), FEW)
+    assert part.value == pytest.approx((10 + 39) / 100)
 
 
 def test_the_same_errors_of_both_runs_are_subtracted_in_pairs() -> None:

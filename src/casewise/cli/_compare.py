@@ -98,10 +98,10 @@ def compare(
     for name in chosen:
         if name not in COMPARED:
             raise UsageError(f"no measure is called {name!r}: choose from {', '.join(COMPARED)}")
-    checks = read_checks(grader_check)
     tables = {}
     for path in dict.fromkeys(paths):
         tables[str(path)] = read_judgements([path]).table
+    checks = read_checks(grader_check, tables.values())
     pairs = find_pairs(tables, force=force)
     scoring = Scoring(labels, unparsed, ties, Resampling(bootstrap, seed) if bootstrap else None)
     with working("comparing"):

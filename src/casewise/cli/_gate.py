@@ -127,7 +127,7 @@ def gate(
     casewise gate --init . --cases mine.yaml
     """
     if init is not None:
-        if (run, baseline, config, history, junit, markdown) != (None,) * 6 or as_json or github:
+        if (run, baseline, config, history, junit, markdown) != (None,) * 6 or as_json or github or grader_check:
             raise UsageError("--init writes two files and judges nothing: give it alone")
         _init(init, cases or STARTER)
         return
@@ -138,9 +138,9 @@ def gate(
         if run is None:
             raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
         rules = gate_rules(config)
-        if grader_check:
-            rules = replace(rules, checks=read_checks(grader_check))
         judgements = read_judgements([run])
+        if grader_check:
+            rules = replace(rules, checks=read_checks(grader_check, [judgements.table]))
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):
             report = run_gate(

@@ -111,8 +111,8 @@ def score(
     if by is not None and (calibrate or prices or grader_check):
         others = "--calibrate, --cost-over and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
-    checks = read_checks(grader_check)
     judgements = read_judgements(paths)
+    checks = read_checks(grader_check, [judgements.table])
     scoring = Scoring(
         labels=None if labels in (None, LabelChoice.ALL) else LabelRule(labels),
         unparsed=unparsed,

@@ -60,7 +60,7 @@ def act_tables(report: ScoreReport) -> list[Table]:
     return [
         table
         for table in (
-            _corrections(report),
+            correction_table(report),
             _plain_changes(report),
             _escalations(report),
             *change_tables(report),
@@ -71,7 +71,8 @@ def act_tables(report: ScoreReport) -> list[Table]:
     ]
 
 
-def _corrections(report: ScoreReport) -> Table:
+def correction_table(report: ScoreReport) -> Table:
+    """The rates of replies as graded, beside the corrected ones; no rows where none was asked."""
     found = [row.correction for row in report.rows if row.correction is not None]
     return Table(
         [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.statistics._clustered import UNDEFINED, Estimate
+from casewise.statistics._clustered import UNDEFINED, Z_95, Estimate
 from casewise.statistics._clusters import CELLS, Clusters, Resampling
 
 FloatArray = NDArray[np.float64]
@@ -37,6 +37,8 @@ class GradedReplies:
     """Its part in the rate's denominator, 0 and up."""
     clusters: Clusters
     """The query of each."""
+    certain: BoolArray
+    """Those whose class is known without labels: the provider's own refusals."""
 
     def as_if(self, classes: IntArray) -> FloatArray:
         """What each counts if these are the classes."""
@@ -75,10 +77,11 @@ def prediction_powered(
     variance is s2 (1 - rho2) / n + rho2 s2 / N, the least that a multiple of the grades allows.
 
     The interval is of Bayesian bootstrap draws (Rubin 1981, doi:10.1214/aos/1176345338) of whole
-    queries, the same for labels and grades. To the labelled replies half a reply is added in each
-    corner of the table of grade and label, so that a few labels without an error are no proof that
-    there is none (Agresti & Min 2005, doi:10.1002/sim.1781); where no labelled reply counts, or
-    each does in full, the end on that side is 0 or 1.
+    queries, the same for labels and grades, widened as Student's t is for few labels. To the
+    labelled replies a quarter of one is added in each corner of the table of grade and label, so
+    that a few labels without an error are no proof that there is none (after Agresti & Min 2005,
+    doi:10.1002/sim.1781, who add a half; a quarter is Jeffreys' prior of either margin). Where no
+    labelled reply counts, or each does in full, the end on that side is 0 or 1.
 
     Args:
         replies: All of the run.
@@ -90,6 +93,8 @@ def prediction_powered(
     Returns:
         NaN where nothing in the rate's denominator was labelled.
     """
+    label = np.where(replies.certain, replies.graded, label)
+    scale_up = np.where(replies.certain, 1.0, scale_up)
     known = label != NOT_LABELLED
     graded, weight = replies.as_if(replies.graded), replies.weight
     person = replies.as_if(np.where(known, label, 0))
@@ -102,20 +107,33 @@ def prediction_powered(
         *(weight, weight * graded),
         *(part, part * graded, part * person, part * graded**2, part * graded * person),
     )
-    # Half a reply of each grade and label, as columns of the sums.
+    # What is added: a reply of each grade and label, as columns of the sums.
     corners = np.array([[0, 0, 1, x, y, x * x, x * y] for x in (0, 1) for y in (0, 1)])
     corners = np.vstack([corners, [[1, 0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0]]])
     rng = np.random.default_rng([draws.seed, 1, run])
     drawn = _weighted_sums(sums, draws, _QUERIES)
     drawn += rng.standard_gamma(PSEUDO, (draws.draws, len(corners))) @ corners
     clusters = int((np.bincount(replies.clusters.index, part) > 0).sum())
-    rates = _regression(drawn)
+    rates = _widened(_regression(drawn), clusters)
     said = person[part > 0]
     if not said.any():
         rates = np.where(rates <= np.quantile(rates, _OPEN_END), 0.0, rates)
     if (said == 1).all():
         rates = np.where(rates >= np.quantile(rates, 1 - _OPEN_END), 1.0, rates)
     return _estimate(float(_regression(sums.sum(axis=0))), rates, clusters)
+
+
+def _widened(rates: FloatArray, labelled: int) -> FloatArray:
+    """Draws as far apart as Student's t, with a line fitted to so many labelled queries, asks for.
+
+    The Bayesian bootstrap's variance is that of n + 1 in place of n - 2, against the normal.
+    """
+    from scipy.special import stdtrit
+
+    degrees = max(1, labelled - 2)
+    factor = float(stdtrit(degrees, 0.975)) / Z_95 * np.sqrt((labelled + 1) / degrees)
+    middle = np.median(rates)
+    return np.asarray(middle + factor * (rates - middle))
 
 
 _QUERIES, _CHECKED = 0, 2
@@ -165,11 +183,12 @@ def rogan_gladen(
     """
     k = len(question.score)
     score, weight = question.score[replies.graded], replies.weight
-    sums = replies.clusters.sums(
-        *(replies.worth.T * weight), *(replies.worth.T * weight * score), weight
-    )
+    worth = replies.worth.T * weight * ~replies.certain
+    known = replies.as_if(replies.graded) * weight * replies.certain
+    sums = replies.clusters.sums(*worth, *(worth * score), known, weight)
     usual = np.average(replies.worth, axis=0, weights=weight)
-    prior = np.column_stack([np.tile(usual, (k, 1)), np.outer(question.score, usual), np.ones(k)])
+    columns = (np.tile(usual, (k, 1)), np.outer(question.score, usual), np.zeros(k), np.ones(k))
+    prior = np.column_stack(columns)
     rng = np.random.default_rng([draws.seed, 3, run])
     drawn = _weighted_sums(sums, draws, _QUERIES)
     drawn += rng.standard_gamma(PSEUDO_CHECK, (draws.draws, k)) @ prior
@@ -199,10 +218,10 @@ def _undo(cells: FloatArray, sums: FloatArray, question: Question) -> FloatArray
     of_class = cells.sum(axis=2)
     mix = [of_class * side for side in (~question.is_yes, question.is_yes)]
     mix = [one / one.sum(axis=1, keepdims=True) for one in mix]
-    plain, scored, size = sums[:, :k], sums[:, k:-1], sums[:, -1]
+    plain, scored, known, size = sums[:, :k], sums[:, k:-2], sums[:, -2], sums[:, -1]
     said = (scored - no[:, None] * plain) / (yes - no)[:, None]
     counted = (mix[1] * said).sum(axis=1) + (mix[0] * (plain - said)).sum(axis=1)
-    return np.asarray(counted / size)
+    return np.asarray((counted + known) / size)
 
 
 def _mean_scores(cells: FloatArray, question: Question) -> tuple[FloatArray, FloatArray]:
