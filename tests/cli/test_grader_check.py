@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Cli, cli_in
 from support.actors import REFUSAL, SAFE, Actor, asked, comply, text_of, write_cases
 from support.fake_openai import FakeServer
+from support.gated import replies_table
+from support.labelled import REPLIES
+from support.labelled import write as write_labels
 from support.refusals import refused
 from support.scores import model_rows
 
@@ -230,6 +234,25 @@ def test_labels_from_elsewhere_need_what_the_grader_said(here: Cli, folder: Path
     path.write_text("".join(json.dumps(one) + "\n" for one in records), "utf-8")
     found = corrected(here, "before", "mine.jsonl")
     assert "doesn't say what openai-api/fake/grader makes" in found["refused"]["over_refusal"]
+
+
+def test_the_rules_are_asked_what_they_make_of_labels_from_elsewhere(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    """Sixty replies that they read as people do: what is corrected stays as it is."""
+    helped = (np.arange(80).reshape(40, 2) % 3 > 0).astype(float)
+    table = replies_table(helped, "system", graded_by="rules")
+    table.write_parquet(tmp_path / "run.parquet")
+    labels = write_labels(tmp_path, [row for row in REPLIES if row[1]] * 15)
+    done = cli_inside("score", "run.parquet", "--grader-check", labels, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (row,) = model_rows(done.stdout)
+    found = row["grader_check"]
+    assert (found["method"], found["labelled"]) == ("rogan-gladen", 60)
+    assert found["over_refusal"] == pytest.approx(row["over_refusal"])
+    assert "the errors of rules on 60 labelled replies" in found["notes"][0]
+    done = cli_inside("graders", "sample", "run.parquet")
+    refused(done, "run.parquet", "no Inspect log")
 
 
 def test_a_grader_that_guesses_is_not_corrected(here: Cli, folder: Path) -> None:

@@ -134,7 +134,7 @@ def test_rogan_gladen_is_the_textbook_ratio() -> None:
 @pytest.mark.parametrize("graded", [60, 164, 300])
 def test_two_classes_have_the_published_interval(graded: int) -> None:
     """Lang & Reiczigel (2014), equations 2 to 17: 400 replies, 100 labelled of either class."""
-    n, sides, z = 400, 100, 1.959964
+    n, sides, z = 400.0, 100, 1.959964
     ap, se, sp = graded / n, 0.9, 0.8
     ap, n = (n * ap + z**2 / 2) / (n + z**2), n + z**2
     se, sp, size = (sides * se + 1) / (sides + 2), (sides * sp + 1) / (sides + 2), sides + 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-DRAWS = 40
+DRAWS = 25
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +72,7 @@ def test_labels_from_elsewhere_hold_the_truth(bench: ModuleType, xstest: Path) -
         assert row.held_change > 0.95 - luck
 
 
+@pytest.mark.slow
 def test_a_random_part_holds_the_truth_and_reaches_the_bound(
     bench: ModuleType, xstest: Path
 ) -> None:

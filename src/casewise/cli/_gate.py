@@ -127,7 +127,8 @@ def gate(
     casewise gate --init . --cases mine.yaml
     """
     if init is not None:
-        if (run, baseline, config, history, junit, markdown) != (None,) * 6 or as_json or github or grader_check:
+        given = (run, baseline, config, history, junit, markdown, grader_check)
+        if any(one is not None for one in given) or as_json or github:
             raise UsageError("--init writes two files and judges nothing: give it alone")
         _init(init, cases or STARTER)
         return
