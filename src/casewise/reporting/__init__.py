@@ -52,7 +52,7 @@ from casewise.reporting._power import (
 from casewise.reporting._score import score_renderable
 from casewise.reporting._scores import condition_text
 from casewise.reporting.card import evaluation_card
-from casewise.reporting.page import report_page
+from casewise.reporting.page import label_page, report_page
 
 __all__ = [
     "Undecided",
@@ -84,6 +84,7 @@ __all__ = [
     "injected_json",
     "injected_markdown",
     "injected_renderable",
+    "label_page",
     "paper_json",
     "paper_markdown",
     "paper_renderable",

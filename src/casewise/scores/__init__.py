@@ -13,6 +13,7 @@ from casewise.scores._behaviour import CELLS, Escalation, Gain, JudgeAct, Trust,
 from casewise.scores._calibration import CALIBRATED, Calibration, CostPrices, CostReport
 from casewise.scores._case_browser import OF_BROWSED_CASE, Browser
 from casewise.scores._changed_contexts import SMALLEST, Counterfactual, Faithfulness
+from casewise.scores._check_files import CheckedReply, CheckFile, load_checks
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -44,6 +45,14 @@ from casewise.scores._grader_agreement import (
     load_half,
     reader_error,
     rules_note,
+)
+from casewise.scores._grader_correction import (
+    GraderCorrection,
+    Method,
+    RepliedRun,
+    correct_rates,
+    correction_method,
+    correction_notes,
 )
 from casewise.scores._injected_verdicts import (
     Followed,
@@ -88,6 +97,14 @@ from casewise.scores._overview import (
     variation_of,
 )
 from casewise.scores._published_outputs import case_columns, length_of, stand_in
+from casewise.scores._reply_sample import (
+    SHEET_COLUMNS,
+    Draw,
+    DrawnReply,
+    draw_replies,
+    grader_versions,
+    sheet_text,
+)
 from casewise.scores._run_commands import resume_line, without_option
 from casewise.scores._run_comparison import (
     COMPARED,
@@ -125,18 +142,23 @@ __all__ = [
     "Calibration",
     "CategoryScore",
     "Change",
+    "CheckFile",
+    "CheckedReply",
     "Comparison",
     "CostPrices",
     "CostReport",
     "Counterfactual",
     "DataFacts",
     "Difference",
+    "Draw",
+    "DrawnReply",
     "Escalation",
     "Estimate",
     "EvaluationFacts",
     "Faithfulness",
     "Followed",
     "Gain",
+    "GraderCorrection",
     "GraderReport",
     "Half",
     "InjectedReplies",
@@ -151,6 +173,7 @@ __all__ = [
     "Limit",
     "LimitKind",
     "METRICS",
+    "Method",
     "Mistake",
     "NOT_GRADED",
     "OF_BROWSED_CASE",
@@ -161,12 +184,14 @@ __all__ = [
     "RULES",
     "ReaderError",
     "Reason",
+    "RepliedRun",
     "Retention",
     "RetentionPoint",
     "Run",
     "RunFacts",
     "RunRecord",
     "SCHEMA",
+    "SHEET_COLUMNS",
     "SMALLEST",
     "Score",
     "ScoreReport",
@@ -191,11 +216,16 @@ __all__ = [
     "compare_runs",
     "comparison_records",
     "conditions",
+    "correct_rates",
+    "correction_method",
+    "correction_notes",
     "data_text",
+    "draw_replies",
     "evaluation_facts",
     "find_logs",
     "find_runs",
     "grader_record",
+    "grader_versions",
     "half",
     "injected_replies",
     "injection_record",
@@ -205,6 +235,7 @@ __all__ = [
     "label_fields",
     "labelled_rows",
     "length_of",
+    "load_checks",
     "load_half",
     "load_labelled",
     "make_answers",
@@ -227,6 +258,7 @@ __all__ = [
     "score_rows",
     "score_table",
     "score_together",
+    "sheet_text",
     "stand_in",
     "table_bytes",
     "trust_in_claims",
