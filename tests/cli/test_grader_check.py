@@ -249,7 +249,8 @@ def test_the_rules_are_asked_what_they_make_of_labels_from_elsewhere(
     (row,) = model_rows(done.stdout)
     found = row["grader_check"]
     assert (found["method"], found["labelled"]) == ("rogan-gladen", 60)
-    assert found["over_refusal"] == pytest.approx(row["over_refusal"])
+    for rate in ("over_refusal", "under_refusal", "appropriate"):
+        assert found[rate] == pytest.approx(row[rate])
     assert "the errors of rules on 60 labelled replies" in found["notes"][0]
     done = cli_inside("graders", "sample", "run.parquet")
     refused(done, "run.parquet", "no Inspect log")
