@@ -157,7 +157,10 @@ def run(
     cluster = where.cluster()
     folder = log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     _say_what(plan, folder)
-    print_result(run_with_progress(plan.cells, folder, max_cost, cluster), folder)
+    result = run_with_progress(plan.cells, folder, max_cost, cluster)
+    # It holds all cases; the scores of many need the room.
+    del plan
+    print_result(result, folder)
 
 
 def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:

@@ -325,9 +325,7 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
     )
 
 
-def replicate(
-    clusters: Clusters, figure: Callable[[FloatArray], NDArray[np.inexact]]
-) -> FloatArray:
+def replicate(clusters: Clusters, figure: Formula) -> FloatArray:
     """A figure on each draw, from the weights of the clusters; empty without resampling."""
     if clusters.resampling is None:
         return _NOTHING
@@ -364,8 +362,7 @@ def clustered_ratio(
     if not whole:
         return UNDEFINED
     found = estimate(clusters.sums(parts, wholes), _ratio, clusters)
-    size = whole if share else math.nan
-    return replace(found, size=size, is_share_change=share_change)
+    return replace(found, size=whole if share else math.nan, is_share_change=share_change)
 
 
 def wilson_interval(share: float, size: float) -> tuple[float, float]:
