@@ -115,7 +115,9 @@ def test_opensafeintent(other_sets: Path) -> None:
     assert (found.rows, meant) == (700, {"safe": 700, "unsafe": 700, None: 3500})
     # A dual-use prompt is neither: the import says how many cases have no label.
     assert sum(found.unlabelled.values()) == 3500
-    assert len({case.query_id for case in found.cases}) == 700
+    # Other words are other queries: no pair is made of them, and nothing is said of contexts.
+    assert len({case.query_id for case in found.cases}) == 4900
+    assert len({tag for case in found.cases for tag in case.tags if tag[:4] == "set:"}) == 700
 
 
 def test_cat(other_sets: Path) -> None:

@@ -1,5 +1,7 @@
 """``casewise cases import``."""
 
+from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -132,14 +134,8 @@ def _say_counts(imported: Imported) -> None:
     queries = len({case.query_id for case in cases})
     bare = sum(case.context is None for case in cases)
     note(f"{imported.rows} rows: {len(cases)} cases of {queries} queries, {bare} without context")
-    labels = {
-        "people's votes": sum(bool(case.votes) for case in cases),
-        "a published share or a mean rating": sum(
-            case.published_safe_rate is not None for case in cases
-        ),
-        "the side that the authors mean": sum(case.intended is not None for case in cases),
-    }
-    named = [f"{count} with {what}" for what, count in labels.items() if count]
+    labels = Counter(label for case in cases for label in _labels(case))
+    named = [f"{count} with {label}" for label, count in labels.items()]
     note(f"labels: {', '.join(named) or 'none'}")
     for why, count in imported.unlabelled.items():
         note(f"cases without a label, which no score counts: {count}, since {why}")
@@ -156,6 +152,18 @@ def _say_counts(imported: Imported) -> None:
     if imported.untaken:
         names = ", ".join(f"{name} {count}" for name, count in imported.untaken.items())
         note(f"columns not taken, with their filled cells: {names}")
+
+
+def _labels(case: Case) -> Iterator[str]:
+    """What a score could be held against, in words."""
+    rule = case.ratings.rule if case.ratings is not None else None
+    if (case.votes_safe or 0) + (case.votes_unsafe or 0):
+        yield "people's ratings, as votes (rule: sides)" if rule == "sides" else "people's votes"
+    if case.published_safe_rate is not None:
+        made = rule == "position"
+        yield "a mean rating, as a share (rule: position)" if made else "a published share"
+    if case.intended is not None:
+        yield "the side that the authors mean"
 
 
 def _line(case: Case) -> str:

@@ -1,0 +1,86 @@
+"""The page of any data set: its mapping loads, its table is what ships, its figures hold."""
+
+import csv
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Cli, clean_env
+from support.fake_openai import FakeServer
+from support.scores import model_rows
+from support.workbooks import write_workbook
+
+from casewise.cases import MAPPINGS, OPEN_SETS, CaseMapping, example_mapping, load_mapping
+
+CASEWISE = [sys.executable, "-c", "from casewise.cli import main; main()"]
+
+PAGE = (ROOT / "docs/any-data-set.md").read_text("utf-8")
+
+
+def test_the_mapping_of_the_page_loads(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "m.yaml").write_text(block)
+    assert load_mapping(tmp_path / "m.yaml").ratings is not None
+
+
+def test_the_page_names_what_ships() -> None:
+    table = PAGE.partition("## Sets with a mapping")[2].partition("`casewise cases import --ex")[0]
+    named = {name for row in table.splitlines() for name in re.findall(r"`([^`-][^`]*)`", row[:40])}
+    assert set(MAPPINGS) <= named
+    fetched = PAGE.partition("`casewise cases fetch` brings")[2].partition("(pinned")[0]
+    assert set(re.findall(r"`([^`]+)`", fetched)) == OPEN_SETS.keys()
+    untried = [name for name in MAPPINGS if "ot tried on the file" in example_mapping(name)]
+    for row in table.splitlines()[2:]:
+        for name in MAPPINGS:
+            if row.startswith(f"| `{name}`"):
+                assert (row.endswith("| no |")) == (name in untried), name
+
+
+def test_the_example_explains_every_key() -> None:
+    keys = {key for key in CaseMapping.model_fields if key != "parameters"}
+    example = example_mapping("every-key")
+    assert not [key for key in keys if not re.search(rf"\b{key}:", example)]
+
+
+def test_three_commands(cli_inside: Cli, tmp_path: Path) -> None:
+    asked = [[f"May I open door {n}?", "yes" if n % 2 else "no"] for n in range(6)]
+    rows = [["ask", "fine"], *asked]
+    write_workbook(tmp_path / "table.xlsx", {"S": rows})
+    commands = re.findall(r"(?m)^casewise (.*?)\s+#", PAGE)
+    assert len(commands) == 3
+    with FakeServer(lambda request: '{"verdict": "safe", "reason": "So it is."}') as server:
+        for command in commands:
+            words = command.replace("openai/gpt-4o", f"openai-api/fake/m{server.port}").split()
+            words += ["--protocol", "binary"] if words[0] == "run" else []
+            env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+            done = cli_inside(*words, env=env)
+            assert done.returncode == 0, done.stderr
+    (row,) = model_rows(cli_inside("score", "logs", "--format", "json").stdout)
+    assert (row["n"], row["labels"], row["accuracy"]) == (6, "intended", 0.5)
+
+
+@pytest.mark.slow
+def test_many_rows_are_imported_and_described_in_time(tmp_path: Path) -> None:
+    """100,000 rows: within a minute of a processor, and 2 GB."""
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["q", "role", "place", "s", "u"])
+        for n in range(100_000):
+            query = f"May somebody of kind {n // 4} ask about matter {n // 4 * 7} today?"
+            writer.writerow([query, f"role {n % 4}", f"a place of kind {n % 977}", n % 11, n % 7])
+    (tmp_path / "m.yaml").write_text(
+        "query: q\ncontext.recipient.type: role\ncontext.sender.platform: place\nvotes_safe: s\n"
+        "votes_unsafe: u\nsource: {constant: x}\nlicence: {constant: x}\n"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for words in (
+        ["cases", "import", "t.csv", "--map", "m.yaml", "--out", "c.jsonl"],
+        ["describe", "c.jsonl", "--format", "json"],
+    ):
+        subprocess.run([*CASEWISE, *words], cwd=tmp_path, env=clean_env(), check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 60
+    assert after.ru_maxrss < 2_000_000
