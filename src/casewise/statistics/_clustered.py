@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -325,7 +325,7 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
     )
 
 
-def replicate(clusters: Clusters, figure: Formula) -> FloatArray:
+def replicate(clusters: Clusters, figure: Callable[[FloatArray], NDArray[Any]]) -> FloatArray:
     """A figure on each draw, from the weights of the clusters; empty without resampling."""
     if clusters.resampling is None:
         return _NOTHING
