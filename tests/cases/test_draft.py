@@ -101,6 +101,19 @@ def test_conversations_votes_and_header_rows(tmp_path: Path) -> None:
     assert found.cases[0].votes_unsafe == 2
 
 
+def test_a_query_is_no_list_and_no_label(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("q,contexts,label\nA?,\"['x', 'yyyyyyy']\",Safe\n")
+    text, found = drafted(tmp_path / "t.csv")
+    assert guesses(text) == {
+        "query": "q",
+        "intended": {"column": "label", "safe": ["safe"]},
+        "context.situation.contexts": {"column": "contexts", "list": True},
+    }
+    (case,) = found.cases
+    assert case.context is not None
+    assert case.context.root == {"situation": {"contexts": ["x", "yyyyyyy"]}}
+
+
 NAME = st.text(min_size=1, max_size=10)
 CELL = st.none() | st.text(max_size=8) | st.integers() | st.floats(allow_nan=False)
 MORE = CELL | st.lists(CELL, max_size=2) | st.dictionaries(st.text(max_size=3), CELL, max_size=2)

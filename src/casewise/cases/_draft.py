@@ -191,11 +191,11 @@ def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
     if voted["safe"] is not None and voted["unsafe"] is not None:
         for side, column in voted.items():
             yield from take(column, f"votes_{side}: NAME")
-    labels = [c for c in left if 1 < len(c.kinds) <= FEW]
+    labels = [c for c in left if 1 <= len(c.kinds) <= FEW]
     votes = _first(labels, lambda c: c.lists and _meant(c))
     if votes is not None:
         yield from take(votes, f"votes: {{column: NAME, {_sides(votes)}}}")
-    named = [c for c in labels if c.called(*_LABEL, *_LABEL_TOO) and len(c.kinds) <= 4]
+    named = [c for c in labels if c.called(*_LABEL, *_LABEL_TOO) and 1 < len(c.kinds) <= 4]
     label = _first([c for c in labels if not c.lists and _meant(c)] or named, lambda c: not c.lists)
     # What stands beside people's votes is mostly made of them, and nobody's intention.
     if label is not None and votes is None and voted["safe"] is None:
@@ -215,13 +215,14 @@ def _asked(left: Sequence[_Column]) -> tuple[_Column | None, str]:
     talks = [c for c in left if c.lists and all(map(_is_talk, c.cells[:20]))]
     if talks:
         return talks[0], "turns: NAME"
-    texts = [c for c in left if c.texts]
+    texts = [c for c in left if c.texts and not c.lists]
     for words in (_QUERY, _QUERY_TOO):
         named = [c for word in words for c in texts if c.called(word) and c.length > 1]
         exact = [c for c in named if c.name.casefold() in words]
         if exact or named:
             return (exact or named)[0], "query: NAME"
-    longest = max(texts, key=lambda c: (len(c.kinds), c.length), default=None)
+    others = [c for c in texts if not c.called(*_LABEL, *_LABEL_TOO, *_CONTEXT, *_CONTEXT_TOO)]
+    longest = max(others or texts, key=lambda c: (len(c.kinds), c.length), default=None)
     return longest, "query: NAME"
 
 
@@ -245,6 +246,8 @@ def _meant(column: _Column) -> bool:
     """Whether its values, or its name and 0 and 1, say what is safe and what is not."""
     words = {kind.replace(" ", "_") for kind in column.kinds}
     if words.intersection(_SAFE_WORDS) and words.intersection(_UNSAFE_WORDS):
+        return True
+    if words.intersection((*_SAFE_WORDS, *_UNSAFE_WORDS)) and column.called(*_LABEL, *_LABEL_TOO):
         return True
     binary = words <= {"0", "1", "0.5", "true", "false"} and len(words) > 1
     return binary and column.called(*_LABEL, *_LABEL_TOO)
