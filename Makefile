@@ -1,7 +1,7 @@
 # Everything a fresh machine needs: Python 3.11 or newer, make, and a package index that pip knows.
 #
 #   make demo    set up, and let the embedded model judge the starter cases
-#   make test    set up, check style and types, run the tests (8 minutes on two cores)
+#   make test    set up, check style and types, run the tests (a quarter of an hour on two cores)
 #   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
