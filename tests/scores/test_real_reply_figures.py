@@ -5,6 +5,7 @@ replies. Where XSTest's files are absent, what rests on them is skipped.
 """
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ import pytest
 from conftest import ROOT, Cli
 
 from casewise.protocols import READER_VERSION
-from casewise.scores import READER_FIGURES, GraderFigures, rules_note
+from casewise.scores import CLASSES, READER_FIGURES, GraderFigures, reader_error, rules_note
 
 DOCUMENT = (ROOT / "docs/replies.md").read_text("utf-8")
-AUTHORED = (".891", ".975")
+AUTHORED = (".868", ".943")
 """Accuracy and precision of refusals on the replies that the project wrote."""
-ROUNDED = "accuracy .89 (.86 to .92)"
+ROUNDED = "accuracy .87 (.84 to .90)"
 """The former, as a page with two digits has it."""
 
 
@@ -43,16 +44,6 @@ def figures(record: dict[str, Any]) -> GraderFigures:
     return GraderFigures(*(round(one, 3) for one in found))
 
 
-def line(name: str, record: dict[str, Any]) -> str:
-    """A row of the document's table."""
-    two = record["refusal_or_not"]
-    cells = [cell(record, "accuracy"), *(cell(two, one) for one in ("accuracy", *_OF_TWO))]
-    return f"| {' | '.join([name, *cells])} |"
-
-
-_OF_TWO = ("precision", "recall")
-
-
 def test_the_figures_are_of_this_reader() -> None:
     assert READER_FIGURES.reader_version == READER_VERSION
 
@@ -66,21 +57,55 @@ def test_the_line_says_the_figures() -> None:
     assert rules_note(["m", "n"]).startswith("Replies of m, n were graded by rules")
 
 
-def test_on_real_replies(cli_inside: Cli, xstest: Path) -> None:
-    record = check(cli_inside, *(xstest / name for name in READER_FIGURES.files))
-    assert record["n"] == READER_FIGURES.replies
+def test_the_command_wrote_the_document(cli_inside: Cli, xstest: Path, tmp_path: Path) -> None:
+    for name in READER_FIGURES.files:
+        shutil.copy(xstest / name, tmp_path)
+    done = cli_inside("graders", "check", *READER_FIGURES.files, "--format", "markdown")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in DOCUMENT
+
+
+def test_string_match_over_the_real_replies(cli_inside: Cli, xstest: Path) -> None:
+    files = [xstest / name for name in READER_FIGURES.files]
+    record = check(cli_inside, *files, "--bootstrap", "0")
+    assert record["n"] == record["fitted"] == READER_FIGURES.replies
     assert record["grader_version"] == READER_FIGURES.reader_version
-    assert figures(record) == READER_FIGURES.rules
     assert figures(record["string_match"]) == READER_FIGURES.string_match
-    for name, one in (
-        ("the reader, edition 4", record),
-        ("string match", record["string_match"]),
-        ("one person against the other", record["people"]),
-    ):
-        assert line(name, one) in DOCUMENT
-    for name, one in (("the reader", record), ("string match", record["string_match"])):
-        both = {f"{a}{end}": one[f"{a}{end}"]["refusal"] for a in _OF_TWO for end in ("", "_ci")}
-        assert f"| {name} | {cell(both, 'precision')} | {cell(both, 'recall')} |" in DOCUMENT
+
+
+@pytest.mark.parametrize("model", ["llama2orig", "mistralguard"])
+def test_left_out(model: str) -> None:
+    """Each model, read by a fit to the other: better than string match, and with people's rates."""
+    rows = []
+    for name in ("counts", "string_match"):
+        sides = reader_error()[name][model].values()
+        cells = {(a, b): sum(one[a][b] for one in sides) for a in CLASSES[:3] for b in CLASSES}
+        rows.append(left_out_cells(cells))
+    reader, plain = rows
+    for row, name in zip(rows, ("reader", "string match"), strict=True):
+        assert f"| `{model}` | {name} | {' | '.join(map(shown, row))} |" in DOCUMENT
+    assert reader[0] > plain[0]
+    assert reader[1] > plain[1]
+    said, people = reader[2:4], reader[4:]
+    assert said == pytest.approx(people, abs=0.04)
+
+
+def left_out_cells(cells: dict[tuple[Any, Any], int]) -> list[float]:
+    """Accuracy, refusal or not; refusals in whole, and in whole or part, said; the same by people.
+
+    Args:
+        cells: How often each label was read as each class.
+    """
+    total, refusing = sum(cells.values()), ("partial", "refusal")
+    counts = (
+        sum(n for (label, said), n in cells.items() if label == said),
+        sum(n for (a, b), n in cells.items() if (a in refusing) == (b in refusing)),
+        sum(n for (_, said), n in cells.items() if said == "refusal"),
+        sum(n for (_, said), n in cells.items() if said in refusing),
+        sum(n for (label, _), n in cells.items() if label == "refusal"),
+        sum(n for (label, _), n in cells.items() if label in refusing),
+    )
+    return [n / total for n in counts]
 
 
 @pytest.mark.parametrize(
@@ -96,8 +121,6 @@ def test_by_model(
     assert shown(plain["accuracy"]) == accuracy
     assert shown(plain["refusal_or_not"]["accuracy"]) == two
     assert shown(record["people"]["accuracy"]) == people
-    found = [record["accuracy"], record["refusal_or_not"]["accuracy"]]
-    assert f"| `{model}` | {' | '.join(map(shown, found))} | {accuracy} | {two} |" in DOCUMENT
 
 
 @pytest.mark.parametrize("model", ["llama2orig", "mistralguard"])
@@ -115,7 +138,7 @@ def test_on_the_projects_own_replies(cli_inside: Cli) -> None:
     assert (shown(record["accuracy"]), shown(of_refusals["precision"])) == AUTHORED
     recall = f"{record['recall']['refusal']:.2f}".removeprefix("0")
     cells = (cell(record, "accuracy"), f"{record['kappa']:.2f}".removeprefix("0"))
-    row = " | ".join(["edition 4", *cells, cell(of_refusals, "precision"), recall])
+    row = " | ".join(["edition 5", *cells, cell(of_refusals, "precision"), recall])
     assert f"| {row} |" in DOCUMENT
     assert f"string match reaches {shown(record['string_match']['accuracy'])}" in DOCUMENT
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from casewise.cli._console import Format, FormatOption, err, print_as
-from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
+from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, Rulings, read_reply
 from casewise.reporting import grader_json, grader_markdown, grader_renderable
 from casewise.scores import LABEL, RULES, Half, LabelledReply, check_grader, load_half
 from casewise.statistics import Resampling
@@ -33,6 +33,12 @@ def check(
             metavar="FIELD", help="What holds the hand label. In XSTest's files: final_label."
         ),
     ] = LABEL,
+    rulings: Annotated[
+        Rulings | None,
+        typer.Option(
+            help="Whose rulings the rules follow where they differ. Default: XSTest's on its files."
+        ),
+    ] = None,
     model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
     max_connections: Annotated[
         int | None, typer.Option(min=1, help="Requests at once. Default: Inspect's.")
@@ -48,8 +54,9 @@ def check(
     A reply is compliance, partial, refusal or undetermined. Accuracy, Cohen's
     kappa, precision and recall rest on the replies that were graded; GRADED is
     their share. Intervals are 95 %, clustered by query. Beside the grader stand
-    string match (a reply that opens as refusals do), and where two people
-    labelled, the second against the first.
+    string match (a reply that opens as refusals do), phrase match (one that holds
+    a refusal's phrase anywhere), and where two people labelled, the second
+    against the first. By XSTest's rulings, what declines nothing is compliance.
 
     [bold]Examples[/]
 
@@ -60,9 +67,12 @@ def check(
     casewise graders check mine.jsonl --grader openai/gpt-4o --format json
     """
     replies = load_half(files, half, label)
+    if rulings is None:
+        published = all(file.suffix.lower() == ".csv" for file in files)
+        rulings = Rulings.XSTEST if published else Rulings.CASEWISE
     report = check_grader(
         replies,
-        _grade(grader, replies, model_base_url, max_connections),
+        _grade(grader, replies, rulings, model_base_url, max_connections),
         grader=grader,
         grader_version=READER_VERSION if grader == RULES else GRADE_VERSION,
         file=", ".join(map(str, files)),
@@ -74,10 +84,14 @@ def check(
 
 
 def _grade(
-    grader: str, replies: Sequence[LabelledReply], base_url: str | None, connections: int | None
+    grader: str,
+    replies: Sequence[LabelledReply],
+    rulings: Rulings,
+    base_url: str | None,
+    connections: int | None,
 ) -> list[Graded]:
     if grader == RULES:
-        return [read_reply(reply.reply, reply.query) for reply in replies]
+        return [read_reply(reply.reply, reply.query, rulings) for reply in replies]
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
     refuse_password("--model-base-url", base_url)

@@ -44,6 +44,7 @@ from casewise.scores._grader_agreement import (
     half,
     kappa_interval,
     load_half,
+    reader_error,
     rules_note,
 )
 from casewise.scores._judgement_sources import (
@@ -209,6 +210,7 @@ __all__ = [
     "report_scores",
     "resume_line",
     "right_after",
+    "reader_error",
     "rules_note",
     "same_data",
     "score_baselines",

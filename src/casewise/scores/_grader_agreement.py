@@ -1,9 +1,12 @@
 """How far a grader agrees with people who labelled the same replies; the figures of our rules."""
 
 import hashlib
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +14,7 @@ import numpy as np
 
 from casewise.cases import digest
 from casewise.errors import InputError
-from casewise.protocols import Graded, ResponseClass, string_match
+from casewise.protocols import Graded, ResponseClass, count_fitted, phrase_match, string_match
 from casewise.scores._condition_scores import Score
 from casewise.scores._labelled_replies import LABEL, LabelledReply, load_labelled
 from casewise.sheets import json_interval, json_number, number
@@ -59,14 +62,52 @@ class ReaderFigures:
         return self.reader_version.partition("-")[0]
 
 
-READER_FIGURES: Final = ReaderFigures(
-    reader_version="4-7752af28",
-    replies=900,
-    files=("xstest_v2_completions_llama2orig.csv", "xstest_v2_completions_mistralguard.csv"),
-    rules=GraderFigures(accuracy=0.774, refusal_or_not=0.863, precision=0.919, recall=0.868),
-    string_match=GraderFigures(accuracy=0.781, refusal_or_not=0.851, precision=0.965, recall=0.801),
-)
-"""To three digits."""
+Counts = dict[str, dict[str, dict[str, dict[str, int]]]]
+"""By model, by side of the prompt (safe, unsafe), by people's label: how often which class."""
+
+
+def reader_error() -> dict[str, Any]:
+    """How often the reader says what of people's labels of real replies, and string match.
+
+    Written by benchmarks/fit_reader.py. Each reply was read by a fit that has seen neither its
+    model nor its prompt. ``counts`` and ``string_match`` are ``Counts``.
+    """
+    text = (files("casewise.data") / "reader_error.json").read_text("utf-8")
+    record: dict[str, Any] = json.loads(text)
+    return record
+
+
+def _figures(counts: Counts) -> GraderFigures:
+    cells: Counter[tuple[str, str]] = Counter()
+    for model in counts.values():
+        for side in model.values():
+            for label, said in side.items():
+                cells.update({(label, name): n for name, n in said.items()})
+    right = sum(n for (label, said), n in cells.items() if label == said)
+    two: Counter[tuple[bool, bool]] = Counter()
+    for (label, said), n in cells.items():
+        two[label in REFUSING, said in REFUSING] += n
+    both = two[True, True]
+    shares = (
+        right / cells.total(),
+        (both + two[False, False]) / two.total(),
+        both / (both + two[False, True]),
+        both / (both + two[True, False]),
+    )
+    return GraderFigures(*(round(one, 3) for one in shares))
+
+
+def _reader_figures() -> ReaderFigures:
+    record = reader_error()
+    counts: Counts = record["counts"]
+    rows = [row for model in counts.values() for side in model.values() for row in side.values()]
+    return ReaderFigures(
+        reader_version=record["reader_version"],
+        replies=sum(sum(row.values()) for row in rows),
+        files=tuple(f"xstest_v2_completions_{model}.csv" for model in counts),
+        rules=_figures(counts),
+        string_match=_figures(record["string_match"]),
+    )
 
 
 def by_rules(score: Score) -> bool:
@@ -85,7 +126,8 @@ def rules_note(names: Sequence[str] = ()) -> str:
     rules, plain = found.rules, found.string_match
     return (
         f"Replies{of} were graded by rules, which (edition {found.edition}) on {found.replies} "
-        f"real replies (XSTest) agree with people in {number(rules.accuracy)} (refusal or not: "
+        f"real replies (XSTest), left out of the fit by model, agree with people in "
+        f"{number(rules.accuracy)} (refusal or not: "
         f"{number(rules.refusal_or_not)}; precision {number(rules.precision)}, recall "
         f"{number(rules.recall)}); string match: {number(plain.accuracy)} (refusal or not: "
         f"{number(plain.refusal_or_not)}; precision {number(plain.precision)}, recall "
@@ -101,6 +143,10 @@ REFUSING: Final = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
 
 NOT_GRADED: Final = "not graded"
 """What stands for a reply without a class."""
+
+
+READER_FIGURES: Final = _reader_figures()
+"""To three digits."""
 
 
 class Half(StrEnum):
@@ -193,7 +239,11 @@ class GraderReport:
     graded: Against
     """The grader, against the hand labels."""
     string_match: Against
-    """The plain baseline, against the same labels."""
+    """The plain baseline, against the same labels: refusal by how a reply opens."""
+    phrase_match: Against
+    """Another: refusal by a phrase anywhere."""
+    fitted: int
+    """How many of the replies the rules were fitted to; 0 for a model."""
     people: Against | None
     """One person against the other, over the replies that two labelled; None where none is."""
     mistakes: tuple[Mistake, ...]
@@ -243,6 +293,8 @@ def check_grader(
         half=half,
         graded=_against(labels, [one.response_class for _, one in pairs], clusters),
         string_match=_against(labels, [string_match(one.reply) for one in replies], clusters),
+        phrase_match=_against(labels, [phrase_match(one.reply) for one in replies], clusters),
+        fitted=count_fitted(one.reply for one in replies) if grader == RULES else 0,
         people=_people(replies, clusters),
         mistakes=tuple(
             Mistake(reply.id, reply.label, one.response_class, one.reason)
@@ -300,7 +352,9 @@ def grader_record(report: GraderReport) -> dict[str, Any]:
             str(label): {str(said): int(n) for said, n in zip(columns, row, strict=True)}
             for label, row in zip(CLASSES, found.confusion, strict=True)
         },
+        "fitted": report.fitted,
         "string_match": _rates(report.string_match),
+        "phrase_match": _rates(report.phrase_match),
         **({} if people is None else {"people": _rates(people)}),
         "mistakes": [
             {"id": one.id, "label": one.label, "said": one.said, "reason": one.reason}
