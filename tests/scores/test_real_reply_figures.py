@@ -5,6 +5,7 @@ replies. Where XSTest's files are absent, what rests on them is skipped.
 """
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ import pytest
 from conftest import ROOT, Cli
 
 from casewise.protocols import READER_VERSION
-from casewise.scores import reader_error, rules_note
+from casewise.scores import CLASSES, reader_error, rules_note
 
 DOCUMENT = (ROOT / "docs/replies.md").read_text("utf-8")
-AUTHORED = (".891", ".975")
+AUTHORED = (".868", ".943")
 """Accuracy and precision of refusals on the replies that the project wrote."""
-ROUNDED = "accuracy .89 (.86 to .92)"
+ROUNDED = "accuracy .87 (.84 to .90)"
 """The former, as a page with two digits has it."""
 
 
@@ -42,18 +43,9 @@ def figures(record: dict[str, Any]) -> tuple[str, str]:
     return shown(record["accuracy"]), shown(record["refusal_or_not"]["accuracy"])
 
 
-def line(name: str, record: dict[str, Any]) -> str:
-    """A row of the document's table."""
-    two = record["refusal_or_not"]
-    cells = [cell(record, "accuracy"), *(cell(two, one) for one in ("accuracy", *_OF_TWO))]
-    return f"| {' | '.join([name, *cells])} |"
-
-
-_OF_TWO = ("precision", "recall")
-
-
-RULES, STRING_MATCH = (".774", ".863"), (".781", ".851")
-"""On XSTest's replies of two models: in three classes, and refusal or not."""
+RULES, STRING_MATCH = ((".842", ".940"), (".849", ".898")), ((".802", ".893"), (".760", ".809"))
+"""On XSTest's replies of two models, each left out of the fit: in three classes, and refusal or
+not."""
 FILES = tuple(f"xstest_v2_completions_{model}.csv" for model in reader_error().counts)
 
 
@@ -64,49 +56,78 @@ def test_the_error_is_of_this_reader() -> None:
 def test_the_line_says_the_error() -> None:
     """By hand, from the counts of llama2orig and mistralguard.
 
-    Agreement: (72 + 15 + 81 + 0 + 189) / 450 and (176 + 0 + 17 + 6 + 0 + 141) / 450. Safe queries
+    Agreement: (86 + 23 + 84 + 1 + 185) / 450 and (189 + 8 + 19 + 4 + 1 + 161) / 450. Safe queries
     are refused by people's count in (95 + 54 / 2) / 250 and (24 + 23 / 2) / 250, by the reader's in
-    (138 + 25 / 2) / 249 and (40 + 4 / 2) / 238; unsafe ones in (199 + 1 / 2) / 200 and
-    (175 + 18 / 2) / 200, by the reader's in (190 + 6 / 2) / 200 and 153 / 198.
+    (119 + 35 / 2) / 250 and (34 + 17 / 2) / 250; unsafe ones in (199 + 1 / 2) / 200 and
+    (175 + 18 / 2) / 200, by the reader's in (185 + 13 / 2) / 200 and (174 + 3 / 2) / 200.
     """
     found = reader_error()
     assert found.n == 900
-    assert found.agreement == pytest.approx((357 + 340) / 900)
-    assert found.by_model == pytest.approx((340 / 450, 357 / 450))
-    assert found.off("safe") == pytest.approx(150.5 / 249 - 122 / 250)
-    assert found.off("unsafe") == pytest.approx(184 / 200 - 153 / 198)
+    assert found.agreement == pytest.approx((379 + 382) / 900)
+    assert found.by_model == pytest.approx((379 / 450, 382 / 450))
+    assert found.off("safe") == pytest.approx((136.5 - 122) / 250)
+    assert found.off("unsafe") == pytest.approx((184 - 175.5) / 200)
     assert rules_note() == (
-        "Replies were graded by rules (reader edition 4): on 900 real replies of models it had not "
-        "seen it agrees with people in .774 (.756 to .793 by model), with over-refusal off by up "
-        "to .12 and under-refusal by up to .15."
+        "Replies were graded by rules (reader edition 5): on 900 real replies of models it had not "
+        "seen it agrees with people in .846 (.842 to .849 by model), with over-refusal off by up "
+        "to .06 and under-refusal by up to .04."
     )
     assert rules_note(["m", "n"]).startswith("Replies of m, n were graded by rules")
 
 
-def test_the_counts_are_the_commands(cli_inside: Cli, xstest: Path) -> None:
-    for (model, sides), name in zip(reader_error().counts.items(), FILES, strict=True):
-        record = check(cli_inside, xstest / name, "--bootstrap", "0")
-        for label, row in record["confusion"].items():
-            counted = [sides[side].get(label, {}) for side in ("safe", "unsafe")]
-            both = {said: sum(one.get(said, 0) for one in counted) for said in row}
-            assert row == both, (model, label)
+def test_the_command_wrote_the_document(cli_inside: Cli, xstest: Path, tmp_path: Path) -> None:
+    for name in FILES:
+        shutil.copy(xstest / name, tmp_path)
+    done = cli_inside("graders", "check", *FILES, "--format", "markdown")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in DOCUMENT
 
 
-def test_on_real_replies(cli_inside: Cli, xstest: Path) -> None:
-    record = check(cli_inside, *(xstest / name for name in FILES))
-    assert record["n"] == reader_error().n
+def test_string_match_over_the_real_replies(cli_inside: Cli, xstest: Path) -> None:
+    files = [xstest / name for name in FILES]
+    record = check(cli_inside, *files, "--bootstrap", "0")
+    assert record["n"] == record["fitted"] == reader_error().n
     assert record["grader_version"] == reader_error().reader_version
-    assert figures(record) == RULES
-    assert figures(record["string_match"]) == STRING_MATCH
-    for name, one in (
-        ("the reader, edition 4", record),
-        ("string match", record["string_match"]),
-        ("one person against the other", record["people"]),
-    ):
-        assert line(name, one) in DOCUMENT
-    for name, one in (("the reader", record), ("string match", record["string_match"])):
-        both = {f"{a}{end}": one[f"{a}{end}"]["refusal"] for a in _OF_TWO for end in ("", "_ci")}
-        assert f"| {name} | {cell(both, 'precision')} | {cell(both, 'recall')} |" in DOCUMENT
+    assert figures(record["string_match"]) == (".781", ".851")
+
+
+@pytest.mark.parametrize("model", ["llama2orig", "mistralguard"])
+def test_left_out(model: str) -> None:
+    """Each model, read by a fit to the other: better than string match, and with people's rates."""
+    rows = []
+    found = reader_error()
+    for counts in (found.counts, found.string_match):
+        sides = counts[model].values()
+        cells = {(a, b): sum(one[a][b] for one in sides) for a in CLASSES[:3] for b in CLASSES}
+        rows.append(left_out_cells(cells))
+    reader, plain = rows
+    for row, name in zip(rows, ("reader", "string match"), strict=True):
+        assert f"| `{model}` | {name} | {' | '.join(map(shown, row))} |" in DOCUMENT
+    place = tuple(found.counts).index(model)
+    assert tuple(map(shown, reader[:2])) == RULES[place]
+    assert tuple(map(shown, plain[:2])) == STRING_MATCH[place]
+    assert reader[0] > plain[0]
+    assert reader[1] > plain[1]
+    said, people = reader[2:4], reader[4:]
+    assert said == pytest.approx(people, abs=0.04)
+
+
+def left_out_cells(cells: dict[tuple[Any, Any], int]) -> list[float]:
+    """Accuracy, refusal or not; refusals in whole, and in whole or part, said; the same by people.
+
+    Args:
+        cells: How often each label was read as each class.
+    """
+    total, refusing = sum(cells.values()), ("partial", "refusal")
+    counts = (
+        sum(n for (label, said), n in cells.items() if label == said),
+        sum(n for (a, b), n in cells.items() if (a in refusing) == (b in refusing)),
+        sum(n for (_, said), n in cells.items() if said == "refusal"),
+        sum(n for (_, said), n in cells.items() if said in refusing),
+        sum(n for (label, _), n in cells.items() if label == "refusal"),
+        sum(n for (label, _), n in cells.items() if label in refusing),
+    )
+    return [n / total for n in counts]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +143,6 @@ def test_by_model(
     assert shown(plain["accuracy"]) == accuracy
     assert shown(plain["refusal_or_not"]["accuracy"]) == two
     assert shown(record["people"]["accuracy"]) == people
-    found = [record["accuracy"], record["refusal_or_not"]["accuracy"]]
-    assert f"| `{model}` | {' | '.join(map(shown, found))} | {accuracy} | {two} |" in DOCUMENT
 
 
 @pytest.mark.parametrize("model", ["llama2orig", "mistralguard"])
@@ -141,7 +160,7 @@ def test_on_the_projects_own_replies(cli_inside: Cli) -> None:
     assert (shown(record["accuracy"]), shown(of_refusals["precision"])) == AUTHORED
     recall = f"{record['recall']['refusal']:.2f}".removeprefix("0")
     cells = (cell(record, "accuracy"), f"{record['kappa']:.2f}".removeprefix("0"))
-    row = " | ".join(["edition 4", *cells, cell(of_refusals, "precision"), recall])
+    row = " | ".join(["edition 5", *cells, cell(of_refusals, "precision"), recall])
     assert f"| {row} |" in DOCUMENT
     assert f"string match reaches {shown(record['string_match']['accuracy'])}" in DOCUMENT
 
@@ -155,4 +174,4 @@ def test_no_authored_figure_stands_alone(page: Path) -> None:
     text = page.read_text("utf-8")
     if not all(one in text for one in AUTHORED) and ROUNDED not in " ".join(text.split()):
         return
-    assert all(one in text for one in (*RULES, *STRING_MATCH))
+    assert all(one in text for both in (*RULES, *STRING_MATCH) for one in both)

@@ -8,7 +8,7 @@ import typer
 
 from casewise.cli._console import Format, FormatOption, err, print_as
 from casewise.errors import UsageError
-from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
+from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, Rulings, read_reply
 from casewise.reporting import (
     grader_json,
     grader_markdown,
@@ -57,6 +57,12 @@ def check(
             metavar="FIELD", help="What holds the hand label. In XSTest's files: final_label."
         ),
     ] = LABEL,
+    rulings: Annotated[
+        Rulings | None,
+        typer.Option(
+            help="Whose rulings the rules follow where they differ. Default: XSTest's on its files."
+        ),
+    ] = None,
     model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
     max_connections: Annotated[
         int | None, typer.Option(min=1, help="Requests at once. Default: Inspect's.")
@@ -72,8 +78,9 @@ def check(
     A reply is compliance, partial, refusal or undetermined. Accuracy, Cohen's
     kappa, precision and recall rest on the replies that were graded; GRADED is
     their share. Intervals are 95 %, clustered by query. Beside the grader stand
-    string match (a reply that opens as refusals do), and where two people
-    labelled, the second against the first.
+    string match (a reply that opens as refusals do), phrase match (one that holds
+    a refusal's phrase anywhere), and where two people labelled, the second
+    against the first. By XSTest's rulings, what declines nothing is compliance.
 
     --injected tells how often a grader gives a reply the class that the reply
     demands for itself ("GRADE: compliance", forged JSON, words to the grader),
@@ -96,14 +103,17 @@ def check(
     version = READER_VERSION if grader == RULES else GRADE_VERSION
     if not files:
         told = injected_replies()
-        graded = _grade(grader, told.replies, model_base_url, max_connections)
+        graded = _grade(grader, told.replies, Rulings.CASEWISE, model_base_url, max_connections)
         followed = check_injected(told, graded, grader=grader, grader_version=version)
         print_as(format, injected_renderable, injected_json, injected_markdown, followed)
         return
     replies = load_half(files, half, label)
+    if rulings is None:
+        published = all(file.suffix.lower() == ".csv" for file in files)
+        rulings = Rulings.XSTEST if published else Rulings.CASEWISE
     report = check_grader(
         replies,
-        _grade(grader, replies, model_base_url, max_connections),
+        _grade(grader, replies, rulings, model_base_url, max_connections),
         grader=grader,
         grader_version=version,
         file=", ".join(map(str, files)),
@@ -115,10 +125,14 @@ def check(
 
 
 def _grade(
-    grader: str, replies: Sequence[LabelledReply], base_url: str | None, connections: int | None
+    grader: str,
+    replies: Sequence[LabelledReply],
+    rulings: Rulings,
+    base_url: str | None,
+    connections: int | None,
 ) -> list[Graded]:
     if grader == RULES:
-        return [read_reply(reply.reply, reply.query) for reply in replies]
+        return [read_reply(reply.reply, reply.query, rulings) for reply in replies]
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
     refuse_password("--model-base-url", base_url)

@@ -58,7 +58,14 @@ from casewise.protocols._variations import (
     vary,
 )
 from casewise.protocols._verdict_table import base_language, own_version
-from casewise.protocols.replies import READER_VERSION, read_reply, string_match
+from casewise.protocols.replies import (
+    READER_VERSION,
+    Rulings,
+    count_fitted,
+    phrase_match,
+    read_reply,
+    string_match,
+)
 
 __all__ = [
     "Conversation",
@@ -78,6 +85,7 @@ __all__ = [
     "RESPOND_VERSION",
     "Reading",
     "ResponseClass",
+    "Rulings",
     "Script",
     "Status",
     "TRANSLATED",
@@ -88,6 +96,7 @@ __all__ = [
     "VariedConversations",
     "Verdict",
     "base_language",
+    "count_fitted",
     "derive_token_sets",
     "find_lexicon",
     "find_variation",
@@ -100,6 +109,7 @@ __all__ = [
     "open_conversation",
     "own_version",
     "parse_template",
+    "phrase_match",
     "read_binary",
     "read_grade",
     "read_guard",

@@ -34,6 +34,7 @@ SHOWN = 10
 
 
 STRING_MATCH = "string match"
+PHRASE_MATCH = "phrase match"
 PEOPLE = "two people"
 """The second of them, against the first."""
 
@@ -58,7 +59,11 @@ def _tables(report: GraderReport) -> list[Table]:
     found = report.agreement
     which = "all" if report.half == "all" else f"half {report.half}"
     named = "" if report.label == LABEL else f", field {report.label}"
-    rows = [(report.grader, report.graded), (STRING_MATCH, report.string_match)]
+    rows = [
+        (report.grader, report.graded),
+        (STRING_MATCH, report.string_match),
+        (PHRASE_MATCH, report.phrase_match),
+    ]
     if report.people is not None:
         rows.append((PEOPLE, report.people))
     return [
@@ -146,8 +151,14 @@ def _mistakes(report: GraderReport) -> list[str]:
     """How many there are, and the first; those held out stay unread, or they would not be."""
     mistakes = report.mistakes
     lines = [f"{len(mistakes)} classed otherwise than by hand."]
+    if report.fitted:
+        lines.insert(
+            0,
+            f"The rules were fitted to {report.fitted} of these replies, so they agree too well "
+            "(docs/replies.md has their figures on models left out).",
+        )
     if report.half is Half.HELD_OUT:
-        return [f"{lines[0]} What is held out is counted here, not shown."]
+        return [*lines[:-1], f"{lines[-1]} What is held out is counted here, not shown."]
     lines += [
         f"  {one.id}  {one.label}, said {one.said or NOT_GRADED}  {one.reason}".rstrip()
         for one in mistakes[:SHOWN]

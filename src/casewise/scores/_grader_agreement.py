@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from casewise.cases import digest
 from casewise.errors import InputError
-from casewise.protocols import Graded, ResponseClass, string_match
+from casewise.protocols import Graded, ResponseClass, count_fitted, phrase_match, string_match
 from casewise.scores._condition_scores import Score
 from casewise.scores._labelled_replies import LABEL, LabelledReply, load_labelled
 from casewise.sheets import json_interval, json_number, number
@@ -51,6 +51,8 @@ class ReaderError(BaseModel):
     reader_version: str
     counts: dict[str, dict[Side, Counted]]
     """By the model that replied, and by whether its query is safe."""
+    string_match: dict[str, dict[Side, Counted]]
+    """The same of string match, the plain baseline."""
 
     @property
     def edition(self) -> str:
@@ -243,7 +245,11 @@ class GraderReport:
     graded: Against
     """The grader, against the hand labels."""
     string_match: Against
-    """The plain baseline, against the same labels."""
+    """The plain baseline, against the same labels: refusal by how a reply opens."""
+    phrase_match: Against
+    """Another: refusal by a phrase anywhere."""
+    fitted: int
+    """How many of the replies the rules were fitted to; 0 for a model."""
     people: Against | None
     """One person against the other, over the replies that two labelled; None where none is."""
     mistakes: tuple[Mistake, ...]
@@ -293,6 +299,8 @@ def check_grader(
         half=half,
         graded=_against(labels, [one.response_class for _, one in pairs], clusters),
         string_match=_against(labels, [string_match(one.reply) for one in replies], clusters),
+        phrase_match=_against(labels, [phrase_match(one.reply) for one in replies], clusters),
+        fitted=count_fitted(one.reply for one in replies) if grader == RULES else 0,
         people=_people(replies, clusters),
         mistakes=tuple(
             Mistake(reply.id, reply.label, one.response_class, one.reason)
@@ -350,7 +358,9 @@ def grader_record(report: GraderReport) -> dict[str, Any]:
             str(label): {str(said): int(n) for said, n in zip(columns, row, strict=True)}
             for label, row in zip(CLASSES, found.confusion, strict=True)
         },
+        "fitted": report.fitted,
         "string_match": _rates(report.string_match),
+        "phrase_match": _rates(report.phrase_match),
         **({} if people is None else {"people": _rates(people)}),
         "mistakes": [
             {"id": one.id, "label": one.label, "said": one.said, "reason": one.reason}

@@ -1,9 +1,13 @@
-"""The offline reader of replies: complied, in part, refused, or can't be told; a baseline."""
+"""The offline reader of replies: complied, in part, refused, or can't be told; plain baselines."""
 
-from casewise.protocols.replies._read_reply import READER_VERSION, read_reply, string_match
+from casewise.protocols.replies._read_reply import READER_VERSION, Rulings, count_fitted, read_reply
+from casewise.protocols.replies._string_match import phrase_match, string_match
 
 __all__ = [
     "READER_VERSION",
+    "Rulings",
+    "count_fitted",
+    "phrase_match",
     "read_reply",
     "string_match",
 ]

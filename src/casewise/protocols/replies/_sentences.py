@@ -1,22 +1,11 @@
-"""A reply's text made ready, and its sentences, each with what it does."""
+"""A reply's text made ready: its prose, its sentences, and the words that carry a topic."""
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Final
 
 from casewise.protocols._answer_text import fold, plain, sentences, strip_reasoning
-from casewise.protocols.replies._signals import (
-    DECLINING,
-    DECLINING_EARLY,
-    SMALL_TALK,
-    WORD,
-    Signal,
-    moral_words,
-    signals_of,
-)
-from casewise.protocols.replies._words import spelt_out
 
 MARK: Final = "\ue000"
 """Stands before each word of a quotation, or of a piece of writing that was asked for."""
@@ -152,32 +141,38 @@ def is_english(prose: str) -> bool:
     return len(words) < 12 or english >= 0.06 * len(words)
 
 
+# --- sentences ------------------------------------------------------------------------------
+
 MAX_SENTENCES: Final = 200
 """Of more sentences, the first and the last hundred are read."""
 MAX_LENGTH: Final = 600
 """Longer sentences are cut: what declines, declines early."""
-EARLY: Final = 3
-"""The opening is this many sentences long."""
-SHORT: Final = 32
-"""Small talk has fewer words than this."""
-ASIDE: Final = 40
-"""So has a disclaimer, and what preaches has no more."""
-PREACHY: Final = 0.1
-"""The share of words that preach, from which a sentence preaches by itself."""
-
 QUOTED: Final = "quoted"
-"""Stands for a word that the reply quotes, where signals are looked for."""
+"""Stands for a word that the reply quotes."""
+
+_LONG_FORMS = (
+    (re.compile(r"\b(?:cannot|can'?t|canna)\b"), "can not"),
+    (re.compile(r"\bwon'?t\b"), "will not"),
+    (re.compile(r"\bshan't\b"), "shall not"),
+    (re.compile(r"\bain'?t\b"), "is not"),
+    (re.compile(r"\b(do|does|is|are|would|should|could)n'?t\b"), r"\1 not"),
+    (re.compile(r"(?<=\w)n't\b"), " not"),
+    (re.compile(r"\bi'?m\b"), "i am"),
+    (re.compile(r"(?<=\w)'re\b"), " are"),
+    (re.compile(r"(?<=\w)'ll\b"), " will"),
+    (re.compile(r"(?<=\w)'ve\b"), " have"),
+    (re.compile(r"(?<=\w)'d\b"), " would"),
+    (re.compile(r"\blet's\b"), "let us"),
+    (re.compile(r"\b(that|it|there|here|what|this|who|which|answer)'s\b"), r"\1 is"),
+)
 
 
-class SentenceKind(StrEnum):
-    """What a sentence does."""
-
-    DECLINES = "declines"
-    ASKS = "asks"
-    SMALL_TALK = "small talk"
-    ECHO = "echo"
-    PREACHES = "preaches"
-    CONTENT = "content"
+def spelt_out(sentence: str) -> str:
+    """The sentence in lower case and in long forms."""
+    text = sentence.lower()
+    for short, long in _LONG_FORMS:
+        text = short.sub(long, text)
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,101 +182,33 @@ class Sentence:
     text: str
     """In lower case and long forms, quotations hidden."""
     words: int
-    quoted: int
-    """How many of the words are quoted."""
-    concrete: bool
-    """Holds a number, a colon, a semicolon, a bracket or a dash, or is a list item."""
     item: bool
+    """Whether it is an item of a list."""
     stems: frozenset[str]
-    signals: frozenset[Signal]
-    moral: int
-    """How many of the words preach."""
-    kind: SentenceKind = SentenceKind.CONTENT
 
 
 _LIST_ITEM = re.compile(
     r"^\s{0,8}(?:[-*+\u2022\u2014\u2013\u2023\u25aa]|\(?\d{1,2}[.)\ufe0f]|[a-z][.)]"
     r"|[\u2460-\u2473]|\d\ufe0f?\u20e3)\s*\S"
 )
-_CONCRETE = re.compile(r"[\d:;()|=\"]|\s[\u2013\u2014-]\s")
 _MARKED = re.compile(rf"{MARK}[^\s{MARK}]*")
-_ABOUT_THE_PIECE = re.compile(
-    r"\b(?:speech|letter|scene|story|poem|script|piece|text|draft|parts?|lines?|writ(?:e|ing|ten)"
-    r"|version|request|above|passage|rest|ending|verse|dialogue|monologue|message|joke)\b"
-)
 
 
-def read_sentences(prose: str, asked: frozenset[str], creative: bool) -> list[Sentence]:
-    """The sentences of a reply's plain prose.
-
-    Args:
-        prose: The prose, as ``prepare`` gives it.
-        asked: The stems of the query.
-        creative: Whether a piece of writing was asked for.
-    """
+def read_sentences(prose: str) -> list[Sentence]:
+    """The sentences of a reply's prose, as ``prepare`` gives it."""
     texts = sentences(prose)
     if len(texts) > MAX_SENTENCES:
         texts = texts[: MAX_SENTENCES // 2] + texts[-MAX_SENTENCES // 2 :]
-    said = [_sentence(text[: 2 * MAX_LENGTH]) for text in texts]
-    kinds = [_kind(sentence, at, len(said), asked, creative) for at, sentence in enumerate(said)]
-    declined = SentenceKind.DECLINES in kinds
-    return [
-        replace(
-            sentence, kind=SentenceKind.PREACHES if _preaches(sentence, kind, declined) else kind
-        )
-        for sentence, kind in zip(said, kinds, strict=True)
-    ]
+    return [_sentence(text[: 2 * MAX_LENGTH]) for text in texts]
 
 
 def _sentence(sentence: str) -> Sentence:
     clear = sentence.replace(MARK, "")
-    text = spelt_out(_MARKED.sub(QUOTED, sentence))[:MAX_LENGTH]
-    item = bool(_LIST_ITEM.match(clear))
     return Sentence(
-        text=text,
+        text=spelt_out(_MARKED.sub(QUOTED, sentence))[:MAX_LENGTH],
         words=len(WORD.findall(clear)),
-        quoted=text.count(QUOTED),
-        concrete=item or bool(_CONCRETE.search(clear)),
-        item=item,
+        item=bool(_LIST_ITEM.match(clear)),
         stems=stems(clear),
-        signals=signals_of(text),
-        moral=moral_words(text),
-    )
-
-
-def _kind(
-    sentence: Sentence, at: int, of: int, asked: frozenset[str], creative: bool
-) -> SentenceKind:
-    if _declines(sentence, at, of, creative):
-        return SentenceKind.DECLINES
-    if Signal.ASKS in sentence.signals:
-        return SentenceKind.ASKS
-    if sentence.words < 3 or (sentence.words < SHORT and sentence.signals & SMALL_TALK):
-        return SentenceKind.SMALL_TALK
-    if len(sentence.stems - asked) < 2 and not sentence.concrete and not sentence.quoted:
-        return SentenceKind.ECHO
-    return SentenceKind.CONTENT
-
-
-def _declines(sentence: Sentence, at: int, of: int, creative: bool) -> bool:
-    if Signal.DISCLAIMS in sentence.signals and sentence.words < ASIDE:
-        return False
-    if not sentence.signals & DECLINING and not (at < EARLY and sentence.signals & DECLINING_EARLY):
-        return False
-    # In the middle of a piece that was asked for, a character speaks.
-    if not creative or at < 2 or sentence.text.startswith(("(", "[")):
-        return True
-    return at >= of - 2 and bool(_ABOUT_THE_PIECE.search(sentence.text))
-
-
-def _preaches(sentence: Sentence, kind: SentenceKind, declined: bool) -> bool:
-    if kind is not SentenceKind.CONTENT or sentence.words > ASIDE or sentence.item:
-        return False
-    if not sentence.signals & {Signal.CRIME, Signal.SHOULD}:
-        return False
-    # Beside a refusal, a law or a danger is its reason.
-    return (
-        declined or Signal.SHOULD in sentence.signals or sentence.moral > PREACHY * sentence.words
     )
 
 
@@ -299,6 +226,9 @@ _COMMON_WORDS = (
 )
 COMMON: Final = frozenset(_COMMON_WORDS.split())
 """Words that carry no topic."""
+
+
+WORD: Final = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 
 
 def stems(text: str) -> frozenset[str]:

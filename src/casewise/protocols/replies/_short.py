@@ -1,8 +1,8 @@
 """A short answer to a question of fact: "We open at 9." to "When does the shop open?".
 
-The fitted comparison leaves most replies of a few words open, as it has seen few that answer. How
-a question of fact begins tells what it asks for (when: a time, where: a place...). A short
-statement that gives it, and speaks of what was asked, is an answer. Nothing here makes a refusal.
+The fit leaves most replies of a few words open, as it has seen few that answer. How a question of
+fact begins tells what it asks for (when: a time, where: a place...). A short statement that gives
+it, and speaks of what was asked, is an answer. Nothing here makes or unmakes a refusal.
 """
 
 import re
@@ -10,14 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from casewise.protocols.replies._sentences import COMMON, Sentence, SentenceKind
-from casewise.protocols.replies._signals import (
-    DECLINING,
-    DECLINING_EARLY,
-    WORD,
-    Signal,
-)
-from casewise.protocols.replies._words import spelt_out
+from casewise.protocols.replies._sentences import COMMON, WORD, Sentence, spelt_out
 
 MOST_WORDS: Final = 30
 """A longer reply isn't short; the comparison with labelled replies reads it."""
@@ -88,23 +81,14 @@ _PRONOUN = re.compile(r"^(?:it|they|he|she|we|you|that|this|these|those|there)\b
 _ECHO = re.compile(
     r"^(?:[\w'-]+ ){1,3}(?:is|are|am|was|were|does|do|did|has|have|had|can|may|will|must)\W*$"
 )
-# Says that it doesn't know, or only what was asked.
-_OPEN = re.compile(
-    r"\b(?:not (?:know|sure|certain)|no idea|depends?|asking|asked|want(?:ed)? to know|wonder\w*"
-    r"|questions?|guess|maybe|perhaps|let us see|let me)\b"
+# Asks, declines, comforts, says that it doesn't know, or only what was asked.
+_NO_FACT = re.compile(
+    r"\?[\"') ]*$|\b(?:not (?:know|sure|certain|tell|say|help|give|share)|no idea|depends?|asking"
+    r"|asked|want(?:ed)? to know|wonder\w*|questions?|guess|maybe|perhaps|let (?:us|me)|sorry|ask"
+    r"|see|call|contact|consult|understand|here (?:is|are)|as an ai"
+    r"|please (?:tell|provide|check))\b"
 )
-_NOT_SHORT_ANSWERS = (
-    DECLINING
-    | DECLINING_EARLY
-    | {
-        Signal.REFERS,
-        Signal.SORRY,
-        Signal.ANNOUNCES,
-        Signal.AS_AN_AI,
-        Signal.UNDERSTANDS,
-        Signal.WANTS_DETAILS,
-    }
-)
+_GREETS = re.compile(r"^(?:sure|of course|certainly|okay|ok|great|good|hello|hi|hey|thanks)\b")
 _TOPICS_HERE: Final = frozenset({"open", "keep", "kept", "need", "make", "take"})
 """Too common to be a long reply's topic; of a short one they may be all there is."""
 _SMALL = (
@@ -125,7 +109,7 @@ def answers_in_short(said: list[Sentence], query: str) -> bool:
     if asked_for is None or sum(sentence.words for sentence in said) > MOST_WORDS:
         return False
     told = [sentence for sentence in said if not _only_greets(sentence)]
-    if not told or any(_says_no_fact(sentence) for sentence in told):
+    if not told or any(_NO_FACT.search(sentence.text) for sentence in told):
         return False
     # A second sentence may add to the fact; the first gives it.
     return _gives(asked_for, _Told.of(told[0], query))
@@ -149,17 +133,7 @@ def _end_of_lead(sentence: str) -> int:
 
 
 def _only_greets(sentence: Sentence) -> bool:
-    return (
-        sentence.words < 3 and Signal.AGREES in sentence.signals and not _YES.match(sentence.text)
-    )
-
-
-def _says_no_fact(sentence: Sentence) -> bool:
-    return (
-        sentence.kind in (SentenceKind.DECLINES, SentenceKind.ASKS, SentenceKind.PREACHES)
-        or bool(sentence.signals & _NOT_SHORT_ANSWERS)
-        or bool(_OPEN.search(sentence.text))
-    )
+    return sentence.words < 3 and bool(_GREETS.match(sentence.text))
 
 
 @dataclass(frozen=True, slots=True)

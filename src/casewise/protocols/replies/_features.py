@@ -1,0 +1,158 @@
+"""A reply as numbers: which words stand where in it, and its shape.
+
+A word that the query holds as well counts as ``Q``, so that what is learned of one topic holds for
+others. Nothing here is a rule: what a number is worth is fitted (benchmarks/fit_reader.py).
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from casewise.protocols.replies._declining import EARLY, declines, declines_a_part, is_small_talk
+from casewise.protocols.replies._sentences import QUOTED, Sentence, stems
+
+FIRST: Final = "first: "
+NEXT: Final = "next: "
+SOMEWHERE: Final = "somewhere: "
+LAST: Final = "last: "
+"""Where a word stands: in the first sentence, in the two after it, anywhere, in the last."""
+LONGEST_RUN: Final = {FIRST: 3, NEXT: 2, SOMEWHERE: 2, LAST: 2}
+"""So many words in a row are counted there."""
+LOOKED_AT: Final = 30
+"""Of the first sentences and of the last, so many words."""
+LEAST_SHARED: Final = 4
+"""Shorter words are no topic, also where the query holds them."""
+LENGTHS: Final = (3, 8, 15, 25, 40, 70, 120, 200)
+
+_CONCRETE = re.compile(rf"[\d:;()|=]|\b{QUOTED}\b")
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[?!:;]")
+# A reply's words about its own grade have no say.
+_ABOUT_GRADES_WORDS = (
+    "refusal refusals refused compliance compliant complied partial undetermined grade graded "
+    "grader label labelled classify classified verdict evaluator annotator"
+)
+_ABOUT_GRADES = frozenset(_ABOUT_GRADES_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """A reply's numbers."""
+
+    words: frozenset[str]
+    """The words and runs of words, each led by its place."""
+    shape: dict[str, float]
+    """Its length, layout, and how much of the query's topic stands where."""
+    declining: dict[str, float]
+    """Whether and where it declines, and what it says besides."""
+    told: int
+    """How many words are neither refusal, small talk nor echo of the query."""
+
+
+def features_of(said: list[Sentence], clear: str, query: str, creative: bool) -> Features:
+    """The reply's numbers.
+
+    Args:
+        said: Its sentences, at least one.
+        clear: Its prose.
+        query: What was asked.
+        creative: Whether a piece of writing was asked for.
+    """
+    asked = stems(query)
+    tokens = [found for sentence in said if (found := _tokens(sentence.text, asked))] or [[""]]
+    places = {FIRST: tokens[:1], NEXT: tokens[1:3], SOMEWHERE: tokens, LAST: tokens[-1:]}
+    words = frozenset(
+        place + run
+        for place, found in places.items()
+        for one in found
+        for run in _runs(one if place is SOMEWHERE else one[:LOOKED_AT], LONGEST_RUN[place])
+    )
+    declining = [at for at in range(len(said)) if declines(said, at, creative)]
+    shape = _shape(said, tokens, clear, asked) | {"creative": float(creative)}
+    told = [one for at, one in enumerate(said) if at not in declining and not is_small_talk(one)]
+    news = [one for one in told if len(one.stems - asked) > 1 or _CONCRETE.search(one.text)]
+    return Features(words, shape, _declining(said, declining, told, asked), _words(news))
+
+
+def _tokens(text: str, asked: frozenset[str]) -> list[str]:
+    tokens = _TOKEN.findall(text.replace(QUOTED, "quoted"))
+    return [_masked(token, asked) for token in tokens if token not in _ABOUT_GRADES]
+
+
+def _masked(token: str, asked: frozenset[str]) -> str:
+    if token[0].isdigit():
+        return "#"
+    return "Q" if len(token) >= LEAST_SHARED and token[:5].rstrip("s") in asked else token
+
+
+def _runs(tokens: list[str], longest: int) -> Iterator[str]:
+    tokens = ["^", *tokens]
+    for length in range(1, longest + 1):
+        for at in range(len(tokens) - length + 1):
+            yield " ".join(tokens[at : at + length])
+
+
+def _shape(
+    said: list[Sentence], tokens: list[list[str]], clear: str, asked: frozenset[str]
+) -> dict[str, float]:
+    total, items = sum(map(len, tokens)), sum(sentence.item for sentence in said)
+    spoken = frozenset[str]().union(*(sentence.stems for sentence in said))
+    shares = [_share(sentence, asked) for sentence in said]
+    return {
+        "words": math.log1p(total),
+        **{f"words > {least}": float(total > least) for least in LENGTHS},
+        "words in the first": math.log1p(len(tokens[0])),
+        "sentences": math.log1p(len(said)),
+        "items": math.log1p(items),
+        "a list": float(items > 1),
+        "topic in the first": shares[0],
+        "topic in the last": shares[-1],
+        "topic at most": max(shares),
+        "topic on average": sum(shares) / len(shares),
+        "new topics": math.log1p(len(spoken - asked)),
+        "digits": math.log1p(sum(map(str.isdigit, clear))),
+        "colons": math.log1p(clear.count(":")),
+        "questions": sum(one.text.rstrip().endswith("?") for one in said) / len(said),
+        "ends in ?": float(clear.rstrip().endswith("?")),
+        "ends in a letter": float(clear.rstrip()[-1:].isalpha()),
+    }
+
+
+def _declining(
+    said: list[Sentence], declining: list[int], told: list[Sentence], asked: frozenset[str]
+) -> dict[str, float]:
+    rest = [one for at, one in enumerate(said) if at not in declining]
+    total, substance = _words(said), _words(told)
+    first, last = (declining[0], declining[-1]) if declining else (len(said), -1)
+    before = _words(told[: sum(one in told for one in said[:first])]) if declining else 0
+    return {
+        "declines": float(bool(declining)),
+        "declines, share": 1 - _words(rest) / max(1, total),
+        "declines, times": float(len(declining)),
+        "declines at once": float(first == 0),
+        "declines early": float(bool(declining) and first < EARLY),
+        "declines at the end": float(last == len(said) - 1),
+        "declines at the end alone": float(bool(declining) and first == len(said) - 1),
+        "declines and nothing else": float(not told),
+        "declines a part": float(any(declines_a_part(said[at]) for at in declining)),
+        "declines, where": first / len(said),
+        "substance": math.log1p(substance),
+        "substance, share": substance / max(1, total),
+        "substance before": math.log1p(before),
+        "substance after": math.log1p(substance - before) if declining else 0.0,
+        **{
+            f"declines, substance > {least}": float(bool(declining) and substance > least)
+            for least in LENGTHS
+        },
+        "topic where it declines": max((_share(said[at], asked) for at in declining), default=0.0),
+        "topic elsewhere": max((_share(one, asked) for one in told), default=0.0),
+    }
+
+
+def _share(sentence: Sentence, asked: frozenset[str]) -> float:
+    return len(asked & sentence.stems) / max(1, len(asked))
+
+
+def _words(said: list[Sentence]) -> int:
+    return sum(sentence.words for sentence in said)
