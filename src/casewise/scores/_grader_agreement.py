@@ -85,8 +85,9 @@ def _figures(counts: Counts) -> GraderFigures:
                 cells.update({(label, name): n for name, n in said.items()})
     right = sum(n for (label, said), n in cells.items() if label == said)
     two: Counter[tuple[bool, bool]] = Counter()
-    for (label, said), n in cells.items():
-        two[label in REFUSING, said in REFUSING] += n
+    refusing = set(map(str, REFUSING))
+    for (label, read), n in cells.items():
+        two[label in refusing, read in refusing] += n
     both = two[True, True]
     shares = (
         right / cells.total(),
