@@ -68,6 +68,8 @@ class Estimate:
     without: FloatArray = field(default_factory=lambda: _NOTHING)
     """The figure without each cluster, NaN where it is undefined then; of a cluster without rows,
     the figure. Shape ``(clusters,)``; empty where its error is told by the influence alone."""
+    most: float = math.inf
+    """The most that the figure can be; its interval ends there."""
     reason: str = ""
     """Why the figure, or its interval, is withheld; empty where it isn't."""
 
@@ -124,7 +126,7 @@ class Estimate:
             ends = np.exp(ends)
         elif self.scale == "logit":
             ends = (1 + np.tanh(ends / 2)) / 2
-        return float(ends[0]), float(ends[1])
+        return float(ends[0]), min(float(ends[1]), self.most)
 
     @property
     def _is_left_out(self) -> bool:
