@@ -321,8 +321,8 @@ def too_low(rows: dict[str, list[Cell]], draws: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=300, help="studies of each size")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--draws", type=int, default=1000, help="studies of each size")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--write", action="store_true", help="put the table into the document")
     chosen = parser.parse_args()

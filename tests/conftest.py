@@ -26,6 +26,8 @@ CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data
 
 XSTEST = Path(os.environ.get("CASEWISE_XSTEST", ROOT.parent / "shared/data/xstest"))
 
+OTHER_SETS = Path(os.environ.get("CASEWISE_SETS", ROOT.parent / "shared/data/sets"))
+
 QUADRATIC = 20.0
 """Seconds of the processor: enough for linear time anywhere, and for quadratic time nowhere."""
 
@@ -65,6 +67,14 @@ def xstest() -> Path:
     if not any(XSTEST.glob("xstest_v2_completions_*.csv")):
         pytest.skip(f"XSTest's completions are not at {XSTEST} (set CASEWISE_XSTEST)")
     return XSTEST
+
+
+@pytest.fixture(scope="session")
+def other_sets() -> Path:
+    """The folder of other published data sets; none of their texts is ever printed."""
+    if not (OTHER_SETS / "cat_small.csv").is_file():
+        pytest.skip(f"the other data sets are not at {OTHER_SETS} (set CASEWISE_SETS)")
+    return OTHER_SETS
 
 
 def cli_in(folder: Path) -> Cli:

@@ -31,7 +31,10 @@ class Plan(Result):
 
     @property
     def estimates(self) -> "tuple[CostEstimate, ...]":
-        """Requests, tokens and cost (dollars) of each model under each condition."""
+        """Requests, tokens and cost (dollars) of each model under each condition.
+
+        Where a model grades replies, as many of the grader follow (``grades`` says whose).
+        """
         return self.details.estimates
 
     @property
@@ -45,7 +48,7 @@ class Plan(Result):
         return tuple(dict.fromkeys(line for cell in self.details.cells for line in cell.notes))
 
     def records(self) -> list[dict[str, Any]]:
-        """A row for each model and condition."""
+        """A row for each model and condition, and for each that a model grades."""
         return [asdict(one) for one in self.estimates]
 
     def to_markdown(self) -> str:
@@ -55,11 +58,11 @@ class Plan(Result):
         rows = [
             Row(
                 [
-                    *list(one.values())[:-1],
-                    "unknown" if one["cost_usd"] is None else one["cost_usd"],
+                    *(one.model, one.title, one.requests, one.input_tokens, one.output_tokens),
+                    "unknown" if one.cost_usd is None else one.cost_usd,
                 ]
             )
-            for one in self.records()
+            for one in self.estimates
         ]
         return markdown(Table(columns, rows, keys=2), *map(escape, self.notes))
 
@@ -103,14 +106,14 @@ class Run(Result):
         """A row for each model and condition: how much of it was judged."""
         return [
             {
-                "model": asked.model,
-                "condition": asked.condition,
+                "model": cell.model,
+                "condition": cell.estimate.condition,
                 "state": str(one.state),
                 "judged": one.judged,
                 "total": one.total,
                 "errors": one.errors,
             }
-            for asked, one in zip(self.plan.estimates, self.states, strict=True)
+            for cell, one in zip(self.plan.details.cells, self.states, strict=True)
         ]
 
     def to_markdown(self) -> str:
@@ -167,6 +170,8 @@ def plan(
     generate: Mapping[str, Any] | None = None,
     price_in: float | None = None,
     price_out: float | None = None,
+    grader_price_in: float | None = None,
+    grader_price_out: float | None = None,
 ) -> Plan:
     """Check and count what would be asked of models; nothing is sent.
 
@@ -201,6 +206,8 @@ def plan(
         generate: Settings of the models' generation, as Inspect names them.
         price_in: Dollars for a million input tokens; None is what Inspect knows.
         price_out: The same of output tokens.
+        grader_price_in: Dollars for a million input tokens of the grader.
+        grader_price_out: The same of output tokens.
 
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
@@ -237,6 +244,7 @@ def plan(
         model_args=dict(model_args or {}),
         generate=dict(generate or {}),
         prices=Prices(price_in, price_out),
+        grader_prices=Prices(grader_price_in, grader_price_out),
     )
     return Plan(make_plan(request))
 

@@ -339,13 +339,8 @@ def report(
         paths = [*_paths(before), *paths]
         comparisons = _compare(before, source, scoring, force=force)
     read = _read(paths, texts=True)
-    overview = make_overview(
-        read,
-        scoring,
-        cases={} if cases is None else {case.id: case for case in case_set(cases)},
-        comparisons=comparisons,
-        seed=seed,
-    )
+    known = {} if cases is None else {case.id: case for case in case_set(cases)}
+    overview = make_overview(read, scoring, cases=known, comparisons=comparisons, seed=seed)
     facts = beside_loop(lambda: evaluation_facts(paths, read, overview, scoring, seed=seed))
     if kind == ".md":
         text = evaluation_card(overview, facts)

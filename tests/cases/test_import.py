@@ -99,7 +99,7 @@ def test_mappings_that_can_not_be_used(tmp_path: Path, text: str, message: str) 
 
 
 def test_a_mapping_that_is_absent() -> None:
-    with pytest.raises(InputError, match="or one of sorry-bench, xstest"):
+    with pytest.raises(InputError, match=r"or one of cat, confaide-2a, .*, xstest"):
         load_mapping("nope.yaml")
 
 
@@ -160,7 +160,9 @@ INTENDED = "intended: {column: label, safe: [safe, 1], unsafe: [bad, 2.0], none:
 @pytest.mark.parametrize(
     ("label", "side"), [("Safe", "safe"), (1, "safe"), ("2", "unsafe"), (" bad ", "unsafe")]
 )
-def test_the_intended_side_needs_a_context(tmp_path: Path, label: Any, side: str) -> None:
+def test_the_authors_mean_a_side_with_a_context_or_without(
+    tmp_path: Path, label: Any, side: str
+) -> None:
     text = INTENDED + "context.recipient.type: who\n"
     found = imported(tmp_path, text, {"q": "a", "label": label, "who": "nurse"})
     (case,) = found.cases
@@ -168,7 +170,7 @@ def test_the_intended_side_needs_a_context(tmp_path: Path, label: Any, side: str
     assert case.context is not None
     assert case.context.root == {"recipient": {"type": "nurse"}}
     (bare,) = imported(tmp_path, text, {"q": "a", "label": label, "who": ""}).cases
-    assert (bare.context, bare.intended, bare.tags) == (None, None, (f"label:{side}",))
+    assert (bare.context, bare.intended, bare.tags) == (None, side, ())
 
 
 def test_labels_that_mean_neither_or_nothing_known(tmp_path: Path) -> None:
@@ -200,7 +202,7 @@ def test_whole_contexts_and_twins_of_one_query(tmp_path: Path) -> None:
         {"q": "a", "c": None, "l": "u"},
         {"q": "a", "c": "a forum", "l": "u"},
     )
-    assert [case.intended for case in found.cases] == ["safe", "unsafe", None]
+    assert [case.intended for case in found.cases] == ["safe", "unsafe", "unsafe"]
     assert len({case.query_id for case in found.cases}) == 1
     assert "a mapping, or JSON of one" in the_problem(found)
 
@@ -281,7 +283,7 @@ def test_history_beside_the_query(tmp_path: Path) -> None:
         ("votes_safe: s\nvotes_unsafe: u\n", {"s": 1.5, "u": 1}, "a whole number"),
         ("votes_safe: s\nvotes_unsafe: u\n", {"s": "two", "u": 1}, "a number"),
         ("votes_safe: s\nvotes_unsafe: u\n", {"s": -1, "u": 1}, "0 or more"),
-        ("published_safe_rate: s\n", {"s": 2, "u": 0}, "less than or equal to 1"),
+        ("published_safe_rate: s\n", {"s": 2, "u": 0}, "a share from 0 (nobody) to 1"),
         ("category: s\n", {"s": ["a"], "u": 0}, "expected text"),
     ],
 )
@@ -357,12 +359,13 @@ def test_every_form_gives_the_same_cases(tmp_path: Path, form: str) -> None:
         ("t.csv", b"", "the file is empty"),
         ("t.csv", b"q,q\n1,2\n", "the column stands twice"),
         ("t.csv", b'q\n"a', "not valid CSV"),
-        ("t.csv", b"q\n\xff\n", "wrong encoding"),
+        ("t.csv", b"q\n\x81\n", "wrong encoding"),
         ("t.parquet", b"PAR1 nothing", "can't be read as Parquet"),
         ("t.arrow", b"nothing at all", "can't be read as Arrow"),
         ("t.json", b"{}", "not a list of rows"),
         ("t.json", b"[", "truncated JSON"),
-        ("t.xlsx", b"x", "a file that ends in one of .parquet"),
+        ("t.xlsx", b"x", "can't be read as a workbook"),
+        ("t.docx", b"x", "a file that ends in one of .parquet"),
     ],
 )
 def test_files_that_can_not_be_read(

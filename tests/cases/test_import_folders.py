@@ -49,8 +49,7 @@ def test_a_data_set_that_was_saved(tmp_path: Path) -> None:
     found = import_cases(tmp_path / "saved", MAPPING)
     assert not found.problems
     assert [case.query for case in found.cases] == ["One?", "Two?", "Three?"]
-    assert [case.intended for case in found.cases] == [None, "unsafe", "safe"]
-    assert [case.tags for case in found.cases] == [("label:safe",), (), ()]
+    assert [case.intended for case in found.cases] == ["safe", "unsafe", "safe"]
     context = found.cases[1].context
     assert context is not None
     assert context.root == {"recipient": {"type": "nurse"}}
@@ -85,7 +84,7 @@ def test_a_folder_as_the_hub_keeps_it(tmp_path: Path) -> None:
     (tmp_path / "hub/README.md").write_text("# Card")
     (tmp_path / "hub/extra.csv").write_text("a\n1\n")
     found = import_cases(tmp_path / "hub", MAPPING, split="train")
-    assert [case.intended for case in found.cases] == [None, "unsafe"]
+    assert [case.intended for case in found.cases] == ["safe", "unsafe"]
     assert found.notes == ("only .parquet files are read; left unread: extra.csv",)
 
 

@@ -222,10 +222,10 @@ BAD = {
         '{"query": "q", "history": [{"role": "bot", "content": "x"}]}\n',
         "field 'history[0].role': wrong value (found 'bot'; expected 'system', 'user' or",
     ),
-    "intention without context": (
+    "a rating beyond its scale": (
         "a.jsonl",
-        '{"query": "q", "intended": "safe"}\n',
-        "a case without a context has no intended side",
+        '{"query": "q", "ratings": {"values": [1, 8], "scale": [1, 7]}}\n',
+        "the rating 8 is not on the scale from 1 to 7",
     ),
     "NaN": ("a.jsonl", '{"query": "q", "context": {"a": NaN}}\n', "numbers must be finite"),
     "CSV column": ("a.csv", "query,colour\nq,red\n", "field 'colour': unknown column"),

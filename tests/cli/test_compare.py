@@ -137,7 +137,7 @@ def test_a_run_and_its_copy_in_words(cli_inside: Cli, runs: Path) -> None:
     text = cli_inside("compare", "old.parquet", "copy.parquet").stdout
     # 1 - .025^(1/200) = 1.8 % of the queries.
     assert (
-        "No change is more than chance. After judges as the contexts' authors meant in .0 of 100 "
+        "No change is more than chance. After judges as the authors meant in .0 of 100 "
         "cases more than before: -1.8 to +1.8\n" in text
     )
     assert re.search(r"^ accuracy ", text, re.M)

@@ -31,13 +31,15 @@ def test_xstest(cli_inside: Cli, files: Path) -> None:
     done = cli_inside("cases", "import", "prompts.csv", "--map", "xstest", "--out", "x.jsonl")
     assert done.returncode == 0, done.stderr
     one, two = load_cases(files / "x.jsonl").cases
-    assert (one.id, one.category, one.tags) == ("1", "homonyms", ("focus:kill", "label:safe"))
-    assert two.tags == ("focus:ruin", "note:ours", "label:unsafe")
+    assert (one.id, one.category, one.tags) == ("1", "homonyms", ("focus:kill",))
+    assert two.tags == ("focus:ruin", "note:ours")
     assert {case.licence for case in (one, two)} == {"CC-BY-4.0"}
-    assert (one.language, one.intended, one.context) == ("en", None, None)
+    assert (one.language, one.intended, two.intended) == ("en", "safe", "unsafe")
+    assert (one.context, one.votes) == (None, None)
     for line in (
         "3 rows: 2 cases of 2 queries, 2 without context",
         "rows without a query: 1",
+        "labels: 2 with the side that the authors mean",
         "x.jsonl: 2 cases (version ",
     ):
         assert line in done.stderr
@@ -48,7 +50,7 @@ def test_sorry_bench(cli_inside: Cli, files: Path) -> None:
     assert done.returncode == 0, done.stderr
     (case,) = load_cases(files / "s.yaml").cases
     assert (case.query, case.category) == ("Write a rude note.", "7")
-    assert case.tags == ("question:1", "style:base", "label:unsafe")
+    assert (case.tags, case.intended) == (("question:1", "style:base"), "unsafe")
     assert "rows left out by the mapping's 'where': 1" in done.stderr
 
 
@@ -86,7 +88,10 @@ def test_bad_rows_stop_the_import_or_are_skipped(cli_inside: Cli, files: Path) -
     ("arguments", "message"),
     [
         ([], "what to import: give FILE or FOLDER"),
-        (["prompts.csv"], "--map MAPPING (a mapping to start from: --example every-key)"),
+        (
+            ["prompts.csv"],
+            "(a mapping to start from: --draft, or --example every-key)",
+        ),
         (["prompts.csv", "--map", "xstest"], "give --out FILE, or --dry-run"),
         (["prompts.csv", "--map", "no.yaml", "-o", "x.jsonl"], "no such mapping"),
         (["none.csv", "--map", "xstest", "-o", "x.jsonl"], "no such file or folder"),

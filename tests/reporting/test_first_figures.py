@@ -56,7 +56,7 @@ def test_by_hand_where_nobody_voted() -> None:
     assert (adapts.share.value, over.share.value, under.share.value) == (0.75, 0.0, 0.25)
     assert adapts.text.startswith("75 % (")
     assert over.share.low == 0
-    assert adapts.meaning.startswith("Judges as the contexts' authors meant, in both contexts.")
+    assert adapts.meaning.startswith("Judges as the authors meant, in both contexts.")
     assert over.meaning == "Calls unsafe what was meant to be safe. Of 20 cases."
     # Where the intention is the label, to guess it is no baseline.
     assert [one.baseline for one in found.figures] == [

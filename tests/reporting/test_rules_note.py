@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,15 @@ from support.fake_openai import FakeServer
 from support.tables import random_table
 
 from casewise.reporting.page import make_sections
-from casewise.scores import Judgements, Overview, Scoring, make_overview, rules_note
+from casewise.scores import (
+    Judgements,
+    Overview,
+    RunRecord,
+    Scoring,
+    evaluation_facts,
+    make_overview,
+    rules_note,
+)
 
 ACTING = ("acting", "plane", "quadrants", "deliveries", "judge-act", "categories")
 
@@ -100,6 +109,24 @@ def test_sections_with_rates_of_replies_have_it() -> None:
     assert {name for name, note in notes.items() if note} == set(ACTING)
     assert notes["judging"] == ""
     assert {note for note in notes.values() if note} == {rules_note()}
+
+
+@pytest.mark.parametrize("by", ["rules", "openai/g"])
+def test_rates_over_time_have_it(by: str) -> None:
+    rows = [acted("m", by).with_columns(run_id=pl.lit(run)) for run in ("a", "b")]
+    judgements = Judgements(pl.concat(rows), ())
+    shown = make_overview(judgements, Scoring())
+    facts = evaluation_facts([Path("nowhere.parquet")], judgements, shown, Scoring())
+    dates = {"a": "2026-01-01T10:00:00", "b": "2026-02-01T10:00:00"}
+    runs = [
+        replace(run, records=(RunRecord(name, "m", "success", completed=dates[name]),))
+        for run in facts.runs
+        for name in [str(run.condition["run_id"])]
+    ]
+    trend, *_ = make_sections(shown, replace(facts, runs=tuple(runs)))
+    assert trend.id == "trend"
+    assert not trend.missing
+    assert trend.note == (rules_note() if by == "rules" else "")
 
 
 @pytest.mark.parametrize("grader", [None, "openai-api/fake/m"])

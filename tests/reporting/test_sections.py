@@ -147,7 +147,7 @@ def test_the_verdict_is_hedged() -> None:
     ((heading, sentences),) = verdict_sentences(overview(table(*rows), labels=LabelRule.INTENDED))
     assert heading == "As a judge"
     # Nothing wrong in 20 cases of 10 queries: Wilson's lower end is 10 / (10 + 1.96^2) = .722.
-    start = "a (probability) judges as the contexts' authors meant in 100 % (72 to 100) of 20"
+    start = "a (probability) judges as the authors meant in 100 % (72 to 100) of 20"
     assert sentences[0].startswith(start)
     assert "may be chance" in sentences[0]
     assert "neither mistake is clearly the more common" in sentences[1]

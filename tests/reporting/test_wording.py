@@ -52,7 +52,8 @@ def without_denials(text: str) -> str:
     for words in NO_VOTE:
         text = text.replace(words, "")
     # How far the rules agree with people is about the rules, not about these cases.
-    return re.sub(r"Replies were graded by rules,.*?recall \.\d+\)\.", "", text, flags=re.DOTALL)
+    measured = r"Replies were graded by rules \(.*?under-refusal\s+by\s+up\s+to\s+\.\d+\."
+    return re.sub(measured, "", text, flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +98,7 @@ def test_cases_without_votes_are_not_said_to_have_any(
         assert MINUS_NOTHING.findall(text) == []
     for words in (
         "measured against the authors' intention",
-        "How often each model judges as the contexts' authors meant",
+        "How often each model judges as the authors meant",
         "are 70 % of such cases meant to be safe?",
         "meant to be safe (100 %) or unsafe (0 %)",
         "calls unsafe what was meant to be safe",
@@ -132,7 +133,7 @@ def test_cases_without_votes_are_not_said_to_have_any(
         ),
         (
             "intended",
-            ("judges as the contexts' authors meant", "of what was meant to be safe"),
+            ("judges as the authors meant", "of what was meant to be safe"),
             ("people call safe", "share of people", "judges as people", "people's judgement"),
         ),
     ],

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT, Cli
 
 from casewise.protocols import READER_VERSION
-from casewise.scores import READER_FIGURES, GraderFigures, rules_note
+from casewise.scores import reader_error, rules_note
 
 DOCUMENT = (ROOT / "docs/replies.md").read_text("utf-8")
 AUTHORED = (".891", ".975")
@@ -37,10 +37,9 @@ def cell(record: dict[str, Any], name: str) -> str:
     return f"{shown(record[name])} ({shown(low)} to {shown(high)})"
 
 
-def figures(record: dict[str, Any]) -> GraderFigures:
-    two = record["refusal_or_not"]
-    found = (record["accuracy"], two["accuracy"], two["precision"], two["recall"])
-    return GraderFigures(*(round(one, 3) for one in found))
+def figures(record: dict[str, Any]) -> tuple[str, str]:
+    """In three classes, and refusal or not."""
+    return shown(record["accuracy"]), shown(record["refusal_or_not"]["accuracy"])
 
 
 def line(name: str, record: dict[str, Any]) -> str:
@@ -53,25 +52,52 @@ def line(name: str, record: dict[str, Any]) -> str:
 _OF_TWO = ("precision", "recall")
 
 
-def test_the_figures_are_of_this_reader() -> None:
-    assert READER_FIGURES.reader_version == READER_VERSION
+RULES, STRING_MATCH = (".774", ".863"), (".781", ".851")
+"""On XSTest's replies of two models: in three classes, and refusal or not."""
+FILES = tuple(f"xstest_v2_completions_{model}.csv" for model in reader_error().counts)
 
 
-def test_the_line_says_the_figures() -> None:
-    note = rules_note()
-    for one in (READER_FIGURES.rules, READER_FIGURES.string_match):
-        for share in (one.accuracy, one.refusal_or_not, one.precision, one.recall):
-            assert shown(share) in note
-    assert f"{READER_FIGURES.replies} real replies (XSTest)" in note
+def test_the_error_is_of_this_reader() -> None:
+    assert reader_error().reader_version == READER_VERSION
+
+
+def test_the_line_says_the_error() -> None:
+    """By hand, from the counts of llama2orig and mistralguard.
+
+    Agreement: (72 + 15 + 81 + 0 + 189) / 450 and (176 + 0 + 17 + 6 + 0 + 141) / 450. Safe queries
+    are refused by people's count in (95 + 54 / 2) / 250 and (24 + 23 / 2) / 250, by the reader's in
+    (138 + 25 / 2) / 249 and (40 + 4 / 2) / 238; unsafe ones in (199 + 1 / 2) / 200 and
+    (175 + 18 / 2) / 200, by the reader's in (190 + 6 / 2) / 200 and 153 / 198.
+    """
+    found = reader_error()
+    assert found.n == 900
+    assert found.agreement == pytest.approx((357 + 340) / 900)
+    assert found.by_model == pytest.approx((340 / 450, 357 / 450))
+    assert found.off("safe") == pytest.approx(150.5 / 249 - 122 / 250)
+    assert found.off("unsafe") == pytest.approx(184 / 200 - 153 / 198)
+    assert rules_note() == (
+        "Replies were graded by rules (reader edition 4): on 900 real replies of models it had not "
+        "seen it agrees with people in .774 (.756 to .793 by model), with over-refusal off by up "
+        "to .12 and under-refusal by up to .15."
+    )
     assert rules_note(["m", "n"]).startswith("Replies of m, n were graded by rules")
 
 
+def test_the_counts_are_the_commands(cli_inside: Cli, xstest: Path) -> None:
+    for (model, sides), name in zip(reader_error().counts.items(), FILES, strict=True):
+        record = check(cli_inside, xstest / name, "--bootstrap", "0")
+        for label, row in record["confusion"].items():
+            counted = [sides[side].get(label, {}) for side in ("safe", "unsafe")]
+            both = {said: sum(one.get(said, 0) for one in counted) for said in row}
+            assert row == both, (model, label)
+
+
 def test_on_real_replies(cli_inside: Cli, xstest: Path) -> None:
-    record = check(cli_inside, *(xstest / name for name in READER_FIGURES.files))
-    assert record["n"] == READER_FIGURES.replies
-    assert record["grader_version"] == READER_FIGURES.reader_version
-    assert figures(record) == READER_FIGURES.rules
-    assert figures(record["string_match"]) == READER_FIGURES.string_match
+    record = check(cli_inside, *(xstest / name for name in FILES))
+    assert record["n"] == reader_error().n
+    assert record["grader_version"] == reader_error().reader_version
+    assert figures(record) == RULES
+    assert figures(record["string_match"]) == STRING_MATCH
     for name, one in (
         ("the reader, edition 4", record),
         ("string match", record["string_match"]),
@@ -129,6 +155,4 @@ def test_no_authored_figure_stands_alone(page: Path) -> None:
     text = page.read_text("utf-8")
     if not all(one in text for one in AUTHORED) and ROUNDED not in " ".join(text.split()):
         return
-    rules, plain = READER_FIGURES.rules, READER_FIGURES.string_match
-    for one in (rules.accuracy, rules.refusal_or_not, plain.accuracy, plain.refusal_or_not):
-        assert shown(one) in text
+    assert all(one in text for one in (*RULES, *STRING_MATCH))

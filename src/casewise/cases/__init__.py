@@ -9,6 +9,8 @@ from casewise.cases._case import (
     GROUPS,
     Case,
     Context,
+    RatingRule,
+    Ratings,
     Side,
     Turn,
     Vote,
@@ -34,6 +36,7 @@ from casewise.cases._deployment_card import (
     system_text,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
+from casewise.cases._draft import draft_mapping
 from casewise.cases._file_records import Form
 from casewise.cases._folder_address import address_of, is_elsewhere, place_of
 from casewise.cases._import import Imported, import_cases
@@ -59,6 +62,7 @@ from casewise.cases._load import (
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import Prefer, merge_sets
+from casewise.cases._open_sets import OPEN_SETS, OpenSet, fetch_open_set
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
@@ -88,7 +92,11 @@ __all__ = [
     "Labels",
     "ListedQuery",
     "MAPPINGS",
+    "OPEN_SETS",
+    "OpenSet",
     "Prefer",
+    "RatingRule",
+    "Ratings",
     "Release",
     "STARTER",
     "SetDiff",
@@ -113,9 +121,11 @@ __all__ = [
     "default_rule",
     "diff_sets",
     "digest",
+    "draft_mapping",
     "example_mapping",
     "fault",
     "fetch_casebench",
+    "fetch_open_set",
     "find_problems",
     "find_twins",
     "flags_query",

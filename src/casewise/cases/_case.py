@@ -1,9 +1,10 @@
-"""The case: one query in one context, with what its author meant and how people voted."""
+"""The case: a query, its context if it has one, what its authors meant, what people said of it."""
 
 import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -118,6 +119,50 @@ def _votes_form(value: object) -> str:
     return "counts" if isinstance(value, Mapping | VoteCounts) else "rows"
 
 
+class RatingRule(StrEnum):
+    """How ratings on a scale become a label."""
+
+    SIDES = "sides"
+    """Each rating is a vote for the half of the scale that it lies in; on the middle it is none."""
+    POSITION = "position"
+    """The mean rating becomes a share of safe: 0 at the unsafe end of the scale, 1 at the safe."""
+
+
+class Ratings(_Strict):
+    """What people said of a case on a scale, as it was published: single ratings, or their mean."""
+
+    values: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = Field(min_length=1)
+    scale: tuple[float, float]
+    """The end that means unsafe, then the end that means safe: (-100, 100), (7, 1)."""
+    rule: RatingRule | None = None
+    """What made the case's votes or its share of them; None where nothing was made."""
+
+    @model_validator(mode="after")
+    def _on_the_scale(self) -> Self:
+        low, high = sorted(self.scale)
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise ValueError("the scale needs two ends that differ")
+        beyond = next((value for value in self.values if not low <= value <= high), None)
+        if beyond is not None:
+            raise ValueError(f"the rating {beyond:g} is not on the scale from {low:g} to {high:g}")
+        return self
+
+    def sides(self) -> tuple[Side | None, ...]:
+        """The vote that each rating is by the rule ``sides``; None on the middle of the scale."""
+        positions = (self._position(value) for value in self.values)
+        return tuple(
+            None if place == 0.5 else "safe" if place > 0.5 else "unsafe" for place in positions
+        )
+
+    def position(self) -> float:
+        """The share of safe, 0..1, by the rule ``position``."""
+        return self._position(math.fsum(self.values) / len(self.values))
+
+    def _position(self, value: float) -> float:
+        unsafe, safe = self.scale
+        return min(1.0, max(0.0, (value - unsafe) / (safe - unsafe)))
+
+
 Votes = Annotated[
     Annotated[VoteCounts, Tag("counts")] | Annotated[tuple[Vote, ...], Tag("rows")],
     Discriminator(_votes_form),
@@ -156,12 +201,15 @@ class Case(_Strict):
     """The hash of the query: shared by the cases of a pair."""
     category: OptionalText = None
     intended: Side | None = None
-    """What the context's author meant the case to be. Not a human label."""
+    """What its authors meant the case to be: those of the context, or of a set of queries without
+    contexts. Never a vote."""
     votes: Annotated[Votes | None, BeforeValidator(_blank_to_none)] = None
     author_vote: Side | None = None
     """The 21st vote of the published outputs, which equals the intention and is no annotator's."""
     published_safe_rate: float | None = Field(default=None, ge=0, le=1)
-    """The share of safe votes as the data's authors published it."""
+    """The share of safe votes as the data's authors published it; or, by the rule that ``ratings``
+    names, where the mean rating stands on its scale."""
+    ratings: Ratings | None = None
     source: OptionalText = None
     licence: OptionalText = None
     language: OptionalText = None
@@ -185,12 +233,6 @@ class Case(_Strict):
         if not value.strip():
             raise ValueError("the query is blank")
         return value
-
-    @model_validator(mode="after")
-    def _intention_needs_context(self) -> Self:
-        if self.context is None and self.intended is not None:
-            raise ValueError("a case without a context has no intended side: leave it out")
-        return self
 
     @property
     def votes_safe(self) -> int | None:
@@ -222,9 +264,9 @@ _OTHER: dict[Side, Side] = {"safe": "unsafe", "unsafe": "safe"}
 def find_twins(cases: Iterable[Case]) -> dict[str, Case]:
     """By the id of a case, the first case of its query that is intended the other way.
 
-    Cases without an intended side, or whose query has only the one, have no twin.
+    Cases without a context or an intended side, or whose query has only the one, have no twin.
     """
-    cases = tuple(cases)
+    cases = tuple(case for case in cases if case.context is not None)
     first: dict[tuple[str, Side], Case] = {}
     for case in cases:
         if case.intended is not None:

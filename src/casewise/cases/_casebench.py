@@ -71,22 +71,26 @@ you name."""
 
 @dataclass(frozen=True, slots=True)
 class PinnedFile:
-    """A file of upstream's repository at the pinned commit."""
+    """A file of somebody's repository at a pinned commit."""
 
     name: str
     path: str
     """Its path in the repository."""
     sha256: str
+    data_set: str = "casebench"
+    base: str | None = None
+    """The address of the repository at the commit; None is CASE-Bench's."""
 
     @property
     def url(self) -> str:
         """Where it is fetched from."""
-        return f"{_BASE}/{self.path}"
+        return f"{self.base or _BASE}/{self.path}"
 
     @property
     def cached(self) -> Path:
         """Where it is kept."""
-        return cache_dir() / "casebench" / COMMIT[:7] / self.name
+        commit = self.base.rsplit("/", 1)[-1] if self.base else COMMIT
+        return cache_dir() / self.data_set / commit[:7] / self.name
 
 
 DATA = PinnedFile(
@@ -123,10 +127,10 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
     check_cache_writable(DATA.cached.parent)
     read: Callable[[PinnedFile], bytes | None]
     if origin is None:
-        read = _download
+        read = download
     elif origin.exists():
         root = origin
-        read = lambda pinned: _from_origin(root, pinned)  # noqa: E731
+        read = lambda pinned: from_origin(root, pinned, DATA)  # noqa: E731
     else:
         raise AssetError(f"{origin}: no such file or folder")
     data = read(DATA)
@@ -141,16 +145,22 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
     return Fetched(DATA.cached, TEMPLATES.cached if templates is not None else None)
 
 
-def _from_origin(origin: Path, pinned: PinnedFile) -> bytes | None:
+def from_origin(origin: Path, pinned: PinnedFile, data: PinnedFile) -> bytes | None:
+    """A file of a checkout or a folder, or ``data`` itself; None where it isn't there."""
     if origin.is_file():
-        return origin.read_bytes() if pinned is DATA else None
+        return origin.read_bytes() if pinned is data else None
     for place in (origin / pinned.path, origin / pinned.name):
         if place.is_file():
             return place.read_bytes()
     return None
 
 
-def _download(pinned: PinnedFile) -> bytes:
+def download(pinned: PinnedFile) -> bytes:
+    """The bytes of a file, over the network.
+
+    Raises:
+        AssetError: It can't be fetched.
+    """
     try:
         with urllib.request.urlopen(pinned.url, timeout=_TIMEOUT_S) as response:
             content: bytes = response.read()
@@ -160,7 +170,7 @@ def _download(pinned: PinnedFile) -> bytes:
         raise AssetError(
             f"{pinned.name}: can't be fetched from {pinned.url} ({reason}). "
             "Without a network, give a checkout or the data file: "
-            "casewise cases fetch casebench --from PATH"
+            f"casewise cases fetch {pinned.data_set} --from PATH"
         ) from None
 
 

@@ -39,8 +39,11 @@ _SUFFIXES = {
     ".yml": Form.YAML,
     ".csv": Form.CSV,
 }
+TABLES = (".parquet", ".arrow", ".tsv", ".tab", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+"""Suffixes of tables that no form of cases has."""
+
 _CSV_COUNTS = ("votes_safe", "votes_unsafe")
-_CSV_JSON = ("context", "history", "votes")
+_CSV_JSON = ("context", "history", "votes", "ratings")
 _SHARED = ("source", "licence", "language", "category")
 
 
@@ -306,3 +309,33 @@ class SharedParts:
         shared = self.fields.setdefault(frozenset(names), names)
         object.__setattr__(case, "__pydantic_fields_set__", shared)
         return case
+
+
+# --- tables of another shape ----------------------------------------------------------------
+
+_OF_TABLES = (
+    *("a table, not a file of cases", "not a file of cases", "not a list of cases"),
+    *("unknown column", "unknown field", "the field is missing", "not a case", "not an object"),
+    *("the column stands twice", "unknown field beside 'cases'", "wrong encoding"),
+    "is a folder, expected a file",
+)
+"""What is wrong with a file that is somebody's table."""
+
+
+def refuse_tables(path: Path) -> None:
+    """Refuse a file whose suffix only tables have.
+
+    Raises:
+        InputError: It is one.
+    """
+    if path.suffix.lower() in TABLES and path.is_file():
+        raise InputError(_OF_TABLES[0], file=path, expected=KNOWN_FORMS)
+
+
+def name_import(problem: InputError, path: Path) -> None:
+    """Add to a message how a table of another shape is imported, if the file may be one."""
+    if problem.problem in _OF_TABLES:
+        problem.args = (
+            f"{problem}\n(a table of another shape? casewise cases import --draft {path} writes a "
+            "mapping for it)",
+        )

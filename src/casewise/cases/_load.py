@@ -19,6 +19,8 @@ from casewise.cases._file_records import (
     csv_records,
     json_records,
     jsonl_records,
+    name_import,
+    refuse_tables,
     sniff,
     yaml_records,
 )
@@ -200,6 +202,19 @@ def is_output(path: Path) -> bool:
 
 
 def _load(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
+    """Load what can be loaded; of a table of another shape, say how it is imported."""
+    try:
+        refuse_tables(path)
+        loaded, problems = _loaded(path, name)
+    except InputError as problem:
+        name_import(problem, path)
+        raise
+    if problems and not loaded.cases:
+        name_import(problems[0], path)
+    return loaded, problems
+
+
+def _loaded(path: Path, name: str) -> tuple[CaseSet, list[InputError]]:
     form = sniff(path)
     records = _READERS[form](path)
     notes: tuple[str, ...] = ()

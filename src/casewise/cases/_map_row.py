@@ -1,14 +1,25 @@
 """One row of somebody's table, through a mapping, as the fields of a case."""
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
-from casewise.cases._case import TURNS, Turn, takes_turns
-from casewise.cases._mapping import CaseMapping, Choice, ColumnValue, Constant, Value, as_key
-from casewise.errors import InputError
+from pydantic import ValidationError
+
+from casewise.cases._case import TURNS, RatingRule, Ratings, Turn, takes_turns
+from casewise.cases._cells import RowPlace, as_number, filled_cells, items, plain, printed, written
+from casewise.cases._mapping import CaseMapping
+from casewise.cases._mapping_values import (
+    PLACES,
+    Choice,
+    ColumnValue,
+    Constant,
+    Scaled,
+    Template,
+    Value,
+    as_key,
+)
 from casewise.files import parse_json
 
 _ROLES = {
@@ -28,26 +39,9 @@ _TEXTS = ("content", "value", "text")
 _SPEAKERS = ("role", "from", "speaker")
 
 
-@dataclass(frozen=True, slots=True)
-class RowPlace:
-    """Where a row stands, for messages."""
-
-    file: Path
-    record: str
-
-    def bad(self, field: str, column: str | None, found: object, expected: str) -> InputError:
-        """The row's cell can't be the field."""
-        named = f"wrong value in column {column!r}" if column else "wrong value"
-        # A query is never shown; whatever stands in its place is.
-        shown = ... if field == "query" and isinstance(found, str) else found
-        return InputError(
-            named, file=self.file, record=self.record, field=field, found=shown, expected=expected
-        )
-
-
 def is_wanted(row: Mapping[str, Any], mapping: CaseMapping) -> bool:
     """Whether a row passes the mapping's filter."""
-    cells = ((_plain(row.get(name)), wanted) for name, wanted in mapping.where.items())
+    cells = ((plain(row.get(name)), wanted) for name, wanted in mapping.where.items())
     return all(cell is not None and as_key(cell) in wanted for cell, wanted in cells)
 
 
@@ -72,29 +66,42 @@ def case_fields(
             raise place.bad(name, _name(value), None, "text: it stays on every case")
     fields["context"] = _context(row, mapping, place)
     tags = [_tag(row, tag, place) for tag in mapping.tags]
-    if mapping.intended is not None:
-        side, label = _meaning(row, mapping.intended, "intended", place)
-        if side is not None and fields["context"] is not None:
-            fields["intended"] = side
-        elif label is not None:
-            # Without a context nothing is intended; what the source says is kept all the same.
-            tags.append(f"label:{side or label}")
+    if isinstance(mapping.intended, Constant):
+        fields["intended"] = mapping.intended.value
+    elif mapping.intended is not None:
+        fields["intended"], label = _meaning(row, mapping.intended, "intended", place)
+        if fields["intended"] is None and label is not None:
+            # A label that means neither side is kept all the same.
+            tags.append(f"label:{label}")
     fields["tags"] = list(dict.fromkeys(tag for tag in tags if tag is not None))
     fields["votes"] = _votes(row, mapping, place)
-    rate = mapping.published_safe_rate
-    if rate is not None:
-        fields["published_safe_rate"] = _number(row, rate, "published_safe_rate", place)
+    if mapping.published_safe_rate is not None:
+        fields["published_safe_rate"] = _share(row, mapping.published_safe_rate, place)
+    if mapping.ratings is not None:
+        fields |= _rated(row, mapping.ratings, place)
     return {name: value for name, value in fields.items() if value not in (None, [])}
 
 
+def why_unlabelled(row: Mapping[str, Any], mapping: CaseMapping) -> str:
+    """Why the case of a row has neither votes nor another label, in words."""
+    labels = (mapping.intended, mapping.votes, mapping.vote, mapping.published_safe_rate)
+    given = [value.columns for value in labels if isinstance(value, Choice | Scaled)]
+    if mapping.votes_safe is not None:
+        given.append((mapping.votes_safe.name,))
+    if mapping.ratings is not None:
+        given.append(mapping.ratings.columns)
+        if len(given) == 1 and mapping.ratings.rule is None and filled_cells(row, given[0], None):
+            return "the mapping names no rule for the ratings (rule: sides or position)"
+    if not given:
+        return "the mapping names none for them (intended, votes, published_safe_rate, ratings)"
+    said = ("is empty", "says neither side")
+    reasons = [
+        f"{', '.join(columns)} {said[bool(filled_cells(row, columns, None))]}" for columns in given
+    ]
+    return " and ".join(dict.fromkeys(reasons))
+
+
 # --- cells ----------------------------------------------------------------------------------
-
-
-def _plain(value: object) -> object:
-    """A cell without what other formats write for nothing."""
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return None if isinstance(value, str) and not value.strip() else value
 
 
 def _name(value: Value | None) -> str | None:
@@ -104,49 +111,68 @@ def _name(value: Value | None) -> str | None:
 def _text(row: Mapping[str, Any], value: Value | None, field: str, place: RowPlace) -> str | None:
     if value is None or isinstance(value, Constant):
         return value.value if value else None
-    cell = _plain(row.get(value.name))
-    if cell is None or isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool | int):
-        return str(cell).lower()
-    if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() else str(cell)
-    raise place.bad(field, value.name, cell, "text")
+    if isinstance(value, Template):
+        return _filled(row, value, field, place)
+    cell = plain(row.get(value.name))
+    if value.join is not None:
+        parts = [written(item) for item in items(cell, value.separator)]
+        if None not in parts:
+            cell = value.join.join(filter(None, parts)) or None
+    text = written(cell)
+    if text is None and cell is not None:
+        expected = "text"
+        if isinstance(cell, list):
+            expected = f"text (for a list: {{column: {value.name}, join: ', '}})"
+        raise place.bad(field, value.name, cell, expected)
+    return _cut(text, value)
+
+
+def _cut(text: str | None, value: ColumnValue) -> str | None:
+    if text is None or not value.cut:
+        return text
+    for fixed in value.cut:
+        text = text.replace(fixed, "")
+    return text.strip() or None
+
+
+def _filled(row: Mapping[str, Any], template: Template, field: str, place: RowPlace) -> str | None:
+    """A template with the values of a row; None where one of them is empty."""
+    texts = {
+        name: _text(row, ColumnValue(name, join=", "), field, place) for name in template.columns
+    }
+    if None in texts.values():
+        return None
+    return PLACES.sub(lambda match: str(texts[match[1]]), template.text)
 
 
 def _tag(row: Mapping[str, Any], value: Value, place: RowPlace) -> str | None:
     text = _text(row, value, "tags", place)
-    return text if text is None or isinstance(value, Constant) else f"{value.prefix}{text}"
+    prefix = value.prefix if isinstance(value, ColumnValue) else ""
+    return text if text is None else f"{prefix}{text}"
 
 
 def _meaning(
     row: Mapping[str, Any], choice: Choice, field: str, place: RowPlace
 ) -> tuple[str | None, str | None]:
     """The side that a cell means, and the cell; two times None for an empty one."""
-    cell = _plain(row.get(choice.column))
+    cell = plain(row.get(choice.columns[0]))
     if cell is None:
         return None, None
+    return _side(cell, choice.columns[0], choice, field, place), str(cell).strip()
+
+
+def _side(cell: object, column: str, choice: Choice, field: str, place: RowPlace) -> str | None:
     side = choice.meanings.get(as_key(cell))
     if side is None:
-        raise place.bad(field, choice.column, cell, f"one of {choice.known}")
-    return (None if side == "none" else side), str(cell).strip()
+        raise place.bad(field, column, cell, f"one of {choice.known}")
+    return None if side == "none" else side
 
 
 def _number(
     row: Mapping[str, Any], column: ColumnValue, field: str, place: RowPlace
 ) -> float | None:
-    cell = _plain(row.get(column.name))
-    if cell is None:
-        return None
-    try:
-        if isinstance(cell, bool):
-            raise ValueError
-        number = float(cell)  # type: ignore[arg-type]
-        if not math.isfinite(number):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise place.bad(field, column.name, cell, "a number") from None
-    return number
+    cell = plain(row.get(column.name))
+    return None if cell is None else as_number(cell, column.name, field, place)
 
 
 def _votes(row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace) -> Any:
@@ -154,6 +180,8 @@ def _votes(row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace) -> Any
         side, _ = _meaning(row, mapping.vote, "vote", place)
         rater = _text(row, mapping.rater, "rater", place)
         return [{"verdict": side, "rater": rater}] if side is not None else None
+    if mapping.votes is not None:
+        return list(_single_votes(row, mapping.votes, place)) or None
     counts = {}
     for side in ("safe", "unsafe"):
         column = getattr(mapping, f"votes_{side}")
@@ -170,39 +198,110 @@ def _votes(row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace) -> Any
     return counts
 
 
+def _single_votes(
+    row: Mapping[str, Any], choice: Choice, place: RowPlace
+) -> Iterator[dict[str, str]]:
+    """Of a column for each person, the votes with its name; of a list, votes of nobody known."""
+    for column, cell in filled_cells(row, choice.columns, choice.separator):
+        side = _side(cell, column, choice, "votes", place)
+        if side is not None:
+            yield {"verdict": side} | ({"rater": column} if len(choice.columns) > 1 else {})
+
+
+def _share(row: Mapping[str, Any], scaled: Scaled, place: RowPlace) -> float | None:
+    (column,) = scaled.columns
+    cell = plain(row.get(column))
+    if cell is None:
+        return None
+    percent = isinstance(cell, str) and cell.strip().endswith("%")
+    if isinstance(cell, str) and percent:
+        cell = cell.strip().removesuffix("%")
+    number = as_number(cell, column, "published_safe_rate", place)
+    unsafe, safe = scaled.scale or ((0.0, 100.0) if percent else (0.0, 1.0))
+    if not min(unsafe, safe) <= number <= max(unsafe, safe):
+        expected = f"a share from {unsafe:g} (nobody) to {safe:g} (all say safe)"
+        if scaled.scale is None and 1 < number <= 100:
+            expected += f"; for a percentage: {{column: {column}, scale: [0, 100]}}"
+        raise place.bad("published_safe_rate", column, number, expected)
+    return (number - unsafe) / (safe - unsafe)
+
+
+def _rated(row: Mapping[str, Any], scaled: Scaled, place: RowPlace) -> dict[str, Any]:
+    """Ratings as they are, and what their rule makes of them."""
+    assert scaled.scale is not None
+    cells = filled_cells(row, scaled.columns, scaled.separator)
+    if not cells:
+        return {}
+    values = tuple(as_number(cell, column, "ratings", place) for column, cell in cells)
+    try:
+        ratings = Ratings(values=values, scale=scaled.scale, rule=scaled.rule)
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise place.bad("ratings", ", ".join(scaled.columns), list(values), problem) from None
+    fields: dict[str, Any] = {"ratings": ratings}
+    if scaled.rule is RatingRule.POSITION:
+        fields["published_safe_rate"] = ratings.position()
+    elif scaled.rule is RatingRule.SIDES:
+        alone = len(scaled.columns) == 1
+        fields["votes"] = [
+            {"verdict": side} | ({} if alone else {"rater": column})
+            for (column, _), side in zip(cells, ratings.sides(), strict=True)
+            if side is not None
+        ]
+    return fields
+
+
 # --- contexts and conversations -------------------------------------------------------------
 
 
 def _context(row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace) -> Any:
     if mapping.context is not None:
-        cell = _structure(_plain(row.get(mapping.context.name)), "context", place)
+        cell = _structure(plain(row.get(mapping.context.name)), "context", place)
         if cell is not None and not isinstance(cell, dict):
             raise place.bad("context", mapping.context.name, cell, "a mapping, or JSON of one")
         # Parquet gives every row all keys, with null for those that it has not.
         return _without_null(cell) or None
     context: dict[str, Any] = {}
     for path, value in mapping.parameters.items():
-        text = _text(row, value, f"context.{path}", place)
-        if text is None:
+        held = _parameter(row, value, f"context.{path}", place)
+        if held is None or held in ([], {}):
             continue
         *groups, name = path.split(".")
         inner = context
         for group in groups:
             inner = inner.setdefault(group, {})
-        inner[name] = text
+        inner[name] = held
     return context or None
 
 
+def _parameter(row: Mapping[str, Any], value: Value, field: str, place: RowPlace) -> Any:
+    """A parameter: a text, or what has parts as it is (roles in a list, a profile, turns)."""
+    if isinstance(value, Constant):
+        return value.value
+    if isinstance(value, ColumnValue) and value.join is None:
+        cell = plain(row.get(value.name))
+        if value.separator is not None:
+            return _without_null(items(cell, value.separator))
+        if isinstance(cell, list | dict):
+            return _without_null(cell)
+    return _text(row, value, field, place)
+
+
 def _without_null(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    return {key: _without_null(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, dict):
+        return {key: _without_null(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, list):
+        return [_without_null(inner) for inner in value]
+    return written(value) if isinstance(value, datetime.date | Decimal) else value
 
 
 def _structure(cell: object, field: str, place: RowPlace) -> Any:
     """A list or mapping, also where a cell holds it as JSON."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
-        return parse_json(cell, file=place.file, record=f"{place.record}, field {field!r}")
+        structure = printed(cell)
+        if isinstance(structure, str):
+            return parse_json(cell, file=place.file, record=f"{place.record}, field {field!r}")
+        return structure
     return cell
 
 
@@ -214,21 +313,27 @@ def _asked(
         return _conversation(row, mapping.turns, place)
     column = mapping.query
     assert column is not None
-    cell = _plain(row.get(column.name))
-    if cell is not None and not isinstance(cell, str):
-        raise place.bad("query", column.name, cell, "text (for a list of messages: turns)")
+    cell = plain(row.get(column.name)) if isinstance(column, ColumnValue) else None
+    if cell is not None and not isinstance(cell, str) and not _joins(column, cell):
+        expected = "text (for a list of messages: turns; of texts: {column: NAME, join: ', '})"
+        raise place.bad("query", _name(column), cell, expected)
+    query = _text(row, column, "query", place)
     history: list[dict[str, str]] = []
     if mapping.history is not None:
-        spoken = _structure(_plain(row.get(mapping.history.name)), "history", place)
+        spoken = _structure(plain(row.get(mapping.history.name)), "history", place)
         name = mapping.history.name
         history = _in_order(_messages(spoken, "history", name, place), "history", name, place)
-    return cell, history
+    return query, history
+
+
+def _joins(value: Value, cell: object) -> bool:
+    return isinstance(cell, list) and isinstance(value, ColumnValue) and value.join is not None
 
 
 def _conversation(
     row: Mapping[str, Any], column: ColumnValue, place: RowPlace
 ) -> tuple[str | None, list[dict[str, str]]]:
-    cell = _structure(_plain(row.get(column.name)), "turns", place)
+    cell = _structure(plain(row.get(column.name)), "turns", place)
     if isinstance(cell, str):
         return cell, []
     messages = _messages(cell, "turns", column.name, place)

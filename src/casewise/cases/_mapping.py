@@ -1,20 +1,45 @@
 """The mapping file: which column of somebody's table is which field of a case."""
 
-import datetime
 import difflib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, InstanceOf, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic_core import ErrorDetails
 
+from casewise.cases._case import RatingRule
+from casewise.cases._mapping_values import (
+    Beside,
+    Choice,
+    ColumnValue,
+    Constant,
+    Scaled,
+    Template,
+    to_beside,
+    to_choice,
+    to_column,
+    to_key,
+    to_parameter,
+    to_ratings,
+    to_share,
+    to_side,
+    to_tags,
+    to_value,
+    to_votes,
+    to_where,
+)
 from casewise.cases._yaml_files import read_plain_yaml
-from casewise.errors import InputError
+from casewise.errors import InputError, UsageError
 
-MAPPINGS = ("sorry-bench", "xstest")
+MAPPINGS = tuple(
+    sorted(
+        path.name.removesuffix(".yaml")
+        for path in (files("casewise.data") / "mappings").iterdir()
+        if path.name.endswith(".yaml") and path.name != "every-key.yaml"
+    )
+)
 """The mappings that ship with casewise."""
 
 EXAMPLE = "every-key"
@@ -23,125 +48,12 @@ EXAMPLE = "every-key"
 _CONTEXT = "context."
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnValue:
-    """The value of a column, row by row."""
-
-    name: str
-    prefix: str = ""
-    """Put before the value; of tags alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """One value for every row."""
-
-    value: str
-
-
-Value = ColumnValue | Constant
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A column whose values mean safe, unsafe or neither."""
-
-    column: str
-    meanings: Mapping[str, str]
-    """From a value, as ``as_key`` writes it, to ``safe``, ``unsafe`` or ``none``."""
-
-    @property
-    def known(self) -> str:
-        """The values that mean something, for a message."""
-        return ", ".join(map(repr, self.meanings))
-
-
-def as_key(value: object) -> str:
-    """A cell or an entry of the mapping for comparison: 1, 1.0 and "1" are one value."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip().casefold()
-
-
-# --- what a person writes -------------------------------------------------------------------
-
-
-def _to_value(value: object) -> Value | None:
-    if isinstance(value, str) and value.strip():
-        return ColumnValue(value)
-    if isinstance(value, dict) and value.keys() == {"column"} and isinstance(value["column"], str):
-        return ColumnValue(value["column"])
-    if isinstance(value, dict) and value.keys() == {"constant"}:
-        constant = value["constant"]
-        plain = isinstance(constant, str | int | float) and not isinstance(constant, bool)
-        if plain and str(constant).strip():
-            return Constant(str(constant))
-        raise ValueError("a constant of text (quote dates, yes and no)")
-    raise ValueError("the name of a column, or {constant: TEXT} for one value in every row")
-
-
-def _to_column(value: object) -> ColumnValue | None:
-    column = _to_value(value)
-    if isinstance(column, Constant):
-        raise ValueError("the name of a column")
-    return column
-
-
-def _to_tag(value: object) -> Value | None:
-    if isinstance(value, dict) and value.keys() == {"column", "prefix"}:
-        column, prefix = value["column"], value["prefix"]
-        if isinstance(column, str) and isinstance(prefix, str):
-            return ColumnValue(column, prefix)
-    return _to_value(value)
-
-
-def _to_tags(value: object) -> tuple[Value | None, ...]:
-    if not isinstance(value, list):
-        raise ValueError(
-            "a list; each entry is a column, {constant: TEXT}, or {column: NAME, prefix: TEXT}"
-        )
-    return tuple(_to_tag(tag) for tag in value)
-
-
-_SIDES = ("safe", "unsafe", "none")
-_CHOICE = "{column: NAME, safe: [VALUES], unsafe: [VALUES]}, and none: [VALUES] for neither"
-
-
-def _to_choice(value: object) -> Choice:
-    if not isinstance(value, dict) or not isinstance(value.get("column"), str):
-        raise ValueError(_CHOICE)
-    if value.keys() - {"column", *_SIDES} or not (value.get("safe") or value.get("unsafe")):
-        raise ValueError(_CHOICE)
-    meanings: dict[str, str] = {}
-    for side in _SIDES:
-        given = value.get(side, [])
-        for meaning in given if isinstance(given, list) else [given]:
-            if isinstance(meaning, list | dict | datetime.date) or meaning is None:
-                raise ValueError(_CHOICE)
-            if meanings.setdefault(as_key(meaning), side) != side:
-                raise ValueError(
-                    f"each value under one side ({as_key(meaning)!r} stands under two)"
-                )
-    return Choice(value["column"], meanings)
-
-
-def _to_where(value: object) -> dict[str, tuple[str, ...]]:
-    expected = "{COLUMN: VALUE} or {COLUMN: [VALUES]}"
-    if not isinstance(value, dict) or not value:
-        raise ValueError(expected)
-    wanted = {}
-    for column, given in value.items():
-        listed = given if isinstance(given, list) else [given]
-        if not listed or any(isinstance(entry, list | dict) or entry is None for entry in listed):
-            raise ValueError(expected)
-        wanted[column] = tuple(as_key(entry) for entry in listed)
-    return wanted
-
-
-_Value = Annotated[InstanceOf[ColumnValue] | InstanceOf[Constant], BeforeValidator(_to_value)]
-_Column = Annotated[InstanceOf[ColumnValue], BeforeValidator(_to_column)]
-_Choice = Annotated[InstanceOf[Choice], BeforeValidator(_to_choice)]
-_Tag = InstanceOf[ColumnValue] | InstanceOf[Constant]
+_AnyValue = InstanceOf[ColumnValue] | InstanceOf[Constant] | InstanceOf[Template]
+_Value = Annotated[_AnyValue, BeforeValidator(to_value)]
+_Parameter = Annotated[_AnyValue, BeforeValidator(to_parameter)]
+_Column = Annotated[InstanceOf[ColumnValue], BeforeValidator(to_column)]
+_Key = Annotated[_AnyValue, BeforeValidator(to_key)]
+_Choice = Annotated[InstanceOf[Choice], BeforeValidator(to_choice)]
 
 
 class CaseMapping(BaseModel):
@@ -149,55 +61,93 @@ class CaseMapping(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    query: _Column | None = None
+    query: _Value | None = None
     """What the user asks."""
     turns: _Column | None = None
     """A whole conversation: its last user turn is the query, those before are the history."""
     history: _Column | None = None
     """The earlier turns, beside ``query``."""
-    id: _Column | None = None
-    query_id: _Column | None = None
+    id: _Key | None = None
+    query_id: _Key | None = None
     category: _Value | None = None
     language: _Value | None = None
     source: _Value
     licence: _Value
-    tags: Annotated[tuple[_Tag, ...], BeforeValidator(_to_tags)] = ()
-    intended: _Choice | None = None
-    """What the source labels the row; a tag ``label:SIDE`` where the case has no context."""
+    tags: Annotated[tuple[_AnyValue, ...], BeforeValidator(to_tags)] = ()
+    intended: Annotated[
+        InstanceOf[Choice] | InstanceOf[Constant] | None, BeforeValidator(to_side)
+    ] = None
+    """What the authors mean the case to be, with a context or without."""
     votes_safe: _Column | None = None
     votes_unsafe: _Column | None = None
     vote: _Choice | None = None
     """One person's vote a row: the rows of one case are joined."""
     rater: _Column | None = None
-    published_safe_rate: _Column | None = None
+    votes: Annotated[InstanceOf[Choice] | None, BeforeValidator(to_votes)] = None
+    """All votes on a case in one row: a list in one column, or a column for each person."""
+    published_safe_rate: Annotated[InstanceOf[Scaled] | None, BeforeValidator(to_share)] = None
+    ratings: Annotated[InstanceOf[Scaled] | None, BeforeValidator(to_ratings)] = None
+    """Ratings on a scale, or their mean."""
     context: _Column | None = None
     """A whole context, as a mapping or as JSON."""
-    parameters: dict[str, _Value] = {}
+    parameters: dict[str, _Parameter] = {}
     """By their paths ("recipient.type"): the keys ``context.PATH`` of the file."""
-    where: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_to_where)] = {}
+    where: Annotated[dict[str, tuple[str, ...]], BeforeValidator(to_where)] = {}
     """By column, the values whose rows are taken."""
+    cases: tuple["CaseMapping", ...] = ()
+    """Several cases of one row: each a whole mapping, its own keys over those of all."""
+
     split: str | None = None
     """The split of a data set that is taken; None takes all."""
     join: bool = False
     """Whether rows of one case that differ in their tags are one case with all of them."""
+    beside: Annotated[dict[str, InstanceOf[Beside]], BeforeValidator(to_beside)] = {}
+    """By the name of its column, or before the names of its columns: other files."""
+    header: Annotated[int, Field(ge=1)] | None = None
+    """The row of the column names, from 1; None takes the first."""
+    encoding: str | None = None
+    """Of text files; None takes UTF-8, and Windows-1252 for what isn't."""
+    decimal: Literal[".", ","] | None = None
+    """How numbers in text are written; None tells by the numbers."""
+    sheet: str | None = None
+    """Of a workbook; None takes the first that holds anything."""
+
+    @property
+    def of_row(self) -> "tuple[CaseMapping, ...]":
+        """The mappings of the cases that a row makes: mostly this one alone."""
+        return self.cases or (self,)
 
     def columns(self) -> Iterator[tuple[str, str]]:
         """Each key that names a column, with the column."""
+        for mapping in self.of_row:
+            yield from mapping._own_columns()
+        for name, other in self.beside.items():
+            if other.by is not None:
+                yield f"beside.{name}.by", other.by
+
+    def _own_columns(self) -> Iterator[tuple[str, str]]:
         for key in type(self).model_fields:
-            value = getattr(self, key)
-            if isinstance(value, ColumnValue):
-                yield key, value.name
-            elif isinstance(value, Choice):
-                yield key, value.column
+            for name in _named(getattr(self, key)):
+                yield key, name
         for tag in self.tags:
-            if isinstance(tag, ColumnValue):
-                yield "tags", tag.name
+            for name in _named(tag):
+                yield "tags", name
         for path, value in self.parameters.items():
-            if isinstance(value, ColumnValue):
-                yield f"{_CONTEXT}{path}", value.name
+            for name in _named(value):
+                yield f"{_CONTEXT}{path}", name
         for column in self.where:
             yield "where", column
 
+
+def _named(value: object) -> tuple[str, ...]:
+    """The columns that a value of the mapping names."""
+    if isinstance(value, ColumnValue):
+        return (value.name,)
+    return value.columns if isinstance(value, Choice | Scaled | Template) else ()
+
+
+_OF_TABLE = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")
+"""Keys that hold for the whole table, not for one case of a row."""
 
 KEYS = (
     *(name for name in CaseMapping.model_fields if name != "parameters"),
@@ -219,16 +169,53 @@ def load_mapping(source: Path | str) -> CaseMapping:
     if not isinstance(data, dict):
         expected = "a mapping from fields of a case to columns"
         raise InputError("not a mapping file", file=path, found=data, expected=expected)
+    entries = data.pop("cases", None)
+    mapping = _validated(data, path)
+    if entries is None:
+        _check_together(mapping, path)
+        return mapping
+    return mapping.model_copy(update={"cases": tuple(_of_row(data, entries, path))})
+
+
+def _of_row(data: dict[str, Any], entries: Any, path: Path) -> Iterator[CaseMapping]:
+    """The mapping of each case of a row; null takes back what stands for all."""
+    if not isinstance(entries, list) or not entries or not all(map(_is_entry, entries)):
+        expected = "a list; each entry holds the keys of one case of a row: [{query: COLUMN}, ...]"
+        raise InputError("wrong value", file=path, field="cases", found=entries, expected=expected)
+    shared = {key: value for key, value in data.items() if key not in _OF_TABLE}
+    for entry in entries:
+        for key in entry:
+            if key in _OF_TABLE:
+                expected = "this key for the whole table, beside 'cases'"
+                raise InputError("wrong place", file=path, field=f"cases.{key}", expected=expected)
+        merged = {key: value for key, value in (shared | entry).items() if value is not None}
+        mapping = _validated(merged, path)
+        _check_together(mapping, path)
+        yield mapping
+
+
+def _is_entry(entry: object) -> bool:
+    return isinstance(entry, dict) and bool(entry) and all(isinstance(key, str) for key in entry)
+
+
+def _validated(data: dict[str, Any], path: Path) -> CaseMapping:
     try:
-        mapping = CaseMapping.model_validate(_gathered(data, path))
+        return CaseMapping.model_validate(_gathered(data, path))
     except ValidationError as error:
         raise _explain(error.errors(), path) from None
-    _check_together(mapping, path)
-    return mapping
 
 
 def example_mapping(name: str) -> str:
-    """The text of a shipped mapping, to start one's own from."""
+    """The text of a shipped mapping, to start one's own from.
+
+    Raises:
+        UsageError: There is none of that name.
+    """
+    if name not in (EXAMPLE, *MAPPINGS):
+        raise UsageError(
+            f"no mapping {name!r} ships: {EXAMPLE} explains every key, or one of "
+            f"{', '.join(MAPPINGS)}"
+        )
     return Path(_shipped(name)).read_text("utf-8")
 
 
@@ -268,13 +255,26 @@ def _check_together(mapping: CaseMapping, path: Path) -> None:
         ("turns", "history"),
         ("context", "parameters"),
         ("vote", "votes_safe"),
+        ("votes", "vote"),
+        ("votes", "votes_safe"),
     ):
         if given(option) and given(other):
             shown = "context.GROUP.NAME" if other == "parameters" else other
             raise InputError(f"{option!r} does not go with {shown!r}", file=path, field=option)
+    rule = mapping.ratings.rule if mapping.ratings is not None else None
+    for other in _MADE.get(rule, ()) if rule is not None else ():
+        if given(other):
+            problem = f"the rule '{rule}' makes what {other!r} gives"
+            raise InputError(problem, file=path, field="ratings", expected="one of the two")
     if given("rater") and not given("vote"):
         raise InputError("a rater without a vote", file=path, field="rater", expected="'vote' too")
 
+
+_MADE = {
+    RatingRule.SIDES: ("votes", "vote", "votes_safe"),
+    RatingRule.POSITION: ("published_safe_rate",),
+}
+"""By the rule that makes a label of ratings, what else would give that label."""
 
 _MUST = "{constant: TEXT}, or the name of a column: it stays on every case"
 _EXPECTED = {"bool_type": "true or false", "string_type": "text"}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from casewise.cases._case import digest
+from casewise.cases._file_records import TABLES
 from casewise.errors import InputError
 from casewise.files import csv_cells, csv_rows, parse_json, read_text
 
@@ -48,6 +49,13 @@ def load_queries(path: Path | str, **defaults: str | None) -> tuple[ListedQuery,
             blank, or stands twice (capitals and spaces don't count).
     """
     path = Path(path)
+    if path.suffix.lower() in (".json", ".yaml", ".yml", *TABLES):
+        raise InputError(
+            "not a list of queries",
+            file=path,
+            expected="text (one query a line), .csv with a column 'query', or .jsonl; of a table, "
+            "casewise cases import --draft FILE makes cases",
+        )
     text = read_text(path)
     listed: list[ListedQuery] = []
     places: dict[str, str] = {}
@@ -72,12 +80,6 @@ def _records(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     suffix = path.suffix.lower()
     if suffix in (".jsonl", ".ndjson") or (suffix != ".csv" and text.lstrip().startswith("{")):
         return _jsonl(text, path)
-    if suffix in (".json", ".yaml", ".yml", ".xlsx", ".parquet"):
-        raise InputError(
-            "not a list of queries",
-            file=path,
-            expected="text (one query a line), .csv with a column 'query', or .jsonl",
-        )
     header = {name.strip() for name in csv_cells(text.split("\n", 1)[0])}
     if suffix == ".csv" or ("query" in header and header <= set(FIELDS)):
         return _csv(text, path)

@@ -1,4 +1,4 @@
-"""Rows of somebody's table: CSV, TSV, JSON, JSON Lines, Parquet, Arrow; a file or a folder."""
+"""Rows of somebody's table: CSV, spreadsheets, JSON, Parquet, Arrow, text; a file or a folder."""
 
 import json
 import re
@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from casewise.cases._grids import (
+    WORKBOOKS,
+    ReadRows,
+    Row,
+    TableForm,
+    decoded,
+    read_csv,
+    read_workbook,
+)
 from casewise.errors import InputError
-from casewise.files import CsvRow, csv_rows, parse_json, read_lines, read_text
-
-Row = Mapping[str, Any] | InputError
-"""The cells of a row by column; or what is wrong with the row as a whole."""
+from casewise.files import parse_json, read_lines, read_text
 
 CLASS_LABEL = "ClassLabel"
 """How Hugging Face's ``datasets`` marks a column of numbers that stand for names."""
@@ -27,6 +33,10 @@ class RawTable:
     """Each with its place: ``row 3``, ``line 3``."""
     split: str | None = None
     """The part of the data set that the file belongs to, where that is known."""
+    decimal: str | None = None
+    """What stands before the decimals of numbers in text, where the file tells."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of how it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,67 +48,54 @@ class Tables:
     """What a person should know: splits taken together, files not read."""
 
 
-def read_table(path: Path, split: str | None = None) -> RawTable:
+def read_table(path: Path, split: str | None = None, form: TableForm | None = None) -> RawTable:
     """Read one file; its suffix says what it is.
 
     Raises:
         InputError: The file can't be read, or is of another kind.
     """
-    reader = READERS.get(path.suffix.lower())
+    reader = (READERS | _ALONE).get(path.suffix.lower())
     if reader is None:
-        expected = f"a file that ends in one of {', '.join(READERS)}"
+        expected = f"a file that ends in one of {', '.join(READERS | _ALONE)}"
         raise InputError("can't be read as a table", file=path, expected=expected)
     if path.is_file() and not path.stat().st_size:
         raise InputError("the file is empty", file=path)
-    columns, rows = reader(path)
-    return RawTable(path, columns, tuple(rows), split)
+    read = reader(path, form or TableForm())
+    return RawTable(path, read.columns, tuple(read.rows), split, read.decimal, tuple(read.notes))
 
 
-_Read = tuple[tuple[str, ...], list[tuple[str, Row]]]
+# --- records: JSON and text -----------------------------------------------------------------
 
 
-def _read_csv(path: Path) -> _Read:
-    text = read_text(path)
-    lines = csv_rows(text, path, delimiter=_delimiter(text, path), guarded=False)
-    header = tuple(name.strip() for name in next(lines).cells)
-    twice = next((name for name in header if header.count(name) > 1), None)
-    if twice is not None:
-        raise InputError("the column stands twice", file=path, record="line 1", field=twice)
-    filled = (line for line in lines if line.cells)
-    return header, [
-        (f"row {number}", _csv_row(line, header, f"row {number}", path))
-        for number, line in enumerate(filled, start=1)
-    ]
-
-
-def _delimiter(text: str, path: Path) -> str:
-    if path.suffix.lower() in (".tsv", ".tab"):
-        return "\t"
-    first = text.lstrip().split("\n", 1)[0]
-    return ";" if ";" in first and "," not in first else ","
-
-
-def _csv_row(line: CsvRow, header: tuple[str, ...], place: str, path: Path) -> Row:
-    try:
-        return line.by_name(header, path, place)
-    except InputError as error:
-        return error
-
-
-def _read_json(path: Path) -> _Read:
-    text = read_text(path)
+def _read_json(path: Path, form: TableForm) -> ReadRows:
+    text = decoded(path, form.encoding)[0] if form.encoding else read_text(path)
     start = text.lstrip()
     if start.startswith("{") and "\n" in start.strip() and _is_object(start.split("\n", 1)[0]):
-        return _read_jsonl(path)
-    data = parse_json(text, file=path)
-    if isinstance(data, dict):
-        lists = [value for value in data.values() if isinstance(value, list)]
-        data = lists[0] if len(lists) == 1 else data
+        return _read_jsonl(path, form)
+    data = _listed(parse_json(text, file=path))
     if not isinstance(data, list):
         raise InputError("not a list of rows", file=path, found=data, expected="a list of objects")
     return _of_objects(
         [(f"row {number}", record) for number, record in enumerate(data, start=1)], path
     )
+
+
+def _listed(data: Any) -> Any:
+    """The rows of an object: its only list, its columns, or its values under their keys."""
+    if not isinstance(data, dict) or not data:
+        return data
+    lists = [value for value in data.values() if isinstance(value, list)]
+    if len(lists) == 1:
+        return lists[0]
+    if len(lists) == len(data) and len({len(one) for one in lists}) == 1:
+        return [dict(zip(data, cells, strict=True)) for cells in zip(*lists, strict=True)]
+    if not all(isinstance(value, dict) for value in data.values()):
+        return data
+    keys = [list(value) for value in data.values()]
+    if all(one == keys[0] for one in keys) and all(key.isdigit() for key in keys[0]):
+        # As data frames are saved: columns first, then rows by number.
+        return [{name: cells[key] for name, cells in data.items()} for key in keys[0]]
+    return [{"key": key} | record for key, record in data.items()]
 
 
 def _is_object(line: str) -> bool:
@@ -108,9 +105,11 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _read_jsonl(path: Path) -> _Read:
+def _read_jsonl(path: Path, form: TableForm) -> ReadRows:
     objects: list[tuple[str, Any]] = []
-    for number, line in enumerate(read_lines(path), start=1):
+    encoding = form.encoding
+    lines = decoded(path, encoding)[0].split("\n") if encoding else read_lines(path)
+    for number, line in enumerate(lines, start=1):
         place = f"line {number}"
         try:
             # A broken line is a bad row, not a bad file.
@@ -121,7 +120,7 @@ def _read_jsonl(path: Path) -> _Read:
     return _of_objects(objects, path)
 
 
-def _of_objects(objects: list[tuple[str, Any]], path: Path) -> _Read:
+def _of_objects(objects: list[tuple[str, Any]], path: Path) -> ReadRows:
     columns: dict[str, None] = {}
     rows: list[tuple[str, Row]] = []
     for place, record in objects:
@@ -132,10 +131,26 @@ def _of_objects(objects: list[tuple[str, Any]], path: Path) -> _Read:
                 "not a row", file=path, record=place, found=record, expected="an object"
             )
         rows.append((place, record))
-    return tuple(columns), rows
+    return ReadRows(tuple(columns), rows)
 
 
-def _read_frame(path: Path) -> _Read:
+LINE = "text"
+"""The only column of a text file: its lines."""
+
+
+def _read_lines(path: Path, form: TableForm) -> ReadRows:
+    text, notes = decoded(path, form.encoding)
+    lines = text.rstrip().split("\n")
+    rows: list[tuple[str, Row]] = [
+        (f"line {number}", {LINE: line.strip()}) for number, line in enumerate(lines, start=1)
+    ]
+    return ReadRows((LINE,), rows, notes)
+
+
+# --- frames: Parquet and Arrow --------------------------------------------------------------
+
+
+def _read_frame(path: Path, form: TableForm) -> ReadRows:  # noqa: ARG001 - one form of readers
     # Loaded late: it takes longer than to read a small file.
     import polars as pl
 
@@ -152,11 +167,11 @@ def _read_frame(path: Path) -> _Read:
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         reason = (str(error).splitlines() or [""])[0][:80]
         raise InputError(f"can't be read as {kind}: {reason}", file=path) from None
-    rows = [
+    rows: list[tuple[str, Row]] = [
         (f"row {number}", _named(row, labels))
         for number, row in enumerate(frame.iter_rows(named=True), start=1)
     ]
-    return tuple(frame.columns), rows
+    return ReadRows(tuple(frame.columns), rows)
 
 
 def _read_arrow(path: Path) -> Any:
@@ -203,17 +218,21 @@ def _labels_of(features: object) -> dict[str, list[str]]:
     }
 
 
-READERS: dict[str, Callable[[Path], _Read]] = {
+READERS: dict[str, Callable[[Path, TableForm], ReadRows]] = {
     ".parquet": _read_frame,
     ".arrow": _read_frame,
     ".jsonl": _read_jsonl,
     ".ndjson": _read_jsonl,
     ".json": _read_json,
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
-    ".tab": _read_csv,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".tab": read_csv,
+    **dict.fromkeys(WORKBOOKS, read_workbook),
 }
 """By suffix; of a folder that holds the same data in several kinds, the first is read."""
+
+_ALONE: dict[str, Callable[[Path, TableForm], ReadRows]] = {".txt": _read_lines}
+"""What is read where it is named; in a folder such files say what the others are."""
 
 
 def non_empty(cells: Mapping[str, Any]) -> Iterator[str]:
@@ -230,7 +249,12 @@ _BESIDE = frozenset({_STATE, _DICT, "dataset_info.json", "dataset_infos.json"})
 """Files that describe data and hold none."""
 
 
-def read_tables(path: Path, split: str | None = None) -> Tables:
+def read_tables(
+    path: Path,
+    split: str | None = None,
+    form: TableForm | None = None,
+    leave: Sequence[str] = (),
+) -> Tables:
     """Read a file or a folder.
 
     A folder is what ``Dataset.save_to_disk`` or ``DatasetDict.save_to_disk`` wrote, or any folder
@@ -240,6 +264,8 @@ def read_tables(path: Path, split: str | None = None) -> Tables:
     Args:
         path: The file or folder.
         split: The split that is taken; None takes all.
+        form: How it is written.
+        leave: Files of the folder, by their places in it, that are no rows of their own.
 
     Raises:
         InputError: Nothing of it can be read, or it has no such split.
@@ -249,9 +275,9 @@ def read_tables(path: Path, split: str | None = None) -> Tables:
     if path.is_file():
         if split is not None:
             raise InputError("a file has no splits", file=path, field="split", found=split)
-        return Tables((read_table(path),))
+        return _together([read_table(path, None, form)], [])
     notes: list[str] = []
-    files = _saved(path) or _plain(path, notes)
+    files = _saved(path) or _plain(path, notes, {path / name for name in leave})
     splits = list(dict.fromkeys(name for _, name in files))
     if split is not None:
         if split not in splits:
@@ -261,7 +287,12 @@ def read_tables(path: Path, split: str | None = None) -> Tables:
     elif len(splits) > 1:
         named = ", ".join(name or "files of no split" for name in splits)
         notes.append(f"all splits are taken: {named} (--split takes one)")
-    return Tables(tuple(read_table(file, name) for file, name in files), tuple(notes))
+    return _together([read_table(file, name, form) for file, name in files], notes)
+
+
+def _together(tables: Sequence[RawTable], notes: Sequence[str]) -> Tables:
+    own = [note for table in tables for note in table.notes]
+    return Tables(tuple(tables), (*notes, *own))
 
 
 def _saved(folder: Path) -> list[tuple[Path, str | None]]:
@@ -300,12 +331,13 @@ def _json(path: Path) -> dict[str, Any]:
     return parsed
 
 
-def _plain(folder: Path, notes: list[str]) -> list[tuple[Path, str | None]]:
+def _plain(folder: Path, notes: list[str], leave: set[Path]) -> list[tuple[Path, str | None]]:
     data = [
         file
         for file in sorted(folder.rglob("*"))
         if file.suffix.lower() in READERS
         and file.name not in _BESIDE
+        and file not in leave
         and file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
     ]

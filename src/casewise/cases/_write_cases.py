@@ -26,6 +26,8 @@ def to_fields(case: Case) -> dict[str, Any]:
             {name: value for name, value in vote.items() if value is not None}
             for vote in dumped["votes"]
         ]
+    if case.ratings is not None and case.ratings.rule is None:
+        del ordered["ratings"]["rule"]
     return ordered
 
 
@@ -36,8 +38,10 @@ def to_line(case: Case) -> str:
 
 def dataset_hash(cases: Iterable[Case]) -> str:
     """Hash a data set: SHA-256 over the canonical JSON lines, cut to 16 characters."""
-    lines = "\n".join(to_line(case) for case in cases)
-    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+    digest = hashlib.sha256()
+    for number, case in enumerate(cases):
+        digest.update((b"\n" if number else b"") + to_line(case).encode())
+    return digest.hexdigest()[:16]
 
 
 def to_jsonl(cases: Iterable[Case]) -> str:

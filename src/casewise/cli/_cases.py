@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from casewise.cases import (
+    OPEN_SETS,
     TERMS,
     Case,
     CaseSet,
     fetch_casebench,
+    fetch_open_set,
     find_problems,
     open_cases,
     to_fields,
@@ -157,10 +159,14 @@ class DataSet(StrEnum):
     """What can be fetched."""
 
     CASEBENCH = "casebench"
+    XSTEST = "xstest"
+    CAT = "cat"
+    CONFAIDE = "confaide"
+    OPENSAFEINTENT = "opensafeintent"
 
 
 def fetch(
-    name: Annotated[DataSet, typer.Argument(help="The data set.")],  # noqa: ARG001 - the only one
+    name: Annotated[DataSet, typer.Argument(help="The data set.")],
     origin: Annotated[
         Path | None,
         typer.Option("--from", help="A checkout, or the data file, instead of the network."),
@@ -169,20 +175,31 @@ def fetch(
         bool, typer.Option("--accept-terms", help="Accept the data's terms without being asked.")
     ] = False,
 ) -> None:
-    """Fetch CASE-Bench and its prompts into your cache, after you accept its terms.
+    """Fetch a data set into your cache, after you accept its terms.
+
+    CASE-Bench with its prompts; or the files of another set, pinned and under an
+    open licence, for casewise cases import and the mapping that ships for them.
 
     [bold]Examples[/]
 
     casewise cases fetch casebench
 
     casewise cases fetch casebench --from ~/CASEBench --accept-terms
+
+    casewise cases fetch xstest
     """
-    err().print(TERMS, markup=False)
+    terms = TERMS if name is DataSet.CASEBENCH else OPEN_SETS[name].terms
+    err().print(terms, markup=False, highlight=False)
     if not accept_terms:
         if not sys.stdin.isatty():
             raise UsageError("the terms were not accepted: read them and give --accept-terms")
         if not typer.confirm("\nDo you accept these terms?", err=True):
             raise UsageError("the terms were not accepted; nothing was fetched")
+    if name is not DataSet.CASEBENCH:
+        files = fetch_open_set(name, origin)
+        for path, mapping in zip(files, OPEN_SETS[name].mappings, strict=False):
+            note(f"{path}: casewise cases import {path} --map {mapping} --out {mapping}.jsonl")
+        return
     fetched = fetch_casebench(origin)
     note(f"data: {fetched.data}")
     if fetched.templates:

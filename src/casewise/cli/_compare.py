@@ -11,7 +11,16 @@ import typer
 
 from casewise.cases import Ties
 from casewise.cli._console import out, working, write_out
-from casewise.cli._options import READ, Force, Labels, TiesOption, Unread, read_judgements
+from casewise.cli._options import (
+    READ,
+    Force,
+    GraderCheck,
+    Labels,
+    TiesOption,
+    Unread,
+    read_checks,
+    read_judgements,
+)
 from casewise.errors import UsageError
 from casewise.reporting import (
     CHANGES_PAGE,
@@ -60,6 +69,7 @@ def compare(
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries, for both runs alike.")
     ] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    grader_check: GraderCheck = None,
     force: Force = False,
     whole: Annotated[
         bool,
@@ -91,10 +101,11 @@ def compare(
     tables = {}
     for path in dict.fromkeys(paths):
         tables[str(path)] = read_judgements([path]).table
+    checks = read_checks(grader_check, tables.values())
     pairs = find_pairs(tables, force=force)
     scoring = Scoring(labels, unparsed, ties, Resampling(bootstrap, seed) if bootstrap else None)
     with working("comparing"):
-        comparisons = compare_runs(pairs, scoring, chosen)
+        comparisons = compare_runs(pairs, scoring, chosen, checks)
     if format is CompareFormat.JSON:
         write_out(comparison_json(comparisons))
     elif format is CompareFormat.MARKDOWN:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +12,7 @@ import typer
 
 from casewise.cases import STARTER, open_cases
 from casewise.cli._console import note, out, working, write_out
-from casewise.cli._options import Force, read_judgements
+from casewise.cli._options import Force, GraderCheck, read_checks, read_judgements
 from casewise.errors import CasewiseError, UsageError
 from casewise.files import write_atomically
 from casewise.gate import EXIT_STATUS, GateReport, gate_files, gate_rules, run_gate
@@ -55,6 +55,7 @@ def gate(
             "decide. Default: those that ship.",
         ),
     ] = None,
+    grader_check: GraderCheck = None,
     history: Annotated[
         Path | None,
         typer.Option(
@@ -126,7 +127,8 @@ def gate(
     casewise gate --init . --cases mine.yaml
     """
     if init is not None:
-        if (run, baseline, config, history, junit, markdown) != (None,) * 6 or as_json or github:
+        given = (run, baseline, config, history, junit, markdown, grader_check)
+        if any(one is not None for one in given) or as_json or github:
             raise UsageError("--init writes two files and judges nothing: give it alone")
         _init(init, cases or STARTER)
         return
@@ -138,6 +140,8 @@ def gate(
             raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
         rules = gate_rules(config)
         judgements = read_judgements([run])
+        if grader_check:
+            rules = replace(rules, checks=read_checks(grader_check, [judgements.table]))
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):
             report = run_gate(

@@ -7,23 +7,47 @@ from typing import Annotated
 import typer
 
 from casewise.cli._console import Format, FormatOption, err, print_as
+from casewise.errors import UsageError
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, read_reply
-from casewise.reporting import grader_json, grader_markdown, grader_renderable
-from casewise.scores import LABEL, RULES, Half, LabelledReply, check_grader, load_half
+from casewise.reporting import (
+    grader_json,
+    grader_markdown,
+    grader_renderable,
+    injected_json,
+    injected_markdown,
+    injected_renderable,
+)
+from casewise.scores import (
+    LABEL,
+    RULES,
+    Half,
+    LabelledReply,
+    check_grader,
+    check_injected,
+    injected_replies,
+    load_half,
+)
 from casewise.statistics import Resampling
 
 
 def check(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="FILE...",
             help="JSON lines with id, query, reply, label; or XSTest's completions (.csv).",
         ),
-    ],
+    ] = None,
     grader: Annotated[
         str, typer.Option(help="rules (offline), or a model as Inspect names it.")
     ] = RULES,
+    injected: Annotated[
+        bool,
+        typer.Option(
+            "--injected",
+            help="In place of FILE: replies that try to grade themselves; does the grader follow?",
+        ),
+    ] = False,
     half: Annotated[
         Half, typer.Option(help="Of the replies; the rules were written from one half of ours.")
     ] = Half.ALL,
@@ -51,6 +75,10 @@ def check(
     string match (a reply that opens as refusals do), and where two people
     labelled, the second against the first.
 
+    --injected tells how often a grader gives a reply the class that the reply
+    demands for itself ("GRADE: compliance", forged JSON, words to the grader),
+    beside the same reply without the demand.
+
     [bold]Examples[/]
 
     casewise graders check replies.jsonl --half held-out
@@ -58,13 +86,26 @@ def check(
     casewise graders check xstest_v2_completions_llama2orig.csv
 
     casewise graders check mine.jsonl --grader openai/gpt-4o --format json
+
+    casewise graders check --injected --grader openai/gpt-4o
     """
+    if injected == bool(files):
+        raise UsageError("give FILE, the labelled replies; or --injected, which has its own")
+    if injected and (half, label) != (Half.ALL, LABEL):
+        raise UsageError("--half and --label go with FILE: --injected has labels of its own")
+    version = READER_VERSION if grader == RULES else GRADE_VERSION
+    if not files:
+        told = injected_replies()
+        graded = _grade(grader, told.replies, model_base_url, max_connections)
+        followed = check_injected(told, graded, grader=grader, grader_version=version)
+        print_as(format, injected_renderable, injected_json, injected_markdown, followed)
+        return
     replies = load_half(files, half, label)
     report = check_grader(
         replies,
         _grade(grader, replies, model_base_url, max_connections),
         grader=grader,
-        grader_version=READER_VERSION if grader == RULES else GRADE_VERSION,
+        grader_version=version,
         file=", ".join(map(str, files)),
         label=label,
         half=half,

@@ -1,6 +1,5 @@
 """``casewise cases import``."""
 
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +12,7 @@ from casewise.cases import (
     Case,
     Imported,
     dataset_hash,
+    draft_mapping,
     example_mapping,
     import_cases,
     load_mapping,
@@ -21,17 +21,10 @@ from casewise.cases import (
 from casewise.cli._cases import MOST_PROBLEMS
 from casewise.cli._console import err, note, note_all, working, write_out
 from casewise.errors import InputError, UsageError
+from casewise.files import write_atomically
 
 SHOWN = 5
 """Cases that a dry run shows."""
-
-
-class ShippedMapping(StrEnum):
-    """The mappings that ship."""
-
-    EVERY_KEY = EXAMPLE
-    SORRY_BENCH = "sorry-bench"
-    XSTEST = "xstest"
 
 
 def import_(
@@ -56,31 +49,40 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the first cases and all counts; write nothing.")
     ] = False,
+    draft: Annotated[
+        bool,
+        typer.Option("--draft", help="Write a mapping to edit, guessed from the table, to --out."),
+    ] = False,
     example: Annotated[
-        ShippedMapping | None, typer.Option(help="Print a mapping to start your own from.")
+        str | None,
+        typer.Option(metavar="NAME", help="Print a shipped mapping, to start your own from."),
     ] = None,
 ) -> None:
     """Import cases from a table: a mapping file says which column is which field.
 
-    Reads CSV, TSV, JSON, JSON Lines, Parquet and Arrow, and folders that Hugging
-    Face's datasets saved. Every row is accounted for: cases, rows left out, and
-    why. Without contexts, the cases are queries for casewise contexts generate.
-    A file of the name of --out is overwritten.
+    Reads CSV, TSV, workbooks (XLSX, ODS), JSON, JSON Lines, Parquet, Arrow and
+    text, and folders that Hugging Face's datasets saved. --draft writes a mapping
+    with a guess and a sample for each field. Every row is accounted for: cases,
+    rows left out, cases without a label, and why. A file of the name of --out is
+    overwritten.
 
     [bold]Examples[/]
 
     casewise cases import prompts.csv --map xstest --out xstest.jsonl
 
-    casewise cases import --example every-key > mapping.yaml
+    casewise cases import table.xlsx --draft --out mapping.yaml
 
     casewise cases import saved/ --map mapping.yaml --split test --dry-run
     """
     if example is not None:
         write_out(example_mapping(example))
         return
+    if draft and source is not None:
+        _draft(source, split, map, to)
+        return
     if source is None or map is None:
         lacking = "what to import: give FILE or FOLDER" if source is None else "--map MAPPING"
-        raise UsageError(f"{lacking} (a mapping to start from: --example {EXAMPLE})")
+        raise UsageError(f"{lacking} (a mapping to start from: --draft, or --example {EXAMPLE})")
     if to is None and not dry_run:
         raise UsageError("where to? give --out FILE, or --dry-run")
     mapping = load_mapping(map)
@@ -103,6 +105,20 @@ def import_(
         note(f"{to}: {len(imported.cases)} cases (version {dataset_hash(imported.cases)})")
 
 
+def _draft(source: Path, split: str | None, map: str | None, to: Path | None) -> None:
+    if map is not None:
+        raise UsageError("--draft writes a mapping, --map uses one: give one of the two")
+    if to is not None and to.suffix.lower() not in (".yaml", ".yml"):
+        raise UsageError(f"{to}: a mapping is a .yaml file")
+    with working("reading the rows"):
+        text = draft_mapping(source, split=split)
+    if to is None:
+        write_out(text)
+        return
+    write_atomically(to, text.encode())
+    note(f"{to}: check it, then casewise cases import {source} --map {to} --out cases.jsonl")
+
+
 def _say_problems(imported: Imported) -> None:
     for problem in imported.problems[:MOST_PROBLEMS]:
         err().print(f"bad row: {problem}", markup=False)
@@ -112,12 +128,21 @@ def _say_problems(imported: Imported) -> None:
 
 def _say_counts(imported: Imported) -> None:
     note_all(imported.notes)
-    queries = len({case.query_id for case in imported.cases})
-    bare = sum(case.context is None for case in imported.cases)
-    note(
-        f"{imported.rows} rows: {len(imported.cases)} cases of {queries} queries, "
-        f"{bare} without context"
-    )
+    cases = imported.cases
+    queries = len({case.query_id for case in cases})
+    bare = sum(case.context is None for case in cases)
+    note(f"{imported.rows} rows: {len(cases)} cases of {queries} queries, {bare} without context")
+    labels = {
+        "people's votes": sum(bool(case.votes) for case in cases),
+        "a published share or a mean rating": sum(
+            case.published_safe_rate is not None for case in cases
+        ),
+        "the side that the authors mean": sum(case.intended is not None for case in cases),
+    }
+    named = [f"{count} with {what}" for what, count in labels.items() if count]
+    note(f"labels: {', '.join(named) or 'none'}")
+    for why, count in imported.unlabelled.items():
+        note(f"cases without a label, which no score counts: {count}, since {why}")
     counts = [
         ("left out by the mapping's 'where'", imported.filtered),
         ("without a query", imported.without_query),

@@ -114,7 +114,10 @@ GROUPS = {
             "collect": "_annotate_exchange:collect",
         },
     ),
-    "graders": ("Graders of replies: check one against hand labels.", {"check": "_graders:check"}),
+    "graders": (
+        "Graders of replies: draw replies for people to label, check a grader against labels.",
+        {"check": "_graders:check", "sample": "_grader_sample:sample"},
+    ),
 }
 """Of each group: its help, and its commands."""
 

@@ -1,14 +1,17 @@
 """Arguments and options that several commands have, worded once; the judgements they name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import note_all, working
-from casewise.scores import Judgements, UnreadPolicy, read_paths
+from casewise.errors import UsageError
+from casewise.protocols import Protocol
+from casewise.scores import CheckFile, Judgements, UnreadPolicy, load_checks, read_paths
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
@@ -34,6 +37,30 @@ Unread = Annotated[
 TiesOption = Annotated[
     Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
 ]
+
+
+GraderCheck = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Replies that people labelled (from casewise graders sample, or as casewise graders "
+        "check reads them): correct the rates of replies for the grader's errors. Repeat it.",
+    ),
+]
+
+
+def read_checks(
+    paths: Sequence[Path] | None, tables: Iterable[pl.DataFrame]
+) -> tuple[CheckFile, ...]:
+    """Read the labelled replies that ``--grader-check`` names.
+
+    Raises:
+        InputError: A file can't be used.
+        UsageError: No table has replies.
+    """
+    if paths and not any((table["protocol"] == Protocol.RESPOND).any() for table in tables):
+        raise UsageError("--grader-check corrects rates of replies: no run here is of respond")
+    return load_checks(paths or ())
 
 
 def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> Judgements:

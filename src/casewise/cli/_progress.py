@@ -51,9 +51,18 @@ def print_estimates(
     requests, least = _sum(estimates)
     more, most = _sum((*estimates, *at_most))
     bound = f", and {count(more - requests)} more at most" if at_most else ""
-    cost = "Give --price-in and --price-out (dollars a million tokens) for the cost."
+    grading = [estimate for estimate in estimates if estimate.grades is not None]
+    graded, price = _sum(grading)
+    if grading:
+        bound = f" ({count(graded)} of them to grade replies)"
+    unpriced = [estimate for estimate in (*estimates, *at_most) if estimate.cost_usd is None]
+    whose = dict.fromkeys("" if one.grades is None else "grader-" for one in unpriced)
+    needed = " and ".join(f"--{one}price-in and --{one}price-out" for one in whose)
+    cost = f"Give {needed} (dollars a million tokens) for the cost."
     if least is not None and most is not None:
-        cost = f"About {money(least, '$')}" + (f", {money(most, '$')} at most." if at_most else ".")
+        bounds = f", {money(most, '$')} at most" if at_most else ""
+        share = f" ({money(price, '$')} of it to grade replies)" if grading and price else ""
+        cost = f"About {money(least, '$')}{share}{bounds}."
     out().print(
         terminal(
             table,
@@ -78,9 +87,7 @@ def estimates_table(
         condition: The head of the column that tells the rows of a model apart.
         with_total: Whether the last row is the sum of the others.
     """
-    rows = [
-        Row([estimate.model, estimate.condition, *_cells([estimate])]) for estimate in estimates
-    ]
+    rows = [Row([estimate.model, estimate.title, *_cells([estimate])]) for estimate in estimates]
     rows += [
         Row([estimate.model, f"{estimate.condition}, at most", *_cells([estimate])])
         for estimate in at_most

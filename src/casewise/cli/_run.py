@@ -53,6 +53,8 @@ def run(
     dry_run: options.DryRun = False,
     price_in: options.PriceIn = None,
     price_out: options.PriceOut = None,
+    grader_price_in: options.GraderPriceIn = None,
+    grader_price_out: options.GraderPriceOut = None,
     max_cost: options.MaxCost = None,
     status: options.Status = False,
     format: MatrixFormat = Format.TABLE,
@@ -143,6 +145,7 @@ def run(
         model_args=options.parse_model_args(model_arg),
         generate=options.parse_settings(generate),
         prices=Prices(price_in, price_out),
+        grader_prices=Prices(grader_price_in, grader_price_out),
         client=client,
     )
     plan = make_plan(request)

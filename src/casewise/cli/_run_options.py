@@ -272,6 +272,12 @@ DryRun = Annotated[
 ]
 PriceIn = Annotated[float | None, typer.Option(help="Dollars for a million input tokens.")]
 PriceOut = Annotated[float | None, typer.Option(help="Dollars for a million output tokens.")]
+GraderPriceIn = Annotated[
+    float | None, typer.Option(help="respond: the same of the grader's input tokens.")
+]
+GraderPriceOut = Annotated[
+    float | None, typer.Option(help="respond: the same of the grader's output tokens.")
+]
 MaxCost = Annotated[
     float | None,
     typer.Option(

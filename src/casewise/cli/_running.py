@@ -75,7 +75,7 @@ def _say_the_cap(cells: Sequence["Cell"], done: "Done", cap: float, spent: float
     before = f" (${spent:.2f} of it spent before)" if spent else ""
     note(f"stops at ${cap:.2f}{before}")
     left = sum(
-        (cell.estimate.cost_usd or 0.0) * (1 - state.judged / max(1, state.total))
+        (cell.cost_usd or 0.0) * (1 - state.judged / max(1, state.total))
         for cell, state in zip(cells, done.states, strict=True)
     )
     if spent + left > cap:

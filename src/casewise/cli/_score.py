@@ -9,7 +9,14 @@ import typer
 
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import out, working, write_out
-from casewise.cli._options import Paths, TiesOption, Unread, read_judgements
+from casewise.cli._options import (
+    GraderCheck,
+    Paths,
+    TiesOption,
+    Unread,
+    read_checks,
+    read_judgements,
+)
 from casewise.errors import UsageError
 from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
 from casewise.scores import (
@@ -76,6 +83,7 @@ def score(
     cost_under: Annotated[
         float | None, typer.Option(min=0, help="What answering an unsafe case costs.")
     ] = None,
+    grader_check: GraderCheck = None,
     seed: Annotated[int, typer.Option(min=0, help="Of draws, folds and simulations.")] = 0,
     format: Annotated[ScoreFormat, typer.Option(help="How to print.")] = ScoreFormat.TABLE,
 ) -> None:
@@ -96,11 +104,15 @@ def score(
     casewise score run.parquet --by category --format csv > scores.csv
 
     casewise score logs/ --calibrate --cost-over 1 --cost-under 5
+
+    casewise score logs/ --grader-check labelled.csv
     """
     prices = _prices(cost_over, cost_under)
-    if by is not None and (calibrate or prices):
-        raise UsageError("--by splits scores; leave it out with --calibrate and --cost-over")
+    if by is not None and (calibrate or prices or grader_check):
+        others = "--calibrate, --cost-over and --grader-check"
+        raise UsageError(f"--by splits scores; leave it out with {others}")
     judgements = read_judgements(paths)
+    checks = read_checks(grader_check, [judgements.table])
     scoring = Scoring(
         labels=None if labels in (None, LabelChoice.ALL) else LabelRule(labels),
         unparsed=unparsed,
@@ -119,6 +131,7 @@ def score(
                 seed=seed,
                 calibrate=calibrate,
                 prices=prices,
+                checks=checks,
             )
             for rule in rules
         ]

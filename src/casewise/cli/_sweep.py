@@ -16,7 +16,7 @@ from casewise.errors import UsageError
 from casewise.sheets import Cell, Column, Row, Table, markdown, terminal, to_json
 
 if TYPE_CHECKING:
-    from casewise.evaluation import CellState, Done, Sweep, SweepCell
+    from casewise.evaluation import CellState, CostEstimate, Done, Sweep, SweepCell
 
 
 def matrix_renderable(sweep: "Sweep", done: "Done") -> RenderableType:
@@ -80,6 +80,7 @@ def _text(state: "CellState") -> str:
 
 def _record(sweep_cell: "SweepCell", state: "CellState") -> dict[str, Any]:
     planned, estimate = sweep_cell.cell.planned, sweep_cell.cell.estimate
+    grading = sweep_cell.cell.grading
     condition = planned.condition
     return {
         "model": sweep_cell.cell.model,
@@ -99,8 +100,15 @@ def _record(sweep_cell: "SweepCell", state: "CellState") -> dict[str, Any]:
         "input_tokens": estimate.input_tokens,
         "output_tokens": estimate.output_tokens,
         "cost_usd": estimate.cost_usd,
+        **(_of_the_grader(grading) if grading is not None else {}),
         "log": None if state.log is None else state.log.name,
     }
+
+
+def _of_the_grader(grading: "CostEstimate") -> dict[str, Any]:
+    """What the model is asked that grades the replies."""
+    asked = ("requests", "input_tokens", "output_tokens", "cost_usd")
+    return {f"grader_{name}": getattr(grading, name) for name in asked}
 
 
 WITH_A_SWEEP = (
@@ -183,6 +191,11 @@ def _print_plan(sweep: "Sweep", done: "Done", format: Format) -> None:
     estimates = [
         replace(entry.cell.estimate, model=entry.model, condition=entry.title)
         for entry in sweep.entries
+    ]
+    estimates += [
+        replace(entry.cell.grading, grades=entry.model, condition=entry.title)
+        for entry in sweep.entries
+        if entry.cell.grading is not None
     ]
     if format is Format.JSON:
         write_out(matrix_json(sweep, done))

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -187,6 +188,8 @@ class Description:
     categories: int
     arms: dict[str, int]
     """Cases of each arm; ``unknown`` counts contexts without an intended side."""
+    meant_alone: dict[str, int]
+    """Cases without a context by the side that their authors mean; empty where they mean none."""
     voted: int
     """Cases with votes."""
     votes: int
@@ -228,6 +231,13 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         queries=people.queries,
         categories=len(np.unique(people.category[people.category != ""])),
         arms=counts | {"unknown": int(people.in_arm("").sum())},
+        meant_alone=dict(
+            Counter(
+                case.intended
+                for case in loaded.cases
+                if case.context is None and case.intended is not None
+            )
+        ),
         voted=int(people.voted.sum()),
         votes=int(np.nansum(people.safe + people.unsafe)),
         effect=effect,

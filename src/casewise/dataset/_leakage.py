@@ -202,7 +202,11 @@ class Leakage:
 
 def leakage(material: Material, seed: int) -> tuple[Leakage, list[Finding]]:
     """Guess the intended side from the surface of the cases that have one."""
-    kept = [place for place, case in enumerate(material.cases) if case.intended is not None]
+    kept = [
+        place
+        for place, case in enumerate(material.cases)
+        if case.intended is not None and case.context is not None
+    ]
     safe = np.array([material.cases[place].intended == "safe" for place in kept], bool)
     groups = _groups(material, kept)
     table, names = bag([material.words[place] for place in kept])

@@ -94,7 +94,7 @@ def to_people(cases: Sequence[Case]) -> People:
 
 def arm_of(case: Case) -> str:
     """The arm of a case; empty for a context without an intended side."""
-    return case.intended or ("none" if case.context is None else "")
+    return "none" if case.context is None else case.intended or ""
 
 
 def _single_votes(cases: Sequence[Case]) -> SingleVotes | None:
@@ -207,6 +207,11 @@ def published_rate(people: People) -> PublishedRate:
         as_voted = both & (np.abs(people.published - safe / total) <= allowed)
         plus_safe = both & (np.abs(people.published - (safe + 1) / (total + 1)) <= allowed)
         plus_unsafe = both & (np.abs(people.published - safe / (total + 1)) <= allowed)
+    if both.any() and np.isin(people.published[both], (0, 1)).all():
+        # Only majorities were published: any share of votes on their side of one half fits.
+        majority = (people.published > 0.5) == (safe > people.unsafe)
+        as_voted = both & (majority | (safe == people.unsafe))
+        plus_safe = plus_unsafe = np.zeros_like(both)
     # All votes alike, and one more of them, is the same rate: such a case goes with the others.
     plain, extra = as_voted & ~plus_safe & ~plus_unsafe, (plus_safe | plus_unsafe) & ~as_voted
     if extra.sum() > plain.sum():

@@ -26,8 +26,9 @@ from casewise.evaluation.models._smollm2 import (
     fetch_weights,
     weights_path,
 )
-from casewise.evaluation.plan import Cell, Plan, RunRequest, make_plan
+from casewise.evaluation.plan import Cell, Plan, make_plan
 from casewise.evaluation.plan._costs import Budget, CostEstimate
+from casewise.evaluation.plan._request import RunRequest
 from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.tasks._judge import judge

@@ -52,6 +52,7 @@ _CASE_TEXTS: dict[str, pl.DataType] = {
     "context": pl.String(),
     "history": pl.String(),
     "votes": pl.String(),
+    "ratings": pl.String(),
     "author_vote": pl.String(),
     "source": pl.String(),
     "licence": pl.String(),
@@ -111,7 +112,9 @@ def case_table(cases: Sequence[Case], *, reveal: bool) -> pl.DataFrame:
         }
         if reveal:
             row |= {name: fields.get(name) for name in _AS_THEY_ARE} | {"context": context}
-            row |= {name: _json(fields.get(name)) for name in ("history", "votes", "tags")}
+            row |= {
+                name: _json(fields.get(name)) for name in ("history", "votes", "ratings", "tags")
+            }
         rows.append(row)
     return pl.DataFrame(rows, schema=_CASE_SCHEMA | (_CASE_TEXTS if reveal else {}))
 

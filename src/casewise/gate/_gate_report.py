@@ -58,6 +58,8 @@ class GateRow:
     """Of an undecided rule, how many cases would have decided it; None if no number does."""
     fails_beyond: float = math.nan
     """The bound that a fail rests on; of a build in a history it is wider than the other two."""
+    as_graded: float = math.nan
+    """The value before it was corrected for the grader's errors; NaN where it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         "verdict": str(row.verdict),
         "value": json_number(row.value),
         "value_baseline": json_number(row.baseline),
+        **({} if math.isnan(row.as_graded) else {"value_as_graded": row.as_graded}),
         "change": json_number(row.change),
         "bounds": bounds,
         "fails_beyond": json_number(row.fails_beyond),

@@ -8,7 +8,14 @@ from pathlib import Path
 
 from casewise.cases import LabelRule
 from casewise.protocols import Delivery
-from casewise.scores import ACT_METRICS, ACT_QUADRANTS, METRICS, PAIR_METRICS, QUADRANTS
+from casewise.scores import (
+    ACT_METRICS,
+    ACT_QUADRANTS,
+    METRICS,
+    PAIR_METRICS,
+    QUADRANTS,
+    CheckFile,
+)
 
 
 class Kind(StrEnum):
@@ -235,6 +242,8 @@ class GateConfig:
     file: Path | None = None
     skips: bool = False
     """Whether rules about measures that no protocol of the run has are left out."""
+    checks: tuple[CheckFile, ...] = ()
+    """Labelled replies, to correct the rates of replies by."""
 
 
 def is_reachable(measure: Measure, demand: Demand, limit: float) -> bool:

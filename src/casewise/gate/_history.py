@@ -113,7 +113,8 @@ def build_key(config: GateConfig, run: pl.DataFrame, baseline: pl.DataFrame | No
         )
         for rule in config.rules
     ]
-    digest = sha256(json.dumps(rules).encode())
+    labels = [(one.id, one.label) for file in config.checks for one in file.replies]
+    digest = sha256(json.dumps([rules, labels] if labels else rules).encode())
     for table in (run, baseline):
         digest.update(b"" if table is None else json.dumps(table.select(_ASKED).rows()).encode())
     return digest.hexdigest()[:16]

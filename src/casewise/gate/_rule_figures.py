@@ -15,12 +15,16 @@ from casewise.errors import InputError
 from casewise.gate._conditions import Family, case_rows, check_rows
 from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule, Kind
 from casewise.scores import (
+    ACT_METRICS,
     ANSWER_KEYS,
     OF_CASE,
     Gain,
+    GraderCorrection,
+    RepliedRun,
     Run,
     Score,
     Scoring,
+    correct_rates,
     label_fields,
     labelled_rows,
     make_answers,
@@ -93,6 +97,9 @@ def lost_rows(rows: pl.DataFrame, baseline: pl.DataFrame) -> pl.DataFrame:
 
 _ALL = Scoring()
 
+_DRAWS = 20_000
+"""For corrected rates: with a history a fail must be as sure as 1 in 4,000."""
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -108,6 +115,8 @@ class Figures:
     """Share of the labelled judgements that the run was to make that are there and were read."""
     left_out: int
     """Against a baseline: judgements of either run without an answered counterpart or a label."""
+    corrections: tuple[GraderCorrection, ...] = ()
+    """What value and baseline are of, where they are corrected for the grader's errors."""
 
     @property
     def change(self) -> Estimate | None:
@@ -121,6 +130,14 @@ class FigureMaker:
 
     config: GateConfig
     _scores: dict[tuple[object, ...], tuple[Score, ...]] = field(default_factory=dict)
+    _corrections: dict[tuple[object, ...], tuple[GraderCorrection, ...]] = field(
+        default_factory=dict
+    )
+
+    @property
+    def corrections(self) -> list[GraderCorrection]:
+        """Those that figures were made of."""
+        return [one for found in self._corrections.values() for one in found]
 
     def make(
         self,
@@ -176,17 +193,40 @@ class FigureMaker:
         scores = self._score(rule, runs, parts, labels)
         # Scores of no answers at all have the measures of judges.
         value, *baseline = (one.measures.get(rule.measure.name, UNDEFINED) for one in scores)
+        corrections = self._correct(rule, runs, parts, labels)
+        if corrections:
+            value, *baseline = (one.corrected[rule.measure.name] for one in corrections)
         read = round(scores[0].n * scores[0].coverage) if scores[0].n else 0
         if not baseline:
-            return Figures(value, None, labels, read, coverage, 0)
+            return Figures(value, None, labels, read, coverage, 0, corrections)
         left_out = sum(map(len, parts)) - 2 * read
-        return Figures(value, baseline[0], labels, read, coverage, left_out)
+        return Figures(value, baseline[0], labels, read, coverage, left_out, corrections)
+
+    def _correct(
+        self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
+    ) -> tuple[GraderCorrection, ...]:
+        """The corrected rates that a rule is about; nothing where there are no labelled replies."""
+        if not self.config.checks or rule.measure.name not in ACT_METRICS:
+            return ()
+        key = self._key(rule, runs, labels)
+        if key not in self._corrections:
+            replied = [
+                RepliedRun(run.condition, run.rows, part)
+                for run, part in zip(runs, parts, strict=True)
+            ]
+            found = correct_rates(replied, labels, _ALL, self.config.checks, _DRAWS)
+            self._corrections[key] = tuple(found)
+        return self._corrections[key]
+
+    def _key(self, rule: GateRule, runs: list[Run], labels: LabelRule) -> tuple[object, ...]:
+        """The same for rules that are about the same runs, cases and labels."""
+        cases = tuple(one for one in rule.where if one[0] in CASE_COLUMNS)
+        return (tuple(id(run) for run in runs), labels, cases)
 
     def _score(
         self, rule: GateRule, runs: list[Run], parts: list[pl.DataFrame], labels: LabelRule
     ) -> tuple[Score, ...]:
-        cases = tuple(one for one in rule.where if one[0] in CASE_COLUMNS)
-        key = (tuple(id(run) for run in runs), labels, cases)
+        key = self._key(rule, runs, labels)
         if key not in self._scores:
             pairs = [(run.condition, part) for run, part in zip(runs, parts, strict=True)]
             self._scores[key] = (

@@ -27,6 +27,7 @@ from casewise.gate._gate_rules import (
     is_reachable,
     limit_ends,
 )
+from casewise.scores import load_checks
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Confidence = Annotated[float, Field(strict=True, gt=0.5, lt=1)] | Literal["none"]
@@ -53,19 +54,24 @@ class _ConfigFields(_Part):
     labels: LabelRule | None = None
     skip_other_protocols: Annotated[bool, Field(strict=True)] = False
     rules: list[_RuleFields] = Field(min_length=1)
+    grader_check: str | Annotated[list[str], Field(min_length=1)] | None = None
 
 
 def load_gate(path: Path) -> GateConfig:
     """Read a gate's rules.
 
     Raises:
-        InputError: What is wrong, with the file, the rule's number and the field.
+        InputError: What is wrong, with the file, the rule's number and the field; or the file of
+            labelled replies that it names can't be used.
     """
     fields = read_model(path, _ConfigFields, "gate", nouns={"rules": "rule"}, expected=_EXPECTED)
+    named = fields.grader_check or []
+    checked = [named] if isinstance(named, str) else named
     return GateConfig(
         tuple(_rule(number, one, fields, path) for number, one in enumerate(fields.rules, start=1)),
         path,
         skips=fields.skip_other_protocols,
+        checks=load_checks([path.parent / name for name in checked]),
     )
 
 
@@ -170,4 +176,5 @@ _EXPECTED = {
     "where": "a name, a list of names, or nothing",
     "labels": ", ".join(LabelRule),
     "when": ", ".join(When),
+    "grader_check": "the name of a file of labelled replies, beside this one, or a list of names",
 }

@@ -26,9 +26,12 @@ from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.scores import (
     RULES,
     Change,
+    GraderCorrection,
     Run,
     Unjudged,
     changed_cases,
+    correction_method,
+    correction_notes,
     data_text,
     find_runs,
     mass_warning,
@@ -37,6 +40,7 @@ from casewise.scores import (
     rules_note,
     same_data,
 )
+from casewise.sheets import number
 
 
 def missing_judgements(
@@ -230,11 +234,24 @@ def _judge(
     said = [*_gaps(extents), *notes, *_about_baselines(inside, others)]
     if any((one.rows["graded_by"] == RULES).any() for one in inside):
         said.append(rules_note())
+    said += _corrected(rows, maker.corrections)
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
     changed = _changes(rows, inside, others)
     return GateReport(
         tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)), changed, build
     )
+
+
+def _corrected(rows: Sequence[GateRow], found: Sequence[GraderCorrection]) -> list[str]:
+    """The rates as graded, beside what was judged, and how that was made."""
+    lines = [
+        f"{row.run}: {row.rule.measure.name} is {number(row.as_graded)} as graded; what is judged "
+        "is corrected for the grader's errors."
+        for row in rows
+        if not math.isnan(row.as_graded)
+    ]
+    methods = [f"Rates are corrected {correction_method(one)}." for one in found if one.labelled]
+    return [*lines, *dict.fromkeys(methods), *correction_notes(found)]
 
 
 def _changes(
@@ -323,6 +340,9 @@ def _row(
         labels=figures.labels,
         needed=cases_needed(rule, figures) if undecided else None,
         fails_beyond=found.fails_beyond,
+        as_graded=figures.corrections[0].raw[rule.measure.name].value
+        if figures.corrections
+        else math.nan,
     )
 
 

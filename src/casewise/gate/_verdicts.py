@@ -13,6 +13,7 @@ from casewise.statistics import (
     Estimate,
     Level,
     alike_bounds,
+    drawn_bounds,
     find_steps,
     noninferiority_power,
     paired_share_bounds,
@@ -74,6 +75,8 @@ def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> Finding:
 
 def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: float) -> Bounds:
     """One-sided bounds by the method that fits the figure."""
+    if figure.scale == "drawn":
+        return drawn_bounds(figure, confidence)
     if figures.baseline is not None and figure.is_share_change:
         return paired_share_bounds(figure, confidence)
     if figures.baseline is None and not math.isnan(figure.size):
@@ -108,10 +111,13 @@ def cases_needed(rule: GateRule, figures: Figures) -> Needed | None:
     """How many cases decide an undecided rule; None where no number does, or none can be told.
 
     Against a baseline, as many as pass an equal model, as ``casewise power`` names them. Where
-    the run has those already, and for limits, as many as decide if what was seen is true.
+    the run has those already, and for limits, as many as decide if what was seen is true. What was
+    corrected for the grader's errors mostly needs more labels, so none is named.
     """
     figure = figures.value if figures.change is None else figures.change
-    if rule.confidence is None or not math.isfinite(figure.value) or not figure.clusters:
+    if figure.scale == "drawn" or not math.isfinite(figure.value) or not figure.clusters:
+        return None
+    if rule.confidence is None:
         return None
     level = Level(1 - rule.confidence, two_sided=False)
     if not rule.compares:

@@ -10,7 +10,7 @@ from casewise.protocols._conversations import (
     load_script,
     open_conversation,
 )
-from casewise.protocols._experiments import ESCALATION_STEPS
+from casewise.protocols._experiments import ESCALATION_STEPS, read_step
 from casewise.protocols._grade import (
     GRADE_VERSION,
     GRADER_DECLINED,
@@ -106,6 +106,7 @@ __all__ = [
     "read_probability",
     "read_reply",
     "read_score",
+    "read_step",
     "render_grading",
     "string_match",
     "surface_forms",

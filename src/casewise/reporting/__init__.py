@@ -33,7 +33,14 @@ from casewise.reporting._gate import (
     refusal_junit,
     refusal_markdown,
 )
-from casewise.reporting._graders import grader_json, grader_markdown, grader_renderable
+from casewise.reporting._graders import (
+    grader_json,
+    grader_markdown,
+    grader_renderable,
+    injected_json,
+    injected_markdown,
+    injected_renderable,
+)
 from casewise.reporting._power import (
     paper_json,
     paper_markdown,
@@ -45,7 +52,7 @@ from casewise.reporting._power import (
 from casewise.reporting._score import score_renderable
 from casewise.reporting._scores import condition_text
 from casewise.reporting.card import evaluation_card
-from casewise.reporting.page import report_page
+from casewise.reporting.page import label_page, report_page
 
 __all__ = [
     "Undecided",
@@ -74,6 +81,10 @@ __all__ = [
     "grader_json",
     "grader_markdown",
     "grader_renderable",
+    "injected_json",
+    "injected_markdown",
+    "injected_renderable",
+    "label_page",
     "paper_json",
     "paper_markdown",
     "paper_renderable",

@@ -4,8 +4,18 @@ from collections.abc import Sequence
 
 from casewise.reporting._scores import ScoreColumn, margin_column, measure_column, named
 from casewise.reporting._wording import wording
-from casewise.scores import CELLS, SMALLEST, Escalation, Score, ScoreReport
-from casewise.sheets import Cell, Column, Kind, Row, Table, figures
+from casewise.scores import (
+    CELLS,
+    SMALLEST,
+    Difference,
+    Escalation,
+    GraderCorrection,
+    Score,
+    ScoreReport,
+    correction_method,
+    correction_notes,
+)
+from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval
 
 ESCALATION_TURNS = 5
 
@@ -50,6 +60,7 @@ def act_tables(report: ScoreReport) -> list[Table]:
     return [
         table
         for table in (
+            correction_table(report),
             _plain_changes(report),
             _escalations(report),
             *change_tables(report),
@@ -58,6 +69,57 @@ def act_tables(report: ScoreReport) -> list[Table]:
         )
         if table.rows
     ]
+
+
+def correction_table(report: ScoreReport) -> Table:
+    """The rates of replies as graded, beside the corrected ones; no rows where none was asked."""
+    found = [row.correction for row in report.rows if row.correction is not None]
+    return Table(
+        [
+            Column(""),
+            *(Column("as graded", Kind.NUMBER), Column("95 %", Kind.INTERVAL)),
+            *(Column("corrected", Kind.NUMBER), Column("95 %", Kind.INTERVAL)),
+        ],
+        [
+            Row(
+                [_rate(name), raw.value, raw.interval, fixed.value, fixed.interval],
+                group=f"{named(one.condition)}, {correction_method(one)}",
+            )
+            for one in found
+            for name, raw, fixed in (
+                (name, raw, one.corrected[name]) for name, raw in one.raw.items()
+            )
+        ],
+        "Corrected for the grader's errors",
+        " ".join(correction_notes(found)),
+    )
+
+
+def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Difference]) -> Table:
+    """Two runs' corrected rates, and their differences."""
+    names = (Column(name, Kind.NUMBER) for name in ("before", "after"))
+    return Table(
+        [
+            *(Column(""), *names, Column("change", Kind.CHANGE), Column("95 %", Kind.INTERVAL)),
+            *(Column("p", Kind.P_VALUE), Column("Holm", Kind.P_VALUE)),
+        ],
+        [
+            Row(
+                [
+                    *(_rate(one.metric), one.before.value, one.after.value, one.difference.value),
+                    interval(one.difference.interval, with_signs=True),
+                    *(one.difference.p, one.p_holm),
+                ]
+            )
+            for one in rows
+        ],
+        f"Corrected for the grader's errors, {correction_method(corrections[0])}",
+        " ".join(correction_notes(corrections)),
+    )
+
+
+def _rate(name: str) -> str:
+    return name.replace("_rate", "").replace("_", "-")
 
 
 def change_tables(report: ScoreReport) -> list[Table]:

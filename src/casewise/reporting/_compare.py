@@ -7,6 +7,7 @@ from urllib.parse import quote
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from casewise.reporting._acting import corrected_table
 from casewise.reporting._scores import rules_remark
 from casewise.reporting._wording import Wording, wording
 from casewise.scores import (
@@ -130,6 +131,7 @@ def comparison_renderable(
                 *_told(compared),
                 "",
                 _table(compared, whole=whole),
+                *_corrected(compared),
                 *_lines(compared),
                 *_changed(compared, page_command),
                 "",
@@ -192,6 +194,12 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
         note += f" {hidden} further {plural} not change by more than chance: --all shows all."
     title = f"{compared.n} judgements in common (labels: {compared.labels})"
     return Table(_columns(compared), rows, title, note)
+
+
+def _corrected(compared: Comparison) -> list[Table]:
+    if not compared.corrections:
+        return []
+    return [corrected_table(compared.corrections, compared.corrected)]
 
 
 def _columns(compared: Comparison) -> list[Column]:
@@ -315,6 +323,7 @@ def _markdown(compared: Comparison) -> str:
             f"All measures of {compared.n} judgements (labels: {compared.labels})",
             to_markdown(_table(compared, whole=True)),
         ),
+        *map(to_markdown, _corrected(compared)),
         "\n".join(f"{escape(line)}  " for line in _lines(compared)),
     ]
     if compared.changed:

@@ -64,9 +64,14 @@ def description_json(description: Description) -> str:
 
 
 def _opening(one: Description) -> str:
-    arms = [f"intended safe {one.arms['safe']}, unsafe {one.arms['unsafe']}"]
+    arms = []
+    if one.arms["safe"] or one.arms["unsafe"] or not one.arms["none"]:
+        arms.append(f"intended safe {one.arms['safe']}, unsafe {one.arms['unsafe']}")
     if one.arms["none"]:
-        arms.append(f"without context {one.arms['none']}")
+        meant = ", ".join(f"{count} {side}" for side, count in sorted(one.meant_alone.items()))
+        arms.append(
+            f"without context {one.arms['none']}{meant and f', which the authors mean: {meant}'}"
+        )
     if one.arms["unknown"]:
         arms.append(f"intention unknown {one.arms['unknown']}")
     return (
@@ -81,7 +86,9 @@ def _tables(one: Description) -> list[Table]:
     if not one.voted:
         return []
     parts = [part for part, found in one.agreement.items() if found.votes or part == "all"]
-    return [_effects(one), _groups(one), _agreement(one, parts), _ceiling(one, parts)]
+    # Without intended sides no arm stands against another.
+    arms = [_effects(one), _groups(one)] if any(one.effect.votes) or one.against_none else []
+    return [*arms, _agreement(one, parts), _ceiling(one, parts)]
 
 
 def _effects(one: Description) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from casewise.reporting._acting import act_columns, act_title, pair_columns
+from casewise.reporting._acting import act_columns, act_title, correction_table, pair_columns
 from casewise.reporting._scores import (
     ScoreColumn,
     baseline_text,
@@ -22,7 +22,7 @@ from casewise.sheets import to_json as as_json
 
 
 def to_markdown(reports: Sequence[ScoreReport]) -> str:
-    """Two tables a report, under a line that names labels and policy."""
+    """Two tables a report and what was corrected, under a line that names labels and policy."""
     parts: list[Table | str] = []
     for report in reports:
         scores = [row.score for row in report.rows]
@@ -35,6 +35,8 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
             parts.append(_table("What the context does", paired, context_columns(wide=True)))
         if acted:
             parts.append(_table(act_title(acted), acted, [*act_columns(), *pair_columns()]))
+            corrected = correction_table(report)
+            parts += [corrected] if corrected.rows else []
             parts.append(escape(rules_remark(acted)))
     return markdown(*parts)
 

@@ -1,4 +1,4 @@
-"""How a grader agrees with hand labels, for people and for programs."""
+"""How a grader agrees with hand labels, and whether replies can tell it what to say."""
 
 from rich.console import RenderableType
 
@@ -8,9 +8,12 @@ from casewise.scores import (
     NOT_GRADED,
     Against,
     Estimate,
+    Followed,
     GraderReport,
     Half,
+    InjectionReport,
     grader_record,
+    injection_record,
     kappa_interval,
 )
 from casewise.sheets import (
@@ -151,4 +154,56 @@ def _mistakes(report: GraderReport) -> list[str]:
     ]
     if len(mistakes) > SHOWN:
         lines.append(f"  ... and {len(mistakes) - SHOWN} more (--format json lists all)")
+    return lines
+
+
+# --- replies that try to grade themselves -------------------------------------------------------
+
+_INJECTED = (
+    "with: the share that gets the class that it demands; without: the same replies without the "
+    "demand; moved: the one less the other."
+)
+
+
+def injected_renderable(report: InjectionReport) -> RenderableType:
+    """How often the grader follows each kind of injection."""
+    return terminal(_injected(report), _INJECTED, *_followed(report))
+
+
+def injected_markdown(report: InjectionReport) -> str:
+    """The same as Markdown."""
+    return markdown(_injected(report), *map(escape, (_INJECTED, *_followed(report))))
+
+
+def injected_json(report: InjectionReport) -> str:
+    """One object; what is undefined is null."""
+    return to_json(injection_record(report))
+
+
+def _injected(report: InjectionReport) -> Table:
+    rows: list[tuple[str, Followed]] = [*report.kinds.items(), ("all", report.all)]
+    return Table(
+        [
+            Column("injection"),
+            *figures(Kind.COUNT, "n", "not\ngraded"),
+            *(column for name in ("with", "without", "moved") for column in _measured(name)),
+        ],
+        [
+            Row([name, one.n, one.asked - one.n, *_all_cells(one)], apart=one is report.all)
+            for name, one in rows
+        ],
+        f"Replies that try to grade themselves, by {report.grader} ({report.grader_version})",
+    )
+
+
+def _all_cells(one: Followed) -> list[Cell]:
+    return [cell for share in (one.injected, one.plain, one.moved) for cell in _cells(share)]
+
+
+def _followed(report: InjectionReport) -> list[str]:
+    """The first replies that it followed."""
+    lines = [f"It follows {len(report.followed)} of {report.all.n}."]
+    lines += [f"  {id}  {asks_for}" for id, asks_for in report.followed[:SHOWN]]
+    if len(report.followed) > SHOWN:
+        lines.append(f"  ... and {len(report.followed) - SHOWN} more (--format json lists all)")
     return lines

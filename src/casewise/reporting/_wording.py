@@ -114,12 +114,12 @@ _PUBLISHED = replace(
 )
 
 _INTENDED = Wording(
-    grounds="what each context's author meant; no votes",
+    grounds="what the authors meant; no votes",
     against="the authors' intention",
     whom="the authors' intention",
-    judges="judges as the contexts' authors meant",
-    acts="does what the contexts' authors meant",
-    line="what was intended",
+    judges="judges as the authors meant",
+    acts="does what the authors meant",
+    line="what the authors meant",
     safe="what was meant to be safe",
     unsafe="what was meant to be unsafe",
     share="share of cases meant to be safe",
@@ -130,7 +130,7 @@ _INTENDED = Wording(
     "higher the right ones stand above the left ones, the better the model tells the two types of "
     "context apart.",
     of_case="what its author meant",
-    adapting="does what the contexts' authors meant",
+    adapting="does what the authors meant",
     ranking=f"{_FEW_CASES}.",
     intended="is the label itself",
     one_person="is how often a single vote is what the author meant",

@@ -1,13 +1,17 @@
-"""How far a grader agrees with people who labelled the same replies; the figures of our rules."""
+"""How far a grader agrees with people who labelled the same replies; the error of our rules."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from casewise.cases import digest
 from casewise.errors import InputError
@@ -29,44 +33,91 @@ RULES: Final = "rules"
 """How a table names the grader that needs no model."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraderFigures:
-    """A grader against the labels that two people settled on, shares in 0..1."""
+Side = Literal["safe", "unsafe"]
+"""Of a query, by its authors."""
 
-    accuracy: float
-    """In the three classes: full compliance, full refusal, partial refusal."""
-    refusal_or_not: float
-    """In two classes; a partial refusal is a refusal."""
-    precision: float
-    """Of refusals, in two classes."""
-    recall: float
+Counted = dict[ResponseClass, dict[ResponseClass, int]]
+"""Replies by what people say of them, and by what the reader says."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderFigures:
-    """What was measured, of which edition of the reader, on which replies."""
+class ReaderError(BaseModel):
+    """What people say of real replies, and what the offline reader says, not fitted to them.
+
+    People's class is the label that two of them settled on (XSTest; Röttger et al., NAACL 2024).
+    """
+
+    model_config = ConfigDict(frozen=True)
 
     reader_version: str
-    replies: int
-    files: tuple[str, ...]
-    """XSTest (Röttger et al., NAACL 2024), completions of its second version."""
-    rules: GraderFigures
-    string_match: GraderFigures
+    counts: dict[str, dict[Side, Counted]]
+    """By the model that replied, and by whether its query is safe."""
 
     @property
     def edition(self) -> str:
         """The reader's edition, without its digest."""
         return self.reader_version.partition("-")[0]
 
+    @property
+    def n(self) -> int:
+        """Replies."""
+        return sum(map(_total, self._models))
 
-READER_FIGURES: Final = ReaderFigures(
-    reader_version="4-7752af28",
-    replies=900,
-    files=("xstest_v2_completions_llama2orig.csv", "xstest_v2_completions_mistralguard.csv"),
-    rules=GraderFigures(accuracy=0.774, refusal_or_not=0.863, precision=0.919, recall=0.868),
-    string_match=GraderFigures(accuracy=0.781, refusal_or_not=0.851, precision=0.965, recall=0.801),
-)
-"""To three digits."""
+    @property
+    def agreement(self) -> float:
+        """The share of replies of which the reader says what people say, in 0..1."""
+        return sum(map(_agreed, self._models)) / self.n
+
+    @property
+    def by_model(self) -> tuple[float, float]:
+        """The agreement on the model that it reads worst, and on the one that it reads best."""
+        shares = [_agreed(one) / _total(one) for one in self._models]
+        return min(shares), max(shares)
+
+    def off(self, side: Side) -> float:
+        """How far the refusal rate of a model's replies is off at most, in 0..1.
+
+        A partial reply is half a refusal; what the reader can't tell is left out, as in scores.
+
+        Args:
+            side: Replies to safe queries, whose rate is over-refusal; or to unsafe ones, where
+                under-refusal is off by the same.
+        """
+        return max(
+            abs(_refused(_said(sides[side])) - _refused(_labelled(sides[side])))
+            for sides in self.counts.values()
+        )
+
+    @property
+    def _models(self) -> list[list[Counted]]:
+        return [list(sides.values()) for sides in self.counts.values()]
+
+
+def _total(sides: Iterable[Counted]) -> int:
+    return sum(sum(row.values()) for side in sides for row in side.values())
+
+
+def _agreed(sides: Iterable[Counted]) -> int:
+    return sum(row.get(label, 0) for side in sides for label, row in side.items())
+
+
+def _labelled(counted: Counted) -> Counter[ResponseClass]:
+    return Counter({label: sum(row.values()) for label, row in counted.items()})
+
+
+def _said(counted: Counted) -> Counter[ResponseClass]:
+    return sum((Counter(row) for row in counted.values()), start=Counter())
+
+
+def _refused(classes: Counter[ResponseClass]) -> float:
+    told = sum(classes.values()) - classes[ResponseClass.UNDETERMINED]
+    return (classes[ResponseClass.REFUSAL] + classes[ResponseClass.PARTIAL] / 2) / told
+
+
+@cache
+def reader_error() -> ReaderError:
+    """The measured error of the reader that ships."""
+    text = (files("casewise.data") / "reader_error.json").read_text("utf-8")
+    return ReaderError.model_validate_json(text)
 
 
 def by_rules(score: Score) -> bool:
@@ -75,21 +126,20 @@ def by_rules(score: Score) -> bool:
 
 
 def rules_note(names: Sequence[str] = ()) -> str:
-    """What must stand under rates of replies that the rules graded.
+    """What must stand under rates of replies that the rules graded: their error on real replies.
 
     Args:
         names: Whose replies they are, where others' were graded otherwise.
     """
-    found = READER_FIGURES
+    found = reader_error()
     of = f" of {', '.join(names)}" if names else ""
-    rules, plain = found.rules, found.string_match
+    low, high = found.by_model
     return (
-        f"Replies{of} were graded by rules, which (edition {found.edition}) on {found.replies} "
-        f"real replies (XSTest) agree with people in {number(rules.accuracy)} (refusal or not: "
-        f"{number(rules.refusal_or_not)}; precision {number(rules.precision)}, recall "
-        f"{number(rules.recall)}); string match: {number(plain.accuracy)} (refusal or not: "
-        f"{number(plain.refusal_or_not)}; precision {number(plain.precision)}, recall "
-        f"{number(plain.recall)})."
+        f"Replies{of} were graded by rules (reader edition {found.edition}): on {found.n:,} real "
+        f"replies of models it had not seen it agrees with people in {number(found.agreement)} "
+        f"({number(low)} to {number(high)} by model), with over-refusal off by up to "
+        f"{number(found.off('safe'), 2)} and under-refusal by up to "
+        f"{number(found.off('unsafe'), 2)}."
     )
 
 

@@ -70,7 +70,7 @@ def _case(row: Mapping[str, Any]) -> Case:
         "query": row["query"],
         "context": row["context"],
         "history": row["history"] or (),
-        "intended": row["intended"] if row["context"] is not None else None,
+        "intended": row["intended"],
         "votes": votes if None not in votes.values() else None,
     }
     return Case.model_validate(given | {name: row[name] for name in _FIELDS})

@@ -1,7 +1,7 @@
 """Two or more runs over the same cases of the same edition, subtracted."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -12,6 +12,7 @@ from casewise.cases import LabelRule, default_rule
 from casewise.errors import InputError
 from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
+from casewise.scores._check_files import CheckFile
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -21,8 +22,17 @@ from casewise.scores._condition_scores import (
     score_together,
     shared_rows,
 )
+from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
 from casewise.scores._measures import ACT_METRICS, METRICS, verdict_credits
-from casewise.statistics import DETECTABLE, Estimate, McNemar, bootstrap_p, holm, mcnemar
+from casewise.statistics import (
+    DETECTABLE,
+    Estimate,
+    McNemar,
+    bootstrap_p,
+    holm,
+    mcnemar,
+    paired_change,
+)
 
 
 def same_data(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
@@ -115,6 +125,10 @@ class Comparison:
     clustered_holm: float
     """Its ``p_clustered``, adjusted alike."""
     changed: tuple[Change, ...]
+    corrections: tuple[GraderCorrection, ...] = ()
+    """Of replies, the rates before and after, corrected for the grader's errors."""
+    corrected: tuple[Difference, ...] = ()
+    """The differences of these."""
 
 
 def find_runs(tables: Mapping[str, pl.DataFrame]) -> list[Run]:
@@ -176,7 +190,10 @@ def pairs_of_runs(runs: Sequence[Run], *, across_versions: bool = False) -> list
 
 
 def compare_runs(
-    pairs: Sequence[tuple[Run, Run]], scoring: Scoring, metrics: Sequence[str] = COMPARED
+    pairs: Sequence[tuple[Run, Run]],
+    scoring: Scoring,
+    metrics: Sequence[str] = COMPARED,
+    checks: Sequence[CheckFile] = (),
 ) -> list[Comparison]:
     """Compare runs, two at a time, over the cases that both answered.
 
@@ -184,12 +201,14 @@ def compare_runs(
         pairs: The runs, before and after; each case is labelled as the one before labels it.
         scoring: As in ``casewise score``.
         metrics: The measures.
+        checks: Labelled replies, to correct the rates of replies by.
 
     Raises:
         InputError: Two runs share no answered and labelled case.
     """
-    found = [_compare(a, b, scoring, metrics) for a, b in pairs]
-    adjusted = _holm_by_metric(found)
+    found = [_compare(a, b, scoring, metrics, checks) for a, b in pairs]
+    adjusted = _holm_by_metric([one.differences for one in found])
+    corrected = _holm_by_metric([one.corrected for one in found])
     tests = holm([one.mcnemar.p for one in found])
     clustered = holm([one.mcnemar.p_clustered for one in found])
     return [
@@ -199,6 +218,10 @@ def compare_runs(
                 replace(difference, p_holm=adjusted[i, difference.metric])
                 for difference in one.differences
             ),
+            corrected=tuple(
+                replace(difference, p_holm=corrected[i, difference.metric])
+                for difference in one.corrected
+            ),
             mcnemar_holm=tests[i],
             clustered_holm=clustered[i],
         )
@@ -206,11 +229,11 @@ def compare_runs(
     ]
 
 
-def _holm_by_metric(found: Sequence[Comparison]) -> dict[tuple[int, str], float]:
+def _holm_by_metric(found: Sequence[Sequence[Difference]]) -> dict[tuple[int, str], float]:
     """Each difference's p, adjusted over the pairs of runs that have the same measure."""
     places: dict[str, list[tuple[int, float]]] = {}
-    for i, one in enumerate(found):
-        for difference in one.differences:
+    for i, rows in enumerate(found):
+        for difference in rows:
             places.setdefault(difference.metric, []).append((i, difference.difference.p))
     return {
         (i, metric): p
@@ -219,7 +242,13 @@ def _holm_by_metric(found: Sequence[Comparison]) -> dict[tuple[int, str], float]
     }
 
 
-def _compare(before: Run, after: Run, scoring: Scoring, metrics: Sequence[str]) -> Comparison:
+def _compare(
+    before: Run,
+    after: Run,
+    scoring: Scoring,
+    metrics: Sequence[str],
+    checks: Sequence[CheckFile],
+) -> Comparison:
     rule = scoring.labels or default_rule(label_fields(before.rows))
     scores = score_together([(one.condition, one.rows) for one in (before, after)], rule, scoring)
     n = scores[0].n
@@ -230,6 +259,10 @@ def _compare(before: Run, after: Run, scoring: Scoring, metrics: Sequence[str]) 
             expected="runs over the same cases",
         )
     change = differences(scores[0], scores[1])
+    corrections: list[GraderCorrection] = []
+    if checks and scores[0].acts:
+        replied = [RepliedRun(one.condition, one.rows, one.rows) for one in (before, after)]
+        corrections = correct_rates(replied, rule, scoring, checks)
     rows = shared_rows([before.rows, after.rows], scoring.unparsed)
     test = _mcnemar(rows, rule, scoring)
     return Comparison(
@@ -240,15 +273,7 @@ def _compare(before: Run, after: Run, scoring: Scoring, metrics: Sequence[str]) 
         left_out=len(before.rows) + len(after.rows) - 2 * n,
         scores=(scores[0], scores[1]),
         differences=tuple(
-            Difference(
-                metric=name,
-                before=scores[0].measures[name],
-                after=scores[1].measures[name],
-                difference=change[name],
-                p_holm=change[name].p,
-                p_bootstrap=bootstrap_p(change[name].replicates),
-                detectable=DETECTABLE * change[name].se if change[name].se > 0 else math.nan,
-            )
+            _difference(name, scores[0].measures[name], scores[1].measures[name], change[name])
             for name in metrics
             if name in change
         ),
@@ -257,7 +282,33 @@ def _compare(before: Run, after: Run, scoring: Scoring, metrics: Sequence[str]) 
         mcnemar_holm=test.p,
         clustered_holm=test.p_clustered,
         changed=_changed(rows, rule, scoring),
+        corrections=tuple(corrections),
+        corrected=tuple(_corrected(corrections, metrics)),
     )
+
+
+def _difference(name: str, before: Estimate, after: Estimate, change: Estimate) -> Difference:
+    return Difference(
+        metric=name,
+        before=before,
+        after=after,
+        difference=change,
+        p_holm=change.p,
+        p_bootstrap=bootstrap_p(change.replicates),
+        detectable=DETECTABLE * change.se if change.se > 0 else math.nan,
+    )
+
+
+def _corrected(
+    corrections: Sequence[GraderCorrection], metrics: Sequence[str]
+) -> Iterator[Difference]:
+    if not corrections:
+        return
+    before, after = (one.corrected for one in corrections)
+    for name in metrics:
+        if name in before:
+            change = paired_change(before[name], after[name])
+            yield _difference(name, before[name], after[name], change)
 
 
 def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> McNemar:

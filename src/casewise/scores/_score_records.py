@@ -8,6 +8,7 @@ from casewise.scores._calibration import Calibration, CostReport
 from casewise.scores._changed_contexts import Counterfactual, Faithfulness
 from casewise.scores._condition_scores import Score
 from casewise.scores._grader_agreement import by_rules, rules_note
+from casewise.scores._grader_correction import GraderCorrection, correction_notes
 from casewise.scores._run_comparison import Comparison, Difference, right_after
 from casewise.scores._score_report import ScoreReport, ScoreRow
 from casewise.sheets import json_interval, json_number
@@ -47,7 +48,17 @@ def _row_record(row: ScoreRow, report: ScoreReport) -> dict[str, Any]:
         record["calibration"] = _calibration(row.calibration)
     if row.costs is not None:
         record["costs"] = _costs(row.costs)
+    if row.correction is not None:
+        record["grader_check"] = _correction(row.correction)
     return record
+
+
+def _correction(one: GraderCorrection) -> dict[str, Any]:
+    record: dict[str, Any] = {"method": str(one.method), "labelled": one.labelled}
+    for name, raw in one.raw.items():
+        record |= figures(f"{name}_raw", raw) | figures(name, one.corrected[name])
+    refused = {name: rate.reason for name, rate in one.corrected.items() if rate.reason}
+    return record | {"refused": refused, "notes": correction_notes([one])}
 
 
 def _trust(one: Trust) -> dict[str, Any]:
@@ -201,6 +212,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "left_out": one.left_out,
         "scores": [as_record(score) for score in one.scores],
         "quadrants": changes(one.quadrants),
+        **_corrected(one),
         "changed": [
             {
                 "case_id": change.case_id,
@@ -217,6 +229,20 @@ def _comparison(one: Comparison) -> dict[str, Any]:
     }
 
 
+def _corrected(one: Comparison) -> dict[str, Any]:
+    """The corrected rates of both runs, and their differences; nothing where none was asked."""
+    if not one.corrections:
+        return {}
+    return {
+        "grader_check": [_correction(correction) for correction in one.corrections],
+        "corrected": {
+            name: record | {"p_holm": json_number(difference.p_holm)}
+            for difference in one.corrected
+            for name, record in changes({difference.metric: difference.difference}).items()
+        },
+    }
+
+
 def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
     """Differences by metric: ``{difference, se, ci, p}`` each, and why an interval is withheld."""
     return {
@@ -226,7 +252,7 @@ def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:
             "ci": json_interval(one.interval),
             "p": json_number(one.p),
         }
-        | ({"ci_bootstrap": _bootstrap_interval(one)} if len(one.replicates) else {})
+        | ({"ci_bootstrap": _bootstrap_interval(one)} if one.bootstrap_interval else {})
         | ({"withheld": one.reason} if one.reason else {})
         for name, one in found.items()
     }

@@ -42,7 +42,9 @@ from casewise.scores._changed_contexts import (
     counterfactuals,
     faithfulness,
 )
+from casewise.scores._check_files import CheckFile
 from casewise.scores._condition_scores import Score, Scoring, Split, conditions, score_table
+from casewise.scores._grader_correction import GraderCorrection, correct_table
 from casewise.scores._judgement_table import OF_CASE
 from casewise.scores._measures import METRICS, QUADRANTS
 from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
@@ -208,6 +210,7 @@ class ScoreRow:
     shapley: ShapleyShares | None = None
     calibration: Calibration | None = None
     costs: CostReport | None = None
+    correction: GraderCorrection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +239,7 @@ def report_scores(
     seed: int = 0,
     calibrate: bool = False,
     prices: CostPrices | None = None,
+    checks: Sequence[CheckFile] = (),
 ) -> ScoreReport:
     """Score a table, its baselines and ablations.
 
@@ -246,6 +250,7 @@ def report_scores(
         seed: Of folds and simulations.
         calibrate: Recalibrate on held-out queries.
         prices: Price mistakes, and look for the best threshold.
+        checks: Labelled replies, to correct rates by.
     """
     scores = score_table(table, scoring, by)
     whole = by is None
@@ -253,6 +258,7 @@ def report_scores(
     shapley = shapley_shares(table, scoring) if whole else []
     mended = calibrations(table, scoring, seed) if whole and calibrate else []
     costs = cost_reports(table, scoring, prices, seed) if whole and prices else []
+    corrections = correct_table(table, scoring, checks) if whole and checks else []
     rows = tuple(
         ScoreRow(
             score,
@@ -260,6 +266,7 @@ def report_scores(
             _of(score, shapley),
             _of(score, mended),
             _of(score, costs),
+            _of(score, corrections),
         )
         for score in scores
     )
@@ -274,7 +281,7 @@ def report_scores(
     )
 
 
-Part = TypeVar("Part", AblationChange, ShapleyShares, Calibration, CostReport)
+Part = TypeVar("Part", AblationChange, ShapleyShares, Calibration, CostReport, GraderCorrection)
 
 
 def _of(score: Score, parts: Sequence[Part]) -> Part | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics._clusters import Clusters, percentile_interval
+from casewise.statistics._comparison import bootstrap_p
 from casewise.statistics._one_sided import paired_share_bounds
 
 FloatArray = NDArray[np.float64]
@@ -39,9 +40,9 @@ MOST_LEFT_OUT = 1000
 """Clusters up to which a figure is taken anew without each of them; of more, the influence gives
 the same error to three digits."""
 
-Scale = Literal["plain", "log", "fisher", "logit"]
+Scale = Literal["plain", "log", "fisher", "logit", "drawn"]
 """Of a figure as it is; of few clusters' mean of what is above 0, its logarithm; of a correlation,
-its artanh (Fisher's z); of a share, its log-odds."""
+its artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +77,8 @@ class Estimate:
     @property
     def se(self) -> float:
         """Clustered standard error; NaN of fewer than two clusters."""
+        if self.scale == "drawn":
+            return self.margin / Z_95
         if self.clusters < 2 or not math.isfinite(self.value):
             return math.nan
         error = float(np.sqrt((self.influence**2).sum()))
@@ -109,6 +112,8 @@ class Estimate:
         """
         if self.reason:
             return math.nan, math.nan
+        if self.scale == "drawn":
+            return percentile_interval(self.replicates)
         if self.is_wilson:
             return _rare_interval(self.value, self.effective_size)
         if self.is_share_change:
@@ -207,7 +212,8 @@ class Estimate:
     @property
     def bootstrap_interval(self) -> tuple[float, float] | None:
         """The middle 95 % of the replicates, or None without a bootstrap."""
-        return percentile_interval(self.replicates) if len(self.replicates) else None
+        has_other = len(self.replicates) > 0 and self.scale != "drawn"
+        return percentile_interval(self.replicates) if has_other else None
 
     @property
     def p(self) -> float:
@@ -218,6 +224,8 @@ class Estimate:
         """
         if self.value == 0 and self.clusters:
             return 1.0
+        if self.scale == "drawn":
+            return bootstrap_p(self.replicates)
         value, error = self._on_scale
         if not error > 0:
             return math.nan
@@ -257,26 +265,24 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
     Raises:
         ValueError: They stand over different numbers of clusters, or are summed up.
     """
-    if any(len(term.influence) < term.clusters for _, term in terms):
-        raise ValueError("estimates that were summed up have no paired error")
-    if len({len(term.influence) for _, term in terms if math.isfinite(term.value)}) > 1:
-        raise ValueError("estimates over different clusters")
     value = sum(weight * term.value for weight, term in terms)
     if not math.isfinite(value):
         return UNDEFINED
+    drawn = all(term.scale == "drawn" for _, term in terms)
+    if not drawn and any(len(term.influence) < term.clusters for _, term in terms):
+        raise ValueError("estimates that were summed up have no paired error")
+    if len({len(term.influence) for _, term in terms if math.isfinite(term.value)}) > 1:
+        raise ValueError("estimates over different clusters")
     influence = sum((weight * term.influence for weight, term in terms), start=np.zeros(1))
-    resampled = all(len(term.replicates) for _, term in terms)
-    replicates = (
-        sum((weight * term.replicates for weight, term in terms), start=np.zeros(1))
-        if resampled
-        else _NOTHING
-    )
-    without = _NOTHING
+    replicates = without = _NOTHING
+    if all(len(term.replicates) for _, term in terms):
+        replicates = sum((weight * term.replicates for weight, term in terms), start=np.zeros(1))
     if all(len(term.without) for _, term in terms):
         without = sum((weight * term.without for weight, term in terms), start=np.zeros(1))
     clusters = max(term.clusters for _, term in terms)
     reason = next((term.reason for _, term in terms if term.reason), "")
-    return Estimate(value, influence, replicates, clusters, without=without, reason=reason)
+    found = Estimate(value, influence, replicates, clusters, without=without, reason=reason)
+    return replace(found, scale="drawn") if drawn else found
 
 
 def paired_change(before: Estimate, after: Estimate) -> Estimate:

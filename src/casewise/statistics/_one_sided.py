@@ -35,6 +35,12 @@ def student_bounds(one: "Estimate", confidence: float) -> Bounds:
     return Bounds(*one.ends(float(stdtrit(degrees, confidence))))
 
 
+def drawn_bounds(one: "Estimate", confidence: float) -> Bounds:
+    """Bounds of a figure that was drawn: what so many of its draws lie above, and below."""
+    low, high = np.quantile(one.replicates, [1 - confidence, confidence])
+    return Bounds(float(low), float(high))
+
+
 def alike_bounds(
     value: float, clusters: int, confidence: float, ends: tuple[float, float]
 ) -> Bounds:

@@ -21,7 +21,8 @@ Fields = Mapping[str, Any]
 def is_voted(case: Case) -> bool:
     """Whether people have voted on the case, so that its text must not change."""
     counted = (case.votes_safe or 0) + (case.votes_unsafe or 0)
-    return counted > 0 or case.author_vote is not None or case.published_safe_rate is not None
+    given = (case.author_vote, case.published_safe_rate, case.ratings)
+    return counted > 0 or any(one is not None for one in given)
 
 
 def next_edition(case: Case, taken: Collection[str]) -> Case:

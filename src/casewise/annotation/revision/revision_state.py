@@ -8,7 +8,7 @@ from enum import StrEnum
 from casewise.annotation.revision.journal import SNAPSHOTS, Action, Entry
 from casewise.cases import Case, to_line
 
-VERDICTS = ("votes", "author_vote", "published_safe_rate")
+VERDICTS = ("votes", "author_vote", "published_safe_rate", "ratings")
 """The fields that hold what people said of a case's text as it is."""
 
 

@@ -75,7 +75,11 @@ def voted_cases(
     )
     return tuple(
         case.model_copy(
-            update={"votes": tuple(votes[case.id]) or None, "published_safe_rate": None}
+            update={
+                "votes": tuple(votes[case.id]) or None,
+                "published_safe_rate": None,
+                "ratings": None,
+            }
         )
         for _, case in order
     )

@@ -304,7 +304,7 @@ class ShardQueue(Generic[Work]):
             return shard
         cell = self._cells[shard.cell]
         asked = sum(running.shard.size for running in self._running.values())
-        estimate = (cell.estimate.cost_usd or 0.0) / max(1, cell.judgements)
+        estimate = (cell.cost_usd or 0.0) / max(1, cell.judgements)
         room = self._budget.room(asked, estimate)
         if room >= shard.size:
             return shard

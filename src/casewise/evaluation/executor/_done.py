@@ -130,14 +130,15 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
     if unknown:
         raise UsageError(
             f"--max-cost needs the price of every model, and {', '.join(unknown)} has none that is "
-            "known: give --price-in and --price-out (dollars a million tokens), or in a sweep's "
-            "file price_in and price_out of the model"
+            "known: give --price-in and --price-out (dollars a million tokens; a grader's are "
+            "--grader-price-in and --grader-price-out), or in a sweep's file price_in and "
+            "price_out of the model"
         )
     # A whole batch is under way before the first answer says what it took.
     usual = [
-        cell.estimate.cost_usd / cell.judgements
+        cell.cost_usd / cell.judgements
         for cell in cells
-        if cell.request.batch and cell.estimate.cost_usd is not None and cell.judgements
+        if cell.request.batch and cell.cost_usd is not None and cell.judgements
     ]
     spent = done.spent(cells)
     return Budget(cap, spent, lambda name: prices.get(name, Prices()), max(usual, default=0.0))

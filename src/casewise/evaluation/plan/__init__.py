@@ -1,32 +1,33 @@
 """What a run will ask: every model under every condition, checked before anything is sent."""
 
-import math
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from casewise.cases import CARDS, CASEBENCH, STARTER
-from casewise.errors import ModelError, UsageError
-from casewise.evaluation.models import Client, Prices, known_prices
+from casewise.errors import ModelError
+from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._batches import check_batches
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import (
     Condition,
-    choose,
-    deliveries_of,
     judge_version,
     make_condition,
     respond_version,
 )
 from casewise.evaluation.plan._costs import (
+    ANSWER_TOKENS,
+    GRADE_TOKENS,
     CostEstimate,
     RequestCount,
     batch_notes,
     check_window,
     estimate,
     measure,
+    measure_grading,
 )
+from casewise.evaluation.plan._request import Combination, RunRequest, combinations, draw_seed_of
 from casewise.evaluation.plan._sampling import (
     NO_LOGPROBS,
     WITHOUT_LOGPROBS,
@@ -36,68 +37,10 @@ from casewise.evaluation.plan._sampling import (
     check_taken,
     make_draw,
     resolve_sampling,
+    setting_parts,
 )
 from casewise.logs import RunKey, without_keys
-from casewise.protocols import UPSTREAM, Delivery, Protocol, is_ours
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What a person asks of ``casewise run``: every product of its lists is run."""
-
-    models: tuple[str, ...] = (SMOLLM2,)
-    cases: str = STARTER
-    protocols: tuple[str, ...] = (Protocol.PROBABILITY,)
-    deliveries: tuple[str, ...] = ()
-    """Empty is each protocol's default."""
-    ablations: tuple[str | None, ...] = (None,)
-    swaps: tuple[str | None, ...] = (None,)
-    """What every case takes from its twin; None leaves the contexts as they are."""
-    prompt: str | None = None
-    verdict_words: str | None = None
-    """A table of words by which judges' answers are read, beside ours."""
-    sampling: str = Sampling.GREEDY
-    samples: int | None = None
-    deployment: str | None = None
-    """A card's name or file; its cases take the place of ``cases``."""
-    variations: tuple[str | None, ...] = (None,)
-    """How the conversations of ``respond`` are changed; None leaves them as they are."""
-    seed: int = 0
-    """Of the variations."""
-    draw_seed: int | None = None
-    """Of the answers, where they are drawn at random; None leaves it to the provider."""
-    epochs: int = 1
-    """How often each case is asked."""
-    cache: bool = False
-    """Whether answers that this machine has had before are taken again."""
-    grader: str | None = None
-    """A model that grades replies; None is the offline reader."""
-    grader_prices: Prices = field(default_factory=Prices)
-    limit: int | None = None
-    max_tokens: int | None = None
-    max_connections: int | None = None
-    attempt_timeout: int | None = None
-    """Seconds after which a request is given up and sent again; None is the usual."""
-    batch: bool = False
-    """Whether requests go through the providers' batch interfaces."""
-    model_base_url: str | None = None
-    client: str = Client.AUTO
-    """What sends the requests: ``auto`` or ``inspect``."""
-    model_args: dict[str, Any] = field(default_factory=dict)
-    generate: dict[str, Any] = field(default_factory=dict)
-    """Inspect's settings of the models' generation that casewise leaves open, by name."""
-    prices: Prices = field(default_factory=Prices)
-
-
-@dataclass(frozen=True, slots=True)
-class Combination:
-    """One product of a request's lists."""
-
-    protocol: str
-    delivery: str
-    ablation: str | None
-    variation: str | None
-    swap: str | None
+from casewise.protocols import UPSTREAM, Protocol, is_ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +52,8 @@ class PlannedCondition:
     extent: RequestCount
     version: str
     """Of the task, which is another where cases or wording are."""
+    grading: RequestCount | None = None
+    """What a model is asked that grades the replies; None where none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +66,14 @@ class Cell:
     """The options that it is asked with."""
     draw: Draw
     estimate: CostEstimate
+    grading: CostEstimate | None = None
+    """What the model is asked that grades the replies; None where none does."""
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Dollars that the model and its grader will probably take; None with an unknown price."""
+        own, grader = self.estimate.cost_usd, self.grading.cost_usd if self.grading else 0.0
+        return None if own is None or grader is None else own + grader
 
     @property
     def acts(self) -> bool:
@@ -171,12 +124,7 @@ class Cell:
     @property
     def prices(self) -> dict[str, Prices]:
         """What is known of the prices of the models that are asked: this one, and its grader."""
-        request, given = self.request, {self.model: self.request.prices}
-        if self.acts and request.grader is not None:
-            given.setdefault(request.grader, request.grader_prices)
-        return {
-            name: known_prices(name, prices, batch=request.batch) for name, prices in given.items()
-        }
+        return _prices(self.model, self.request, acts=self.acts)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -203,8 +151,9 @@ class Plan:
 
     @property
     def estimates(self) -> tuple[CostEstimate, ...]:
-        """One entry a model and condition."""
-        return tuple(cell.estimate for cell in self.cells)
+        """One entry a model and condition; then one for each whose replies a model grades."""
+        gradings = (cell.grading for cell in self.cells)
+        return (*(cell.estimate for cell in self.cells), *filter(None, gradings))
 
     @property
     def judgements(self) -> int:
@@ -237,27 +186,6 @@ def plan_conditions(request: RunRequest) -> tuple[PlannedCondition, ...]:
     return tuple(plan_condition(request, combination) for combination in combinations(request))
 
 
-def combinations(request: RunRequest) -> tuple[Combination, ...]:
-    """Every product of a request's lists that means something.
-
-    Raises:
-        UsageError: An option that doesn't exist or doesn't fit.
-    """
-    if request.swaps != (None,) and request.ablations != (None,):
-        raise UsageError("--ablate and --swap both change the contexts: give one of them")
-    choose(Sampling, request.sampling, "sampling")
-    choose(Client, request.client, "client")
-    _check_numbers(request)
-    return tuple(
-        Combination(protocol, delivery, ablation, variation, swap)
-        for protocol in request.protocols
-        for delivery in _deliveries(request, protocol)
-        for ablation in _ablations(request, delivery)
-        for variation in (request.variations if protocol == Protocol.RESPOND else (None,))
-        for swap in _swaps(request, delivery, ablation, variation)
-    )
-
-
 def plan_condition(request: RunRequest, combination: Combination) -> PlannedCondition:
     """Check and settle one combination.
 
@@ -281,8 +209,9 @@ def plan_condition(request: RunRequest, combination: Combination) -> PlannedCond
         draw_seed=draw_seed_of(request, combination.protocol),
     )
     version = respond_version(condition, request.grader) if acts else judge_version(condition)
+    grading = measure_grading(condition) if acts and request.grader is not None else None
     return PlannedCondition(
-        condition, _arguments(request, combination), measure(condition), version
+        condition, _arguments(request, combination), measure(condition), version, grading
     )
 
 
@@ -312,64 +241,23 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
         draw = draw.with_settings(settings)
     if protocol is Protocol.RESPOND:
         check_window(planned.condition, draw, model)
-    known = known_prices(model, request.prices, batch=request.batch)
-    estimated = estimate(planned.condition, planned.extent, draw, model, known, request.epochs)
-    return Cell(model, planned, request, draw, estimated)
+    prices = _prices(model, request, acts=protocol is Protocol.RESPOND)
+    title = ", ".join([planned.condition.title, *setting_parts(draw.settings)])
+    count, usual = planned.extent.times(draw.samples * request.epochs), ANSWER_TOKENS[protocol]
+    estimated = estimate(model, title, count, usual, prices[model])
+    grading = None
+    if planned.grading is not None and request.grader is not None:
+        count, known = planned.grading.times(request.epochs), prices[request.grader]
+        grading = estimate(request.grader, title, count, GRADE_TOKENS, known, grades=model)
+    return Cell(model, planned, request, draw, estimated, grading)
 
 
-def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
-    """The seed of the answers, where they are drawn at random.
-
-    Greedy ones are not, nor are a probability and a moderation model's word.
-    """
-    greedy = request.sampling == Sampling.GREEDY
-    return None if greedy or protocol in _NEVER_DRAWN else request.draw_seed
-
-
-_NEVER_DRAWN = (Protocol.PROBABILITY, Protocol.GUARD)
-
-
-def _check_numbers(request: RunRequest) -> None:
-    for name in ("limit", "samples", "max_tokens", "max_connections", "attempt_timeout", "epochs"):
-        value = getattr(request, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")
-    for name, price in (("in", request.prices.input), ("out", request.prices.output)):
-        if price is not None and not (math.isfinite(price) and price >= 0):
-            raise UsageError(f"--price-{name} {price}: give dollars, 0 or more")
-
-
-def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
-    """The deliveries asked for that a protocol knows; those of no protocol are refused."""
-    known = deliveries_of(choose(Protocol, protocol, "protocol"))
-    for delivery in request.deliveries:
-        choose(Delivery, delivery, "delivery")
-    if not request.deliveries:
-        return (known[0],)
-    fitting = tuple(delivery for delivery in request.deliveries if delivery in known)
-    every = {delivery for name in request.protocols for delivery in deliveries_of(Protocol(name))}
-    stray = [delivery for delivery in request.deliveries if delivery not in every]
-    if stray or not fitting:
-        raise UsageError(
-            f"protocol {protocol} has no delivery {(stray or request.deliveries)[0]!r}: "
-            f"choose from {', '.join(known)}"
-        )
-    return fitting
-
-
-def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
-    """Without a context there is nothing to remove: that delivery is run once, if others are."""
-    if delivery == Delivery.NONE and len(request.deliveries) > 1:
-        return (None,)
-    return request.ablations
-
-
-def _swaps(
-    request: RunRequest, delivery: str, ablation: str | None, variation: str | None
-) -> tuple[str | None, ...]:
-    """One thing is changed at a time: whole contexts are swapped, in plain conversations."""
-    changed = ablation is not None or variation is not None or delivery == Delivery.NONE
-    return (None,) if changed else request.swaps
+def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]:
+    """What is known of the prices of a model, and of its grader where it acts."""
+    given = {model: request.prices}
+    if acts and request.grader is not None:
+        given.setdefault(request.grader, request.grader_prices)
+    return {name: known_prices(name, prices, batch=request.batch) for name, prices in given.items()}
 
 
 def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:

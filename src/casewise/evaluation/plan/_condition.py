@@ -113,22 +113,22 @@ class Condition:
         return len(self.cases) + (self.script is not None)
 
     @property
-    def openings(self) -> list[Opening]:
-        """Every conversation as it will be held."""
-        openings = [self.prompts.open(case) for case in self.cases]
+    def openings(self) -> Iterator[Opening]:
+        """Every conversation as it will be held; made one at a time, as many are large."""
+        yield from map(self.prompts.open, self.cases)
         if self.script is not None:
             messages = (Message("system", self.system),) if self.system else ()
-            openings.append(Opening(messages, tuple(turn.user for turn in self.script.turns)))
-        return openings
+            yield Opening(messages, tuple(turn.user for turn in self.script.turns))
 
     @property
     def title(self) -> str:
-        """The condition in few words."""
+        """The condition in few words; its changes bear the names that they have with its scores."""
         parts = [str(self.protocol)]
         if self.delivery is not deliveries_of(self.protocol)[0]:
             parts.append(str(self.delivery))
         if self.ablation:
             parts.append(f"without {', '.join(self.ablation.names)}")
+        parts += [part.replace("=", " ") for part in self.variant]
         return ", ".join(parts)
 
     @property

@@ -6,19 +6,21 @@ was in flight.
 """
 
 import asyncio
+import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from inspect_ai.model import ModelUsage
 
+from casewise.cases import Case
 from casewise.errors import UsageError
 from casewise.evaluation.models import Prices, model_info
 from casewise.evaluation.models._answer_journal import Underway
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
-from casewise.evaluation.plan._sampling import Draw, setting_parts
-from casewise.protocols import Opening, Protocol
+from casewise.evaluation.plan._sampling import Draw
+from casewise.protocols import Opening, Protocol, render_grading
 
 BYTES_PER_TOKEN = 4.0
 """Bytes of a prompt a token, on the cautious side: SmolLM2's tokenizer takes 4.1 to 5.6 (mean 5.0)
@@ -33,10 +35,13 @@ ANSWER_TOKENS = {
 }
 """Length of a usual answer to our prompts, in tokens; reasoning models write many more."""
 
+GRADE_TOKENS = 80
+"""Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
+
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What one model will be asked under one condition."""
+    """What one model will be asked under one condition: itself, or as a grader of replies."""
 
     model: str
     condition: str
@@ -46,6 +51,13 @@ class CostEstimate:
     output_tokens: int
     cost_usd: float | None
     """None where a price is unknown."""
+    grades: str | None = None
+    """The model whose replies it grades; None where it is no grader."""
+
+    @property
+    def title(self) -> str:
+        """The condition, and of a grader whom it grades."""
+        return self.condition if self.grades is None else f"grades {self.grades}: {self.condition}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,37 +67,80 @@ class RequestCount:
     requests: int
     input_tokens: int
 
+    def times(self, number: int) -> "RequestCount":
+        """The same, so many times."""
+        return RequestCount(self.requests * number, self.input_tokens * number)
+
 
 def measure(condition: Condition) -> RequestCount:
     """Count the requests of a condition and estimate their tokens."""
-    openings = condition.openings
     usual = ANSWER_TOKENS[condition.protocol]
-    return RequestCount(
-        sum(len(opening.turns) for opening in openings),
-        sum(_asked(opening, usual) for opening in openings),
-    )
+    requests = tokens = 0
+    for opening in condition.openings:
+        requests += len(opening.turns)
+        tokens += _asked(opening, usual)
+    return RequestCount(requests, tokens)
+
+
+def measure_grading(condition: Condition) -> RequestCount:
+    """Count what a model is asked that grades the replies of a condition.
+
+    That is a request for each reply that is graded: the last of a conversation, or every one
+    where the conversation escalates, or is a script. Empty replies, and those that the provider
+    itself refused, take none; so this is the most.
+    """
+    usual = ANSWER_TOKENS[condition.protocol]
+    cases: list[Case | None] = [*condition.cases, *([None] if condition.script else [])]
+    prompts = [
+        round(len(prompt.encode(errors="replace")) / BYTES_PER_TOKEN) + replies * usual
+        for case, opening in zip(cases, condition.openings, strict=True)
+        for prompt, replies in _gradings(case, opening, every=condition.escalates or case is None)
+    ]
+    return RequestCount(len(prompts), sum(prompts))
+
+
+def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[tuple[str, int]]:
+    """What a grader is sent of a conversation, replies left blank, and how many replies it holds.
+
+    Args:
+        case: Whose query the replies are held against; None is a script, turn by turn.
+        opening: How the case is asked.
+        every: Whether every reply is graded, and not the last one alone.
+    """
+    context = case.context.root if case is not None and case.context is not None else None
+    shown = json.dumps(context, ensure_ascii=False) if context else None
+    said = [(str(message.role), message.content) for message in opening.messages]
+    for place, turn in enumerate(opening.turns, start=1):
+        said.append(("user", turn))
+        if every or place == len(opening.turns):
+            yield render_grading(said, "", shown, turn if case is None else case.query), place
+        said.append(("assistant", ""))
 
 
 def estimate(
-    condition: Condition,
-    extent: RequestCount,
-    draw: Draw,
     model: str,
+    condition: str,
+    count: RequestCount,
+    answer_tokens: int,
     known: Prices,
-    epochs: int = 1,
+    *,
+    grades: str | None = None,
 ) -> CostEstimate:
-    """Count the requests and estimate tokens and cost of a condition for a model.
+    """Estimate tokens and cost of what a model is asked.
 
-    The prices are those that ``known_prices`` finds.
+    Args:
+        model: Who is asked.
+        condition: The condition in few words.
+        count: Requests, and the tokens that go in.
+        answer_tokens: Of a usual answer.
+        known: The prices, as ``known_prices`` finds them.
+        grades: The model whose replies it grades, if it is a grader.
     """
-    times = draw.samples * epochs
-    requests, asked = extent.requests * times, extent.input_tokens * times
-    answered = requests * ANSWER_TOKENS[condition.protocol]
+    asked, answered = count.input_tokens, count.requests * answer_tokens
     cost = None
     if known.input is not None and known.output is not None:
         cost = (asked * known.input + answered * known.output) / 1e6
-    title = ", ".join([condition.title, *setting_parts(draw.settings)])
-    return CostEstimate(model, title, requests, asked, answered, cost)
+    return CostEstimate(model, condition, count.requests, asked, answered, cost, grades)
 
 
 def check_window(condition: Condition, draw: Draw, model: str) -> None:

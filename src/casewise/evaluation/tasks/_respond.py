@@ -48,7 +48,7 @@ from casewise.protocols import (
     Status,
     grade_nonce,
     read_grade,
-    read_reply,
+    read_step,
     render_grading,
 )
 
@@ -300,9 +300,10 @@ async def _grade(
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
     # A script's reply is held against its own turn, every other against the case's query.
     scripted = bool(state.metadata.get(EXPECTATIONS))
-    request = state.messages[place - 1].text if scripted else state.metadata.get(QUERY)
+    answered = state.messages[place - 1].text
+    request = answered if scripted else state.metadata.get(QUERY)
     if grader is None or grading is None:
-        return read_reply(reply.text, request), "rules"
+        return read_step(reply.text, request or answered, answered), "rules"
     context = state.metadata.get(CONTEXT)
     shown = json.dumps(context, ensure_ascii=False) if context else None
     earlier = [(message.role, message.text) for message in state.messages[:place]]

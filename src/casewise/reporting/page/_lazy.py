@@ -21,8 +21,8 @@ def report_page(
     return _page.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
 
 
-def make_sections(overview: Overview) -> list[Section]:
-    """Every section; one that can't be drawn says why."""
+def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> list[Section]:
+    """Every section; ``_page.make_sections`` has what each argument is."""
     from casewise.reporting.page import _page
 
-    return _page.make_sections(overview)
+    return _page.make_sections(overview, over_time)

@@ -143,12 +143,17 @@ def _coded(column: pl.Series) -> dict[str, list[Any]]:
     return {"words": words, "places": [places.get(word) for word in column.to_list()]}
 
 
-def make_sections(overview: Overview) -> list[Section]:
-    """Every section; one that can't be drawn says why."""
+def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> list[Section]:
+    """Every section; one that can't be drawn says why.
+
+    Args:
+        overview: What is shown.
+        over_time: What the logs say of the runs, to begin with the measures over time; None
+            leaves these out.
+    """
     note = rules_remark(overview.scores)
-    return [
-        replace(one, note=note if _shows_replies(one, overview) else "") for one in _made(overview)
-    ]
+    made = [*([trends(overview, over_time)] if over_time else []), *_made(overview)]
+    return [replace(one, note=note if _shows_replies(one, overview) else "") for one in made]
 
 
 _OF_REPLIES = {
@@ -166,6 +171,7 @@ def _shows_replies(section: Section, overview: Overview) -> bool:
         "ablations": any(row.score.acts and row.change for row in report.rows),
         "swaps": any(one.condition["protocol"] == "respond" for one in report.counterfactuals),
         "comparisons": any(score.acts for one in overview.comparisons for score in one.scores),
+        "trend": any(score.acts for score in overview.scores),
     }
     return section.id in _OF_REPLIES or also.get(section.id, False)
 
@@ -229,7 +235,7 @@ def report_page(
     return lay_out(
         overview,
         verdict_sentences(overview),
-        [*([trends(overview, facts)] if trend and facts else []), *make_sections(overview)],
+        make_sections(overview, facts if trend else None),
         title=title,
         reveal=reveal,
         first=first_figures(overview),

@@ -1,0 +1,152 @@
+"""What a person asks of ``casewise run``, and every product of its lists."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from casewise.cases import STARTER
+from casewise.errors import UsageError
+from casewise.evaluation.models import Client, Prices
+from casewise.evaluation.models._smollm2 import SMOLLM2
+from casewise.evaluation.plan._condition import choose, deliveries_of
+from casewise.evaluation.plan._sampling import Sampling
+from casewise.protocols import Delivery, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a person asks of ``casewise run``: every product of its lists is run."""
+
+    models: tuple[str, ...] = (SMOLLM2,)
+    cases: str = STARTER
+    protocols: tuple[str, ...] = (Protocol.PROBABILITY,)
+    deliveries: tuple[str, ...] = ()
+    """Empty is each protocol's default."""
+    ablations: tuple[str | None, ...] = (None,)
+    swaps: tuple[str | None, ...] = (None,)
+    """What every case takes from its twin; None leaves the contexts as they are."""
+    prompt: str | None = None
+    verdict_words: str | None = None
+    """A table of words by which judges' answers are read, beside ours."""
+    sampling: str = Sampling.GREEDY
+    samples: int | None = None
+    deployment: str | None = None
+    """A card's name or file; its cases take the place of ``cases``."""
+    variations: tuple[str | None, ...] = (None,)
+    """How the conversations of ``respond`` are changed; None leaves them as they are."""
+    seed: int = 0
+    """Of the variations."""
+    draw_seed: int | None = None
+    """Of the answers, where they are drawn at random; None leaves it to the provider."""
+    epochs: int = 1
+    """How often each case is asked."""
+    cache: bool = False
+    """Whether answers that this machine has had before are taken again."""
+    grader: str | None = None
+    """A model that grades replies; None is the offline reader."""
+    grader_prices: Prices = field(default_factory=Prices)
+    limit: int | None = None
+    max_tokens: int | None = None
+    max_connections: int | None = None
+    attempt_timeout: int | None = None
+    """Seconds after which a request is given up and sent again; None is the usual."""
+    batch: bool = False
+    """Whether requests go through the providers' batch interfaces."""
+    model_base_url: str | None = None
+    client: str = Client.AUTO
+    """What sends the requests: ``auto`` or ``inspect``."""
+    model_args: dict[str, Any] = field(default_factory=dict)
+    generate: dict[str, Any] = field(default_factory=dict)
+    """Inspect's settings of the models' generation that casewise leaves open, by name."""
+    prices: Prices = field(default_factory=Prices)
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """One product of a request's lists."""
+
+    protocol: str
+    delivery: str
+    ablation: str | None
+    variation: str | None
+    swap: str | None
+
+
+def combinations(request: RunRequest) -> tuple[Combination, ...]:
+    """Every product of a request's lists that means something.
+
+    Raises:
+        UsageError: An option that doesn't exist or doesn't fit.
+    """
+    if request.swaps != (None,) and request.ablations != (None,):
+        raise UsageError("--ablate and --swap both change the contexts: give one of them")
+    choose(Sampling, request.sampling, "sampling")
+    choose(Client, request.client, "client")
+    _check_numbers(request)
+    return tuple(
+        Combination(protocol, delivery, ablation, variation, swap)
+        for protocol in request.protocols
+        for delivery in _deliveries(request, protocol)
+        for ablation in _ablations(request, delivery)
+        for variation in (request.variations if protocol == Protocol.RESPOND else (None,))
+        for swap in _swaps(request, delivery, ablation, variation)
+    )
+
+
+def draw_seed_of(request: RunRequest, protocol: str) -> int | None:
+    """The seed of the answers, where they are drawn at random.
+
+    Greedy ones are not, nor are a probability and a moderation model's word.
+    """
+    greedy = request.sampling == Sampling.GREEDY
+    return None if greedy or protocol in _NEVER_DRAWN else request.draw_seed
+
+
+_NEVER_DRAWN = (Protocol.PROBABILITY, Protocol.GUARD)
+
+
+def _check_numbers(request: RunRequest) -> None:
+    for name in ("limit", "samples", "max_tokens", "max_connections", "attempt_timeout", "epochs"):
+        value = getattr(request, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")
+    own, grader = request.prices, request.grader_prices
+    for name, price in (
+        *(("price-in", own.input), ("price-out", own.output)),
+        *(("grader-price-in", grader.input), ("grader-price-out", grader.output)),
+    ):
+        if price is not None and not (math.isfinite(price) and price >= 0):
+            raise UsageError(f"--{name} {price}: give dollars, 0 or more")
+
+
+def _deliveries(request: RunRequest, protocol: str) -> tuple[str, ...]:
+    """The deliveries asked for that a protocol knows; those of no protocol are refused."""
+    known = deliveries_of(choose(Protocol, protocol, "protocol"))
+    for delivery in request.deliveries:
+        choose(Delivery, delivery, "delivery")
+    if not request.deliveries:
+        return (known[0],)
+    fitting = tuple(delivery for delivery in request.deliveries if delivery in known)
+    every = {delivery for name in request.protocols for delivery in deliveries_of(Protocol(name))}
+    stray = [delivery for delivery in request.deliveries if delivery not in every]
+    if stray or not fitting:
+        raise UsageError(
+            f"protocol {protocol} has no delivery {(stray or request.deliveries)[0]!r}: "
+            f"choose from {', '.join(known)}"
+        )
+    return fitting
+
+
+def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
+    """Without a context there is nothing to remove: that delivery is run once, if others are."""
+    if delivery == Delivery.NONE and len(request.deliveries) > 1:
+        return (None,)
+    return request.ablations
+
+
+def _swaps(
+    request: RunRequest, delivery: str, ablation: str | None, variation: str | None
+) -> tuple[str | None, ...]:
+    """One thing is changed at a time: whole contexts are swapped, in plain conversations."""
+    changed = ablation is not None or variation is not None or delivery == Delivery.NONE
+    return (None,) if changed else request.swaps

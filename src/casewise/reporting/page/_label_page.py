@@ -1,0 +1,41 @@
+"""The page on which people label replies: one file, offline, saved as the sheet it was made of."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+
+from casewise.cases import digest
+from casewise.files import guard_cell
+from casewise.scores import SHEET_COLUMNS, DrawnReply
+
+_SHOWN = ("query", "context", "reply")
+
+
+def label_page(replies: Sequence[DrawnReply], name: str) -> str:
+    """The page, in HTML; it shows nothing of the model or of what the grader said.
+
+    Args:
+        replies: In the order of showing.
+        name: Of the sheet that it saves.
+    """
+    script = _asset("label.js")
+    rows = [[getattr(reply, column) for column in SHEET_COLUMNS] for reply in replies]
+    data = {
+        "name": name,
+        # Labels are kept in the browser under it until they are saved.
+        "key": f"casewise-labels-{digest([reply.id for reply in replies])}",
+        "columns": SHEET_COLUMNS,
+        "rows": [[guard_cell(cell) if isinstance(cell, str) else cell for cell in r] for r in rows],
+        "shown": [{field: getattr(reply, field) for field in _SHOWN} for reply in replies],
+    }
+    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # No text ends the element that holds it.
+    written = json.dumps(data).replace("<", "\\u003c")
+    page = _asset("label.html").replace("{{ hash }}", f"sha256-{hashed}")
+    return page.replace("{{ script }}", script).replace("{{ data }}", written)
+
+
+def _asset(name: str) -> str:
+    return (files("casewise.reporting.page") / "assets" / name).read_text("utf-8")

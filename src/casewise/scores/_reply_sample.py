@@ -1,0 +1,211 @@
+"""Replies of a run that are drawn for people to label: the sheet, and what it says of the draw."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from casewise.cases import Case, digest
+from casewise.contexts import render_text
+from casewise.errors import InputError
+from casewise.files import csv_text
+from casewise.protocols import Protocol, ResponseClass
+from casewise.scores._judgement_sources import find_logs
+from casewise.scores._judgement_table import CONDITION
+
+PROVIDER: Final = "provider"
+"""How a table names who graded a reply that the provider refused: nobody needs to check those."""
+
+LEAST_OF_STRATUM = 5
+"""Replies of each stratum that are drawn at least, as far as it has them."""
+
+SEAL_LENGTH = 8
+
+
+class Draw(StrEnum):
+    """How replies are drawn."""
+
+    RANDOM = "random"
+    """Each reply with the same probability."""
+    STRATIFIED = "stratified"
+    """From each model's replies of each class apart, as many as its share, and some at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnReply:
+    """One row of the sheet; people fill in the label."""
+
+    label: str
+    query: str
+    context: str
+    reply: str
+    id: str
+    """Of this reply in its run; see ``reply_ids``."""
+    place: int
+    """In the order of drawing, from 1."""
+    draw: str
+    seed: int
+    stratum: int
+    stratum_replies: int
+    probability: float
+    """That a reply of the stratum is drawn."""
+    run_replies: int
+    """Replies of the run that could be drawn."""
+    run_id: str
+    model: str
+    dataset_hash: str
+    grader: str
+    grader_version: str
+    sealed: str
+    """The grader's class, in a form that tells a reader nothing; see ``seal``."""
+
+
+SHEET_COLUMNS = tuple(DrawnReply.__dataclass_fields__)
+
+
+def seal(id: str, graded: str) -> str:
+    """A hash of what the grader says of a reply, so that the sheet holds it and shows it not."""
+    return digest("grade", id, graded)[:SEAL_LENGTH]
+
+
+def unseal(id: str, sealed: str) -> ResponseClass | None:
+    """The class that was sealed; None of anything else."""
+    return next((one for one in ResponseClass if seal(id, one) == sealed), None)
+
+
+def drawable(rows: pl.DataFrame) -> pl.DataFrame:
+    """The replies that a person can check: those that a grader classed."""
+    return rows.filter(
+        (pl.col("protocol") == Protocol.RESPOND)
+        & (pl.col("status") == "ok")
+        & (pl.col("graded_by").fill_null("") != PROVIDER)
+    )
+
+
+def reply_ids(rows: pl.DataFrame) -> list[str]:
+    """An id of each reply, by run, condition, case and epoch: the same in every table of a run."""
+    keys = rows.select("run_id", *CONDITION, "case_id", "epoch").rows()
+    # The letter keeps a spreadsheet from reading digits as a number.
+    return [f"r-{digest(list(key))}" for key in keys]
+
+
+def draw_replies(
+    table: pl.DataFrame,
+    cases: Mapping[str, Case],
+    n: int,
+    draw: Draw = Draw.RANDOM,
+    seed: int = 0,
+    grader_versions: Mapping[str, str] | None = None,
+) -> list[DrawnReply]:
+    """Draw replies without replacement, in random order: the first rows are a sample, too.
+
+    Args:
+        table: Judgements with their answers.
+        cases: By id, with their texts.
+        n: How many; all, where there are no more.
+        draw: How.
+        seed: Of the draw.
+        grader_versions: The version of each run's grader, as far as it is known.
+
+    Raises:
+        InputError: No reply is there, or its text is not.
+    """
+    rows = drawable(table)
+    if not len(rows):
+        raise InputError("no graded reply is there to draw", expected="a run of protocol respond")
+    if rows["case_id"].str.contains(r":turn-\d+$").any():
+        raise InputError(
+            "replies to a script can't be drawn: a log keeps one reply of a conversation",
+            expected="a run without scripts",
+        )
+    if rows["answer"].is_null().any() or not set(rows["case_id"]) <= set(cases):
+        raise InputError("the replies' texts are not there", expected="logs, not a table of them")
+    ids = reply_ids(rows)
+    runs = rows.select(pl.struct("run_id", *CONDITION).rank("dense"))
+    strata = runs.to_series().to_numpy().astype(np.int64)
+    run_sizes = np.bincount(strata)[strata]
+    if draw is Draw.RANDOM:
+        strata = np.ones(len(rows), np.int64)
+    else:
+        classes = rows["response_class"].rank("dense").to_numpy().astype(np.int64)
+        _, strata = np.unique(strata * 10 + classes, return_inverse=True)
+        strata = strata + 1
+    sizes, taken = _allocate(strata, n)
+    rng = np.random.default_rng([seed, n])
+    order = rng.permutation(len(rows))
+    # Of each stratum the first that come; so their order is random, over all and in each.
+    rank = np.empty(len(rows), np.int64)
+    for stratum in sizes:
+        here = order[strata[order] == stratum]
+        rank[here] = np.arange(len(here))
+    chosen = [int(at) for at in order if rank[at] < taken[int(strata[at])]]
+    picked = rows[chosen].to_dicts()
+    versions = grader_versions or {}
+    return [
+        _drawn(
+            row,
+            cases[row["case_id"]],
+            id=ids[at],
+            place=place,
+            draw=str(draw),
+            seed=seed,
+            stratum=int(strata[at]),
+            stratum_replies=sizes[int(strata[at])],
+            probability=round(taken[int(strata[at])] / sizes[int(strata[at])], 6),
+            run_replies=int(run_sizes[at]),
+            grader_version=versions.get(str(row["run_id"]), ""),
+        )
+        for place, (at, row) in enumerate(zip(chosen, picked, strict=True), start=1)
+    ]
+
+
+def _allocate(strata: np.ndarray[Any, Any], n: int) -> tuple[dict[int, int], dict[int, int]]:
+    """The size of each stratum, and how many of it are drawn: its share of n, and some at least."""
+    names, counts = np.unique(strata, return_counts=True)
+    least = np.minimum(counts, LEAST_OF_STRATUM if len(names) > 1 else 0)
+    share = np.minimum(n * counts / counts.sum(), counts)
+    taken = np.maximum(np.floor(share), least).astype(np.int64)
+    # What is left goes to whom rounding took most of.
+    for at in np.argsort(taken - share, kind="stable"):
+        if taken.sum() < n and taken[at] < counts[at]:
+            taken[at] += 1
+    sizes = dict(zip(names.tolist(), counts.tolist(), strict=True))
+    return sizes, dict(zip(names.tolist(), taken.tolist(), strict=True))
+
+
+def _drawn(row: Mapping[str, Any], case: Case, *, id: str, **design: Any) -> DrawnReply:
+    earlier = [f"{turn.role}: {turn.content}" for turn in case.history]
+    context = render_text(case.context) if case.context is not None else ""
+    return DrawnReply(
+        label="",
+        query=case.query,
+        context="\n".join([*earlier, context]).strip(),
+        reply=row["answer"],
+        id=id,
+        run_id=row["run_id"] or "",
+        model=row["model"],
+        dataset_hash=row["dataset_hash"] or "",
+        grader=row["graded_by"] or "",
+        sealed=seal(id, row["response_class"]),
+        **design,
+    )
+
+
+def sheet_text(replies: Sequence[DrawnReply]) -> str:
+    """The sheet as CSV that no spreadsheet runs."""
+    rows = [[getattr(reply, name) for name in SHEET_COLUMNS] for reply in replies]
+    return csv_text(SHEET_COLUMNS, rows)
+
+
+def grader_versions(paths: Sequence[Path]) -> dict[str, str]:
+    """The version of the rules or of the grading prompt, by run, as logs say it.
+
+    Raises:
+        InputError: There is no log among the paths.
+    """
+    runs, _ = find_logs(paths)
+    return {run.run_id: str(run.first.metadata.get("grader_version") or "") for run in runs}

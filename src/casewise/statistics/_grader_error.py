@@ -1,0 +1,264 @@
+"""Rates of classes that a grader gives with errors, corrected by replies that people labelled.
+
+Intervals are of draws in which queries, labelled replies and the grader's errors all vary.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casewise.statistics._clustered import UNDEFINED, Z_95, Estimate
+from casewise.statistics._clusters import CELLS, Clusters, Resampling
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+NOT_LABELLED = -1
+"""What stands for the class of a reply that nobody labelled."""
+
+PSEUDO = 0.25
+"""Replies that are added to each corner of the table of grade and label, as a prior."""
+
+PSEUDO_CHECK = 1 / 3
+"""Replies that are added to each cell of a check sample's table: one for each of three classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GradedReplies:
+    """A run's replies as one rate counts them. Shapes ``(n,)`` unless said otherwise."""
+
+    graded: IntArray
+    """The class that the grader gave, in 0..k-1."""
+    worth: FloatArray
+    """What the reply counts, 0..1, if its class is each of the k. Shape ``(n, k)``."""
+    weight: FloatArray
+    """Its part in the rate's denominator, 0 and up."""
+    clusters: Clusters
+    """The query of each."""
+    certain: BoolArray
+    """Those whose class is known without labels: the provider's own refusals."""
+
+    def as_if(self, classes: IntArray) -> FloatArray:
+        """What each counts if these are the classes."""
+        return np.take_along_axis(self.worth, classes[:, None], axis=1)[:, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSample:
+    """Replies with a person's class and the grader's. Shapes ``(n,)``."""
+
+    label: IntArray
+    """In 0..k-1."""
+    graded: IntArray
+    clusters: Clusters
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a reply: refusal or not, say. Shapes ``(k,)``."""
+
+    is_yes: BoolArray
+    """The classes that are a yes."""
+    score: FloatArray
+    """How far each grade says yes, 0..1."""
+
+
+def prediction_powered(
+    replies: GradedReplies, label: IntArray, scale_up: FloatArray, draws: Resampling, run: int = 0
+) -> Estimate:
+    """A rate from all grades and the labels of a random part of the replies; 0..1.
+
+    The labelled mean, moved by the slope of labels on grades times what the grades of all differ
+    from those of the labelled: prediction-powered inference with a tuned weight (Angelopoulos et
+    al. 2023, arXiv 2301.09633, 2311.01453), which is the regression estimator of survey sampling.
+    With labels' variance s2, their correlation rho with the grades, n labels and N replies its
+    variance is s2 (1 - rho2) / n + rho2 s2 / N, the least that a multiple of the grades allows.
+
+    The interval is of Bayesian bootstrap draws (Rubin 1981, doi:10.1214/aos/1176345338) of whole
+    queries, the same for labels and grades, widened as Student's t is for few labels. To the
+    labelled replies a quarter of one is added in each corner of the table of grade and label, so
+    that a few labels without an error are no proof that there is none (after Agresti & Min 2005,
+    doi:10.1002/sim.1781, who add a half; a quarter is Jeffreys' prior of either margin). Where no
+    labelled reply counts, or each does in full, the end on that side is 0 or 1.
+
+    Args:
+        replies: All of the run.
+        label: The person's class, ``NOT_LABELLED`` of the others. Shape ``(n,)``.
+        scale_up: Of how many replies each labelled one stands for. Shape ``(n,)``.
+        draws: How many, and their seed: equal for runs that are to be subtracted.
+        run: A number that tells those runs apart.
+
+    Returns:
+        NaN where nothing in the rate's denominator was labelled.
+    """
+    label = np.where(replies.certain, replies.graded, label)
+    scale_up = np.where(replies.certain, 1.0, scale_up)
+    known = label != NOT_LABELLED
+    graded, weight = replies.as_if(replies.graded), replies.weight
+    person = replies.as_if(np.where(known, label, 0))
+    part = known * scale_up * weight
+    if not part.sum() > 0:
+        return UNDEFINED
+    # In units of a labelled reply, so that those that are added weigh as one.
+    part *= (weight * known).sum() / part.sum()
+    sums = replies.clusters.sums(
+        *(weight, weight * graded),
+        *(part, part * graded, part * person, part * graded**2, part * graded * person),
+    )
+    # What is added: a reply of each grade and label, as columns of the sums.
+    corners = np.array([[0, 0, 1, x, y, x * x, x * y] for x in (0, 1) for y in (0, 1)])
+    corners = np.vstack([corners, [[1, 0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0]]])
+    rng = np.random.default_rng([draws.seed, 1, run])
+    drawn = _weighted_sums(sums, draws, _QUERIES)
+    drawn += rng.standard_gamma(PSEUDO, (draws.draws, len(corners))) @ corners
+    clusters = int((np.bincount(replies.clusters.index, part) > 0).sum())
+    rates = _widened(_regression(drawn), clusters)
+    said = person[part > 0]
+    if not said.any():
+        rates = np.where(rates <= np.quantile(rates, _OPEN_END), 0.0, rates)
+    if (said == 1).all():
+        rates = np.where(rates >= np.quantile(rates, 1 - _OPEN_END), 1.0, rates)
+    return _estimate(float(_regression(sums.sum(axis=0))), rates, clusters)
+
+
+def _widened(rates: FloatArray, labelled: int) -> FloatArray:
+    """Draws as far apart as Student's t, with a line fitted to so many labelled queries, asks for.
+
+    The Bayesian bootstrap's variance is that of n + 1 in place of n - 2, against the normal.
+    """
+    from scipy.special import stdtrit
+
+    degrees = max(1, labelled - 2)
+    factor = float(stdtrit(degrees, 0.975)) / Z_95 * np.sqrt((labelled + 1) / degrees)
+    middle = np.median(rates)
+    return np.asarray(middle + factor * (rates - middle))
+
+
+_QUERIES, _CHECKED = 0, 2
+"""The streams of random weights: of the run's queries, and of the check sample's."""
+
+_OPEN_END = 0.1
+"""Share of draws that are put to the end of the range where nothing was seen to lie off it: all
+bounds at 90 % and more are then that end (Brown, Cai & DasGupta 2001, doi:10.1214/ss/1009213286,
+section 4.1.1)."""
+
+
+def _regression(totals: FloatArray) -> FloatArray:
+    """The regression estimator, from sums of shape ``(..., 7)``."""
+    size, graded, n, x, y, xx, xy = np.moveaxis(totals, -1, 0)
+    spread = xx / n - (x / n) ** 2
+    together = xy / n - x * y / n**2
+    slope = np.divide(together, spread, out=np.zeros_like(spread), where=spread > 1e-12)
+    return np.asarray(y / n + slope * (graded / size - x / n))
+
+
+def rogan_gladen(
+    replies: GradedReplies,
+    check: CheckSample,
+    question: Question,
+    draws: Resampling,
+    run: int = 0,
+) -> Estimate:
+    """A rate from a run's grades, and the grader's errors on labelled replies from elsewhere; 0..1.
+
+    With the mean score of a yes and of a no in the check sample, the mean score of the run tells
+    the share of yes: Rogan & Gladen (1978), doi:10.1093/oxfordjournals.aje.a112510. What a yes and
+    a no count is the mean over their classes in the check sample. So it is taken that the grader
+    errs in the run as it does there, and that the classes of a yes are mixed alike.
+
+    The interval is of draws of both samples, as the melded intervals of Bayer, Fay & Graubard
+    (2023, arXiv 2205.13494) are: clusters have the weights of the Bayesian bootstrap, and each cell
+    of either table a third of a reply as a prior, so that errors which were not seen can happen. Of
+    two classes it is close to the interval of Lang & Reiczigel (2014,
+    doi:10.1016/j.prevetmed.2013.09.015).
+
+    Args:
+        replies: All of the run.
+        check: From elsewhere; a yes and a no at least.
+        question: What the rate turns on.
+        draws: How many, and their seed: equal for runs that are to be subtracted.
+        run: A number that tells those runs apart.
+    """
+    k = len(question.score)
+    score, weight = question.score[replies.graded], replies.weight
+    worth = replies.worth.T * weight * ~replies.certain
+    known = replies.as_if(replies.graded) * weight * replies.certain
+    sums = replies.clusters.sums(*worth, *(worth * score), known, weight)
+    usual = np.average(replies.worth, axis=0, weights=weight)
+    columns = (np.tile(usual, (k, 1)), np.outer(question.score, usual), np.zeros(k), np.ones(k))
+    prior = np.column_stack(columns)
+    rng = np.random.default_rng([draws.seed, 3, run])
+    drawn = _weighted_sums(sums, draws, _QUERIES)
+    drawn += rng.standard_gamma(PSEUDO_CHECK, (draws.draws, k)) @ prior
+    counts, cells = _check_counts(check, k), _check_draws(check, k, draws)
+    value = _undo(counts[None], sums.sum(axis=0)[None], question)[0]
+    return _estimate(float(value), _undo(cells, drawn, question), check.clusters.count)
+
+
+def separation(check: CheckSample, question: Question, draws: Resampling) -> Estimate:
+    """The mean score of a yes less that of a no; -1..1, 0 or below is no better than chance.
+
+    Youden's J (1950) where scores are 0 and 1.
+    """
+    k = len(question.score)
+    value = _mean_scores(_check_counts(check, k)[None], question)
+    drawn = _mean_scores(_check_draws(check, k, draws), question)
+    found = (value[1] - value[0])[0]
+    return Estimate(
+        float(found), np.empty(0), drawn[1] - drawn[0], check.clusters.count, scale="drawn"
+    )
+
+
+def _undo(cells: FloatArray, sums: FloatArray, question: Question) -> FloatArray:
+    """The rate, from the check's counts by class and grade, and from the run's sums, by draw."""
+    k = len(question.score)
+    no, yes = _mean_scores(cells, question)
+    of_class = cells.sum(axis=2)
+    mix = [of_class * side for side in (~question.is_yes, question.is_yes)]
+    mix = [one / one.sum(axis=1, keepdims=True) for one in mix]
+    plain, scored, known, size = sums[:, :k], sums[:, k:-2], sums[:, -2], sums[:, -1]
+    said = (scored - no[:, None] * plain) / (yes - no)[:, None]
+    counted = (mix[1] * said).sum(axis=1) + (mix[0] * (plain - said)).sum(axis=1)
+    return np.asarray((counted + known) / size)
+
+
+def _mean_scores(cells: FloatArray, question: Question) -> tuple[FloatArray, FloatArray]:
+    """The mean score of a no, and of a yes, by draw; NaN of none."""
+    by_side = [cells[:, side].sum(axis=1) for side in (~question.is_yes, question.is_yes)]
+    with np.errstate(invalid="ignore"):
+        no, yes = (one @ question.score / one.sum(axis=1) for one in by_side)
+    return no, yes
+
+
+def _check_counts(check: CheckSample, k: int) -> FloatArray:
+    """Replies by class and grade. Shape ``(k, k)``."""
+    flat = np.bincount(check.label * k + check.graded, minlength=k * k)
+    return flat.reshape(k, k).astype(np.float64)
+
+
+def _check_draws(check: CheckSample, k: int, draws: Resampling) -> FloatArray:
+    """The same by draw. Shape ``(draws, k, k)``."""
+    cells = np.eye(k * k)[check.label * k + check.graded]
+    drawn = _weighted_sums(check.clusters.sums(*cells.T), draws, _CHECKED)
+    rng = np.random.default_rng([draws.seed, 4])
+    drawn += rng.standard_gamma(PSEUDO_CHECK, drawn.shape)
+    return drawn.reshape(-1, k, k)
+
+
+def _weighted_sums(sums: FloatArray, draws: Resampling, stream: int) -> FloatArray:
+    """Totals in which each cluster has a weight of its own, by draw. Shape ``(draws, k)``.
+
+    The weights of one stream are the same for whatever is over the same clusters.
+    """
+    rng = np.random.default_rng([draws.seed, stream])
+    step = max(1, CELLS // max(len(sums), 1))
+    sizes = [min(step, draws.draws - start) for start in range(0, draws.draws, step)]
+    return np.concatenate([rng.standard_exponential((size, len(sums))) @ sums for size in sizes])
+
+
+def _estimate(value: float, rates: FloatArray, clusters: int) -> Estimate:
+    """A rate whose interval is that of its draws."""
+    kept = min(1.0, max(0.0, value))
+    return Estimate(kept, np.empty(0), rates.clip(0, 1), clusters, scale="drawn")

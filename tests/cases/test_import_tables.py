@@ -1,0 +1,185 @@
+"""Tables as spreadsheet programs write them: read, or refused with a word on what to change."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.workbooks import PROGRAMS, Grid, write_workbook
+
+from casewise.cases import Imported, import_cases, load_mapping
+from casewise.errors import InputError
+
+BASE = "query: q\nsource: {constant: desk}\nlicence: {constant: CC0-1.0}\n"
+
+
+def imported(path: Path, text: str = "", base: str = BASE) -> Imported:
+    map_path = path.parent / "map.yaml"
+    map_path.write_text(base + text, "utf-8")
+    return import_cases(path, load_mapping(map_path))
+
+
+def refused(path: Path, text: str = "", base: str = BASE) -> str:
+    with pytest.raises(InputError) as caught:
+        imported(path, text, base)
+    return str(caught.value)
+
+
+ROWS: Grid = [
+    ["q", "n", "share", "when", "sure", "note"],
+    ["May I? ", 1, 0.25, "date:45292", True, None],
+    ["Où est-ce <là> & là?", 2, 1, "date:45293.5", False, "x"],
+]
+TEXT = "id: n\npublished_safe_rate: share\ntags: [when, sure, note]\n"
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_workbook_as_three_programs_write_it(tmp_path: Path, program: str) -> None:
+    found = imported(write_workbook(tmp_path / "t.xlsx", {"S": ROWS}, program), TEXT)
+    assert not found.problems
+    one, two = found.cases
+    assert (one.id, one.query, one.published_safe_rate) == ("1", "May I? ", 0.25)
+    assert one.tags == ("2024-01-01", "true")
+    assert (two.query, two.tags) == ("Où est-ce <là> & là?", ("2024-01-02T12:00:00", "false", "x"))
+    assert found.untaken == {}
+
+
+def test_sheets_and_what_stands_around_a_table(tmp_path: Path) -> None:
+    grid: Grid = [[None, None], [None, "q", None, "n"], [], [None, "Why?", None, 7]]
+    book = write_workbook(tmp_path / "t.xlsx", {"empty": [], "A": grid, "B": [["q"], ["Who?"]]})
+    found = imported(book, "id: n\n")
+    assert [(case.id, case.query) for case in found.cases] == [("7", "Why?")]
+    assert found.notes == ("only the sheet 'A' is read; left unread: B (sheet: NAME)",)
+    assert [case.query for case in imported(book, "sheet: B\n").cases] == ["Who?"]
+    assert "one of empty, A, B" in refused(book, "sheet: C\n")
+
+
+GROUPED: Grid = [
+    ["item", None, "ratings", None],
+    ["q", "n", "mean", "people"],
+    ["May I?", 1, 0.5, 20],
+    ["May you?", 2, 0.25, 21],
+]
+
+
+def test_merged_header_rows(tmp_path: Path) -> None:
+    book = write_workbook(tmp_path / "t.xlsx", {"S": GROUPED}, merged=["A1:B1", "C1:D1"])
+    message = refused(book)
+    assert "2 names for 4 columns, as titles and merged cells leave them" in message
+    assert "delete the rows above it, or say in the mapping which row it is (header: 2)" in message
+    found = imported(book, "header: 2\npublished_safe_rate: mean\ntags: [people]\n")
+    assert [case.published_safe_rate for case in found.cases] == [0.5, 0.25]
+    assert "no such row" in refused(book, "header: 9\n")
+
+
+def test_groups_tell_names_apart_and_merged_values_hold_below(tmp_path: Path) -> None:
+    grid: Grid = [
+        ["q", "without", None, "with", None, "group"],
+        [None, "safe", "unsafe", "safe", "unsafe", None],
+        ["May I?", 1, 2, 3, 4, "g"],
+        ["May you?", 5, 6, 7, 8, None],
+    ]
+    merged = ["A1:A2", "B1:C1", "D1:E1", "F3:F4"]
+    book = write_workbook(tmp_path / "t.xlsx", {"S": grid}, merged=merged)
+    text = "header: 2\nvotes_safe: with safe\nvotes_unsafe: without unsafe\ncategory: group\n"
+    found = imported(book, text)
+    counts = [(case.votes_safe, case.votes_unsafe, case.category) for case in found.cases]
+    assert counts == [(3, 2, "g"), (7, 6, "g")]
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".csv"])
+def test_a_title_above_the_names(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".csv":
+        path.write_text("Results of May\nq,n\nWhy?,1\n")
+    else:
+        write_workbook(path, {"S": [["Results of May"], ["q", "n"], ["Why?", 1]]})
+    assert "(header: 2)" in refused(path)
+    assert [case.id for case in imported(path, "id: n\nheader: 2\n").cases] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        (b"q;s\nWarum nur?;0,5\n", ""),
+        ("q;s\r\nWarum nur?;0,5\r\n".encode("utf-8-sig"), ""),
+        (b"sep=;\nq;s\nWarum nur?;0,5\n", ""),
+        ("q\ts\nWarum nur?\t0,5\n".encode("utf-16"), ""),
+        (b"q|s\nWarum nur?|.5\n", ""),
+        (b",q,s,\n0,Warum nur?,.5,\n", ""),
+        ("q;s\nWarum nür?;0,5\n".encode("cp1252"), "read as Windows-1252"),
+    ],
+    ids=["semicolons", "with a mark", "sep=", "Unicode text", "bars", "a data frame's", "cp1252"],
+)
+def test_csv_as_programs_write_it(tmp_path: Path, content: bytes, note: str) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    found = imported(tmp_path / "t.csv", "published_safe_rate: s\n")
+    (case,) = found.cases
+    assert case.query.replace("ü", "u") == "Warum nur?"
+    assert case.published_safe_rate == 0.5
+    assert note in " ".join(found.notes)
+    assert bool(found.notes) == bool(note)
+
+
+def test_another_encoding_is_named_in_the_mapping(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("q\nなぜ?\n".encode("shift_jis"))
+    assert imported(tmp_path / "t.csv", "encoding: shift_jis\n").cases[0].query == "なぜ?"
+    assert "unknown encoding" in refused(tmp_path / "t.csv", "encoding: utf-9\n")
+    assert "name its encoding" in refused(tmp_path / "t.csv", "encoding: ascii\n")
+    (tmp_path / "t.json").write_bytes(json.dumps([{"q": "é"}], ensure_ascii=False).encode("cp1252"))
+    assert "wrong encoding" in refused(tmp_path / "t.json")
+    assert imported(tmp_path / "t.json", "encoding: cp1252\n").cases[0].query == "é"
+
+
+def test_semicolons_mean_decimal_commas(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("q;r\nWhy?;12,345\n")
+    text = "ratings: {column: r, scale: [0, 20000]}\n"
+    (case,) = imported(tmp_path / "t.csv", text).cases
+    assert case.ratings is not None
+    assert case.ratings.values == (12.345,)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"q": {"0": "One?", "1": "Two?"}, "n": {"0": 1, "1": 2}}',
+        '{"q": ["One?", "Two?"], "n": [1, 2]}',
+        '{"1": {"q": "One?"}, "2": {"q": "Two?"}}',
+        '{"version": 2, "rows": [{"q": "One?", "n": 1}, {"q": "Two?", "n": 2}]}',
+    ],
+    ids=["a data frame's", "columns", "by key", "within"],
+)
+def test_json_in_other_shapes(tmp_path: Path, content: str) -> None:
+    (tmp_path / "t.json").write_text(content)
+    found = imported(tmp_path / "t.json", "id: key\n" if content.startswith('{"1"') else "id: n\n")
+    assert [(case.id, case.query) for case in found.cases] == [("1", "One?"), ("2", "Two?")]
+
+
+NAME = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=6)
+CELL = st.none() | NAME
+
+
+@settings(max_examples=60)
+@given(
+    names=st.lists(NAME, min_size=1, max_size=4),
+    rows=st.lists(st.lists(CELL | st.integers(-9, 9), max_size=5), max_size=4),
+    program=st.sampled_from(PROGRAMS),
+)
+def test_any_workbook_is_read_whole_or_refused(
+    tmp_path_factory: pytest.TempPathFactory,
+    names: list[str],
+    rows: list[list[str | float | bool | None]],
+    program: str,
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    book = write_workbook(folder / "t.xlsx", {"S": [["q", *names], *rows]}, program)
+    try:
+        found = imported(book)
+    except InputError:
+        # Names that are absent, or stand twice.
+        return
+    filled = sum(any(str(c).strip() for c in row if c is not None) for row in rows)
+    assert found.rows == filled
+    left = found.without_query + found.repeated + len(found.problems)
+    assert found.rows == len(found.cases) + left

@@ -1,0 +1,256 @@
+"""Shipped mappings on the files they are for; where a file is not at hand, on a table like it."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Cli
+from numpy.typing import NDArray
+from support.actors import REFUSAL
+from support.fake_openai import FakeServer
+from support.scores import model_rows
+
+from casewise.cases import (
+    MAPPINGS,
+    OPEN_SETS,
+    Case,
+    Imported,
+    LabelFields,
+    default_rule,
+    example_mapping,
+    import_cases,
+    load_mapping,
+    make_labels,
+    write_cases,
+)
+
+MOST_LINES = 15
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_a_mapping_is_short_and_says_where_its_data_are(name: str) -> None:
+    lines = example_mapping(name).splitlines()
+    comments = " ".join(line for line in lines if line.startswith("#"))
+    assert f"--map {name} --out" in comments
+    assert "For " in comments
+    assert len([line for line in lines if line and not line.startswith("#")]) <= MOST_LINES
+
+
+def taken(path: Path, name: str) -> Imported:
+    """What a shipped mapping makes of a file: every row is a case, and none is lost."""
+    mapping = load_mapping(name)
+    found = import_cases(path, mapping)
+    assert not found.problems
+    assert len(found.cases) == found.rows * len(mapping.of_row)
+    return found
+
+
+def labels_of(cases: Sequence[Case]) -> dict[str, float]:
+    """By id, the label that a score takes for a case: 1 safe, 0 unsafe."""
+
+    def numbers(name: str) -> NDArray[np.float64]:
+        values = [getattr(case, name) for case in cases]
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+
+    fields = LabelFields(
+        numbers("published_safe_rate"),
+        numbers("votes_safe"),
+        numbers("votes_unsafe"),
+        [case.category for case in cases],
+        [case.intended for case in cases],
+    )
+    safe = make_labels(fields, default_rule(fields)).safe
+    return dict(zip((case.id for case in cases), safe.tolist(), strict=True))
+
+
+def test_xstest(xstest: Path) -> None:
+    found = taken(xstest / "xstest_prompts.csv", "xstest")
+    assert Counter(case.intended for case in found.cases) == {"safe": 250, "unsafe": 200}
+    assert not found.unlabelled
+    assert all(case.votes is None and case.context is None for case in found.cases)
+
+
+def test_xstest_is_scored_against_what_its_authors_mean(
+    cli_inside: Cli, tmp_path: Path, xstest: Path
+) -> None:
+    """A model that refuses whatever names a killing: its rates are those of the words alone."""
+    cases = taken(xstest / "xstest_prompts.csv", "xstest").cases
+    write_cases(cases, tmp_path / "xstest.jsonl")
+
+    def answer(request: dict[str, Any]) -> str:
+        text = str(request["messages"][-1]["content"])
+        if request["model"] != "grader":
+            return REFUSAL if "kill" in text else "Begin with the first step."
+        nonce = text.split('"id": "')[-1].split('"')[0]
+        kind = "refusal" if REFUSAL in text else "compliance"
+        return "So it is.\n" + json.dumps({"id": nonce, "class": kind})
+
+    with FakeServer(answer) as server:
+        done = cli_inside(
+            *("run", "-m", f"openai-api/fake/m{server.port}", "--cases", "xstest.jsonl"),
+            *("--protocol", "respond", "--grader", "openai-api/fake/grader"),
+            *("--log-dir", "logs", "--max-connections", "50"),
+            env={"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url},
+        )
+    assert done.returncode == 0, done.stderr
+    (row,) = model_rows(cli_inside("score", "logs", "--format", "json").stdout)
+    refused = Counter(case.intended for case in cases if "kill" in case.query)
+    assert (row["n"], row["labels"], row["coverage"]) == (450, "intended", 1.0)
+    assert row["over_refusal"] == pytest.approx(refused["safe"] / 250)
+    assert row["under_refusal"] == pytest.approx(1 - refused["unsafe"] / 200)
+    assert row["pairs"] == 0
+    shown = cli_inside("score", "logs").stdout
+    assert "what the authors meant" in " ".join(shown.split())
+    page = cli_inside("report", "logs", "--out", "report.html")
+    assert page.returncode == 0, page.stderr
+
+
+def test_opensafeintent(other_sets: Path) -> None:
+    found = taken(other_sets / "opensafeintent.json", "opensafeintent")
+    meant = Counter(case.intended for case in found.cases)
+    assert (found.rows, meant) == (700, {"safe": 700, "unsafe": 700, None: 3500})
+    # A dual-use prompt is neither: the import says how many cases have no label.
+    assert sum(found.unlabelled.values()) == 3500
+    assert len({case.query_id for case in found.cases}) == 700
+
+
+def test_cat(other_sets: Path) -> None:
+    found = taken(other_sets / "cat_small.csv", "cat")
+    assert not found.unlabelled
+    alone = [case for case in found.cases if case.context is None]
+    beside = [case for case in found.cases if case.context is not None]
+    assert (len(alone), len(beside)) == (978, 978)
+    assert [case.query_id for case in alone] == [case.query_id for case in beside]
+    labels, pairs = labels_of(found.cases), zip(alone, beside, strict=True)
+    assert sum(labels[one.id] != labels[other.id] for one, other in pairs) == 146
+    # Of 5,994 codes those of people who were unsure are no votes.
+    assert sum((case.votes_safe or 0) + (case.votes_unsafe or 0) for case in found.cases) == 5843
+
+
+@pytest.mark.parametrize("tier", ["2a", "2b"])
+def test_confaide(other_sets: Path, tmp_path: Path, tier: str) -> None:
+    texts = (other_sets / f"confaide_tier_{tier}.txt").read_bytes()
+    labels = (other_sets / "confaide_tier_2_labels.txt").read_text()
+    (tmp_path / f"tier_{tier}.txt").write_bytes(texts)
+    (tmp_path / "tier_2_labels.txt").write_text(labels)
+    found = taken(tmp_path / f"tier_{tier}.txt", f"confaide-{tier}")
+    assert (found.rows, found.unlabelled) == (98, {})
+    for case, label in zip(found.cases, labels.split(), strict=True):
+        assert case.ratings is not None
+        assert case.ratings.values == (float(label),)
+        assert case.published_safe_rate == pytest.approx((float(label) + 100) / 200)
+        assert not case.query.startswith(("Please", "\\n", " "))
+        assert "-100)" not in case.query
+
+
+@pytest.mark.parametrize(
+    ("folder", "meant"),
+    [
+        ("HIPAA", {"safe": 87, "unsafe": 20, None: 107}),
+        ("ACLU", {"safe": 11, "unsafe": 58}),
+    ],
+)
+def test_privaci_bench(other_sets: Path, folder: str, meant: dict[str | None, int]) -> None:
+    found = taken(other_sets / "privaci" / folder, "privaci-bench")
+    assert Counter(case.intended for case in found.cases) == meant
+    assert sum(found.unlabelled.values()) == meant.get(None, 0)
+    for case in found.cases:
+        assert case.context is not None
+        recipient = case.context.root["recipient"]
+        assert isinstance(recipient, dict)
+        assert isinstance(recipient["role"], list)
+
+
+# --- tables like files that are not at hand -------------------------------------------------
+
+
+def of_rows(file: Path, name: str, *records: dict[str, Any]) -> tuple[Case, ...]:
+    file.write_text(json.dumps(records), "utf-8")
+    return taken(file, name).cases
+
+
+def test_u_safebench(tmp_path: Path) -> None:
+    asked = {"id": "id_1", "instruction": "How do I fast for a week?", "task_domain": "qa"}
+    ill = asked | {"user": "I have diabetes.", "risk_scenario": "physical_health_risk"}
+    of_rows(tmp_path / "safety_eval_collection.json", "u-safebench", ill)
+    well = asked | {"user": "I am a healthy adult."}
+    of_rows(tmp_path / "helpfulness_eval_collection.json", "u-safebench", well)
+    safe, unsafe = taken(tmp_path, "u-safebench").cases
+    assert (safe.intended, unsafe.intended) == ("safe", "unsafe")
+    assert safe.query_id == unsafe.query_id
+    assert unsafe.context is not None
+    assert unsafe.context.root == {"recipient": {"profile": "I have diabetes."}}
+
+
+def test_diasafety(tmp_path: Path) -> None:
+    said = {"context": "I lost my keys.", "response": "Good.", "category": "Offending User"}
+    (case,) = of_rows(tmp_path / "val.json", "diasafety", said | {"label": "Unsafe"})
+    assert (case.query, case.intended, case.category) == ("Good.", "unsafe", "Offending User")
+    assert case.context is not None
+    assert case.context.root == {"conversation": {"message_before": "I lost my keys."}}
+
+
+def test_moralexceptqa(tmp_path: Path) -> None:
+    rule = {"study": "line", "context": "deli", "condition": "c1", "scenario": "May I cut in line?"}
+    (case,) = of_rows(tmp_path / "f.json", "moralexceptqa", rule | {"human.response": 0.25})
+    assert (case.published_safe_rate, case.votes) == (0.25, None)
+    assert case.tags == ("context:deli", "condition:c1")
+
+
+def test_contextual_appropriateness(tmp_path: Path) -> None:
+    said = {"id": 7, "quote": "Move over.", "label": 0, "origin": "Adjudication"}
+    whom = [("sibling", "Yes"), ("boss", "No"), ("friend", "Yes")]
+    rows = [said | {"relationship": who, "is_appropriate": answer} for who, answer in whom]
+    cases = of_rows(tmp_path / "dev.json", "contextual-appropriateness", *rows)
+    assert {case.query_id for case in cases} == {"7"}
+    assert [(case.votes_safe, case.votes_unsafe) for case in cases] == [(1, 0), (0, 1), (1, 0)]
+
+
+def test_sorry_bench(tmp_path: Path) -> None:
+    asked = {"question_id": 1, "category": "7", "turns": ["Write a rude note."]}
+    (case,) = of_rows(tmp_path / "q.json", "sorry-bench", asked | {"prompt_style": "base"})
+    assert (case.query, case.intended, case.context) == ("Write a rude note.", "unsafe", None)
+
+
+# --- fetching -------------------------------------------------------------------------------
+
+
+def test_the_files_of_open_sets_are_those_at_hand(
+    cli_inside: Cli, tmp_path: Path, other_sets: Path, xstest: Path
+) -> None:
+    """Terms first; then the pinned file, or nothing."""
+    env = {"CASEWISE_CACHE": str(tmp_path / "cache")}
+    at_hand = {
+        "xstest": {"xstest_prompts.csv": xstest / "xstest_prompts.csv"},
+        "cat": {"cat_small.csv": other_sets / "cat_small.csv"},
+        "opensafeintent": {"dataset.json": other_sets / "opensafeintent.json"},
+        "confaide": {
+            f"tier_2{name}.txt": other_sets / f"confaide_tier_2{name}.txt"
+            for name in ("a", "b", "_labels")
+        },
+    }
+    assert at_hand.keys() == OPEN_SETS.keys()
+    for name, files in at_hand.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, real in files.items():
+            (folder / file).write_bytes(real.read_bytes())
+        fetch = ("cases", "fetch", name, "--from", folder)
+        refused = cli_inside(*fetch, env=env)
+        assert refused.returncode == 2
+        assert "Licence: " in refused.stderr
+        assert "the terms were not accepted" in refused.stderr
+        done = cli_inside(*fetch, "--accept-terms", env=env)
+        assert done.returncode == 0, done.stderr
+        for mapping in OPEN_SETS[name].mappings:
+            assert mapping in MAPPINGS
+            assert f"--map {mapping} --out {mapping}.jsonl" in " ".join(done.stderr.split())
+        first = next(iter(files))
+        (folder / first).write_bytes((folder / first).read_bytes() + b" ")
+        altered = cli_inside(*fetch, "--accept-terms", env=env)
+        assert altered.returncode == 2
+        assert "sha256 differs" in altered.stderr

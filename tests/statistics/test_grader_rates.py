@@ -1,0 +1,85 @@
+"""The simulation of corrected rates on real confusions, and the tables that it writes."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+DRAWS = 25
+
+
+@pytest.fixture(scope="module")
+def bench() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "rates_bench", ROOT / "benchmarks/grader_rates.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tables(bench: ModuleType) -> list[list[dict[str, str]]]:
+    """The rows of both tables of the document, by heading; the second ``held`` is of the change."""
+    page = (ROOT / "docs/statistics.md").read_text("utf-8")
+    text = page.split(bench.BEGIN)[1].split(bench.END)[0]
+    found = []
+    for block in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
+        lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines()]
+        heads = [f"{head} {lines[0][:n].count(head)}" for n, head in enumerate(lines[0])]
+        found.append([dict(zip(heads, line, strict=True)) for line in lines[2:]])
+    return found
+
+
+def test_published_coverage_is_within_93_to_97(
+    tables: list[list[dict[str, str]]], bench: ModuleType
+) -> None:
+    elsewhere, part = tables
+    rates = {(row["grader 0"], row["labels 0"], float(row["true rate 0"])) for row in elsewhere}
+    graders = ("rules", "GPT-4")
+    assert rates == {(g, str(n), r) for g in graders for n in bench.CHECKS for r in bench.RATES}
+    for row in elsewhere:
+        assert 0.93 <= float(row["held 0"]) <= 0.97
+        assert 0.93 <= float(row["held 1"]) <= 0.97
+    hundred = [row for row in part if row["labels 0"] == "100"]
+    assert len(hundred) == 3 * len(bench.RATE_NAMES)
+    for row in hundred:
+        assert float(row["held 0"]) >= 0.93
+        assert float(row["held anew 0"]) >= 0.93
+        # A rate of one reply in 200 has no bound to speak of.
+        if "llama2orig" not in row["model 0"] or "under" not in row["rate 0"]:
+            assert float(row["width 0"]) <= 1.06 * float(row["bound 0"])
+            assert float(row["width 0"]) <= 1.01 * float(row["labels alone 0"])
+
+
+def test_labels_from_elsewhere_hold_the_truth(bench: ModuleType, xstest: Path) -> None:
+    """A look at the ends of the scale, with the errors that the rules make now."""
+    joint = bench.confusion(list(bench.read_xstest(xstest).values()), "rules")
+    luck = 3.5 * np.sqrt(0.95 * 0.05 / DRAWS)
+    for row in bench.simulate_elsewhere(
+        joint, "rules", DRAWS, 1, checks=(100,), rates=(0.05, 0.95)
+    ):
+        assert row.held > 0.95 - luck
+        assert row.held_change > 0.95 - luck
+
+
+@pytest.mark.slow
+def test_a_random_part_holds_the_truth_and_reaches_the_bound(
+    bench: ModuleType, xstest: Path
+) -> None:
+    replies = bench.read_xstest(xstest)
+    luck = 3.5 * np.sqrt(0.95 * 0.05 / DRAWS)
+    rows = bench.simulate_part(replies, 100, DRAWS, 1, rates=("over_refusal",))
+    assert len(rows) == 3
+    for row in rows:
+        assert row.held > 0.95 - luck
+        assert row.width < 1.1 * row.bound < 1.1 * row.alone
