@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,8 @@ MOST_LEFT_OUT = 1000
 """Clusters up to which a figure is taken anew without each of them; of more, the influence gives
 the same error to three digits."""
 
-Scale = Literal["plain", "log", "fisher", "logit", "drawn"]
-"""Of a figure as it is; of few clusters' mean of what is above 0, its logarithm; of a correlation,
+Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn"]
+"""Of a figure as it is; of few clusters' mean, or part of 1, its logarithm; of a correlation,
 its artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
 
 
@@ -69,8 +69,6 @@ class Estimate:
     without: FloatArray = field(default_factory=lambda: _NOTHING)
     """The figure without each cluster, NaN where it is undefined then; of a cluster without rows,
     the figure. Shape ``(clusters,)``; empty where its error is told by the influence alone."""
-    most: float = math.inf
-    """The most that the figure can be; its interval ends there."""
     reason: str = ""
     """Why the figure, or its interval, is withheld; empty where it isn't."""
 
@@ -131,7 +129,7 @@ class Estimate:
             ends = np.exp(ends)
         elif self.scale == "logit":
             ends = (1 + np.tanh(ends / 2)) / 2
-        return float(ends[0]), min(float(ends[1]), self.most)
+        return float(ends[0]), min(float(ends[1]), 1.0 if self.scale == "part" else math.inf)
 
     @property
     def _is_left_out(self) -> bool:
@@ -141,7 +139,7 @@ class Estimate:
 
     @property
     def _is_log(self) -> bool:
-        return self.scale == "log" and self.clusters < FEW_CLUSTERS
+        return self.scale in ("log", "part") and self.clusters < FEW_CLUSTERS
 
     @property
     def degrees(self) -> float:
@@ -327,9 +325,7 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
     )
 
 
-def replicate(
-    clusters: Clusters, figure: Callable[[FloatArray], NDArray[np.inexact]]
-) -> FloatArray:
+def replicate(clusters: Clusters, figure: Callable[[FloatArray], NDArray[Any]]) -> FloatArray:
     """A figure on each draw, from the weights of the clusters; empty without resampling."""
     if clusters.resampling is None:
         return _NOTHING
@@ -366,8 +362,7 @@ def clustered_ratio(
     if not whole:
         return UNDEFINED
     found = estimate(clusters.sums(parts, wholes), _ratio, clusters)
-    size = whole if share else math.nan
-    return replace(found, size=size, is_share_change=share_change)
+    return replace(found, size=whole if share else math.nan, is_share_change=share_change)
 
 
 def wilson_interval(share: float, size: float) -> tuple[float, float]:

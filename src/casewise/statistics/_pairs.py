@@ -291,8 +291,7 @@ def context_share(
         influence=found.influence / beyond,
         without=found.without / beyond,
         replicates=np.clip(found.replicates, 0, 1),
-        scale="log",
-        most=1.0,
+        scale="part",
     )
 
 
