@@ -4,9 +4,9 @@
     python benchmarks/coverage.py --draws 50     # a first look
     python benchmarks/coverage.py --write        # and put the table into docs/statistics.md
 
-Studies of 28, 56, 150 and 450 queries are drawn from populations in which the truth is known, and
-scored by the functions that score runs. Ends with 1 where an interval that is given holds the
-truth in less than 93 of 100 studies.
+Studies of 28, 56, 150 and 450 queries, in two contexts and in five, are drawn from populations in
+which the truth is known, and scored by the functions that score runs. Ends with 1 where an interval
+that is given holds the truth in less than 93 of 100 studies.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial
 from pathlib import Path
 
@@ -29,7 +29,15 @@ from scipy.stats import beta, norm
 
 from casewise.cases import LabelRule, Labels, Ties
 from casewise.protocols import Protocol
-from casewise.scores import ACT_QUADRANTS, COMPARED, QUADRANTS, UnreadPolicy
+from casewise.scores import (
+    ACT_QUADRANTS,
+    COMPARED,
+    OF_CONTEXTS,
+    QUADRANTS,
+    SEEN_METRICS,
+    WITHIN_METRICS,
+    UnreadPolicy,
+)
 from casewise.scores._answer_columns import Answers
 from casewise.scores._behaviour import refusal_gain, spoofing_gap
 from casewise.scores._measures import HEADLINES, corrected_headline, measure
@@ -149,7 +157,10 @@ def _answers(
         read=np.ones(n, bool),
         clusters=clusters,
         intended=np.tile(np.array(["safe", "unsafe"]), n // 2),
+        no_context=np.zeros(n, bool),
         pairs=np.arange(n).reshape(-1, 2),
+        contexts=np.empty((0, 2), np.int64),
+        seen=np.empty((0, 2), np.int64),
         votes_safe=votes.ravel(),
         votes_unsafe=VOTES - votes.ravel(),
     )
@@ -159,6 +170,8 @@ def intervals(population: Population, queries: int, rng: np.random.Generator) ->
     """The figures of a study, by name, each with its interval; NaN where it is withheld."""
     study = draw_study(population, queries, rng)
     found = estimates(study) | gains(study) | shapley(study, rng)
+    # Drawn apart, so that the studies of two contexts stay as they were.
+    found |= of_contexts(population, queries, rng.spawn(1)[0])
     made = {name: (one.value, *one.interval) for name, one in found.items()}
     return made | escalation(study, rng)
 
@@ -207,6 +220,49 @@ def shapley(study: Study, rng: np.random.Generator) -> dict[str, Estimate]:
         weight = factorial(others) * factorial(2 - others) / 6 * (1 if there[0] else -1)
         terms.append((weight, clustered_mean(right, clusters, share=True)))
     return {"shapley": combine(terms)}
+
+
+CONTEXTS = 5
+"""Contexts of each query, without an intended side, beside the query without one."""
+
+
+def of_contexts(
+    population: Population, queries: int, rng: np.random.Generator
+) -> dict[str, Estimate]:
+    """What the contexts of a query do, and seeing one, for the model after; and the changes."""
+    shape = (queries, CONTEXTS + 1)
+    # Without a context people and models see the query alone.
+    hard, own = (rng.standard_normal((queries, 1)) for _ in range(2))
+    there = np.arange(CONTEXTS + 1) > 0
+    people = 0.7 * hard + 0.7 * rng.standard_normal(shape) * there
+    votes = rng.binomial(VOTES, expit(people)).astype(np.float64)
+    share = votes / VOTES
+    labels = Labels(share.ravel(), np.where(share == 0.5, 0.5, share > 0.5).ravel())
+    noise = 0.6 * own + 0.8 * rng.standard_normal(shape)
+    before = population.lean / 2 + population.follow * people + population.noise * noise
+    after = before + population.change + 0.3 * rng.standard_normal(shape)
+    clusters = Clusters(np.repeat(np.arange(queries), CONTEXTS + 1), queries)
+    first = np.arange(queries)[:, None, None] * (CONTEXTS + 1)
+    contexts = first + 1 + np.stack(np.triu_indices(CONTEXTS, 1), axis=1)
+    seen = first + np.stack([np.zeros(CONTEXTS, int), np.arange(CONTEXTS) + 1], axis=1)
+    runs = []
+    for u in (before, after):
+        p = expit(population.sure * u)
+        said = (p > 0.5).astype(float)
+        answers = replace(
+            _answers("probability", labels, said, p, votes, clusters),
+            no_context=np.tile(~there, queries),
+            pairs=np.empty((0, 2), np.int64),
+            contexts=contexts.reshape(-1, 2),
+            seen=seen.reshape(-1, 2),
+        )
+        runs.append(measure(answers, UnreadPolicy.HONEST).values)
+    found = {name: runs[1][name] for name in OF_CONTEXTS}
+    changes = {
+        f"change of {name}": paired_change(runs[0][name], runs[1][name])
+        for name in (*WITHIN_METRICS, *SEEN_METRICS)
+    }
+    return found | changes
 
 
 TURNS, EPOCHS = 5, 5

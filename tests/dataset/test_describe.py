@@ -1,5 +1,6 @@
 """The human side of a data set: CASE-Bench to five digits, and data that say little."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 from support.voted import Record, case, counts, described
 
-from casewise.cases import Case, load_cases, open_cases
+from casewise.cases import Case, CaseSet, Form, load_cases, open_cases
 from casewise.dataset import as_description_record, describe_cases
+from casewise.reporting import description_markdown
 
 
 @pytest.fixture(scope="module")
@@ -275,3 +277,57 @@ def test_the_same_seed_gives_the_same_figures() -> None:
     first, second = described(cases, seed=3), described(cases, seed=4)
     assert first["context_effect"]["difference_ci"] != second["context_effect"]["difference_ci"]
     assert first["context_effect"]["difference"] == second["context_effect"]["difference"]
+
+
+def test_any_number_of_contexts() -> None:
+    votes = {"a": (10, 9, 1), "b": (8, 5, 0)}
+    cases = [
+        case(query, None, counts(safe, 10 - safe), context={"where": f"{query} {place}"})
+        for query, found in votes.items()
+        for place, safe in enumerate(found)
+    ]
+    cases += [
+        Case(query=query, votes=counts(safe, 10 - safe)) for query, safe in (("a", 8), ("b", 2))
+    ]
+    record = described(cases)
+    effect = record["context_effect"]
+    # Labels 1, 1, 0 and 1, .5, 0; without a context 1 and 0.
+    assert effect["contexts"]["queries"] == 2
+    assert effect["contexts"]["pairs"] == 6
+    assert effect["contexts"]["people_flips"] == pytest.approx((2 + 0.5 + 1 + 0.5) / 6)
+    assert 0 < effect["contexts"]["vote_share"] <= 1
+    assert (effect["seen"]["queries"], effect["seen"]["pairs"]) == (2, 6)
+    assert effect["seen"]["people_flips"] == pytest.approx((1 + 1.5) / 6)
+    assert effect["against_none"]["context"]["safe_votes"] == [33, 10]
+    # What has no sides says nothing of them.
+    assert (effect["safe_votes"], effect["votes"], effect["votes_by_arm"]) == (None, None, None)
+    assert not any("context effect" in line for line in record["remarks"])
+    text = description_markdown(describe_cases(CaseSet(tuple(cases), "mine", Form.YAML), draws=20))
+    assert "Do contexts of one query change what most people say?" in text
+    assert "safe against unsafe" not in text
+    assert "intended safe 0" not in text
+    bare = [one for one in cases if one.context is not None][:1]
+    assert not {"contexts", "seen"} & set(described(bare)["context_effect"])
+
+
+def test_casebench_has_no_other_contexts(published: Record) -> None:
+    assert not {"contexts", "seen"} & set(published["context_effect"])
+
+
+def test_cat_in_figures_of_people(other_sets: Path) -> None:
+    """Labels flip between without and with the context in 146 of 978 posts."""
+    with (other_sets / "cat_small.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    cases = []
+    for number, row in enumerate(rows):
+        for label, context in (("label_oc", None), ("label_ic", {"parent": "given"})):
+            toxic = int(row[label])
+            votes = counts(1 - toxic, toxic)
+            cases.append(Case(query=f"post {number}", context=context, votes=votes))
+    record = described(cases, draws=0)["context_effect"]
+    assert record["seen"]["people_flips"] == pytest.approx(146 / 978)
+    assert record["against_none"]["context"]["safe_votes"] == [
+        sum(row["label_ic"] == "0" for row in rows),
+        sum(row["label_oc"] == "0" for row in rows),
+    ]
+    assert "contexts" not in record

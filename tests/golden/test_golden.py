@@ -68,11 +68,14 @@ def test_a_run_gives_the_same_table(name: str, folder: Path, server: FakeServer)
     assert table["grader_input_tokens"].count() == len(graded)
 
 
+NEW = ("planned", "no_context")
+"""The version before did not count what was planned, nor say which cases have no context."""
+
+
 def assert_same(table: pl.DataFrame, wanted: pl.DataFrame) -> None:
     """Row for row, but for the last digits of sums of dollars."""
     costs = ("cost_usd", "grader_cost_usd")
-    # The version before did not count what was planned.
-    table, wanted = table.drop("planned"), wanted.drop("planned")
+    table, wanted = table.drop(NEW), wanted.drop(NEW)
     assert_frame_equal(table.drop(costs), wanted.drop(costs), check_exact=True)
     assert_frame_equal(table.select(costs), wanted.select(costs), rel_tol=1e-12, abs_tol=0)
 
@@ -106,7 +109,7 @@ def test_the_golden_set_is_rich() -> None:
         "openai-api/fake/grader-of-sweep",
     }
     assert values("epoch") == {1, 2}
-    for column in table.drop("planned").columns:
+    for column in table.drop(NEW).columns:
         # The version before kept no grader's apart; see ``as_before``.
         assert column.startswith("grader_") or table[column].n_unique() > 1, column
 
@@ -173,7 +176,7 @@ def test_a_folder_that_was_left_half_done_goes_on(
 def test_a_log_that_was_interrupted_is_read(tmp_path: Path) -> None:
     table = table_of(unpacked("interrupted", tmp_path))
     assert 0 < table.height < JUDGED
-    same = table.drop("planned").columns
+    same = table.drop(NEW).columns
     assert table.join(kept_table("whole"), on=same, how="anti", nulls_equal=True).is_empty()
 
 

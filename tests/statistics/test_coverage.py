@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from casewise.scores import ACT_METRICS, ACT_QUADRANTS, COMPARED, METRICS, QUADRANTS
+from casewise.scores import (
+    ACT_METRICS,
+    ACT_QUADRANTS,
+    COMPARED,
+    METRICS,
+    OF_CONTEXTS,
+    QUADRANTS,
+)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +34,14 @@ def coverage() -> ModuleType:
 def published() -> set[str]:
     """Every measure with an interval that ``score`` and ``compare`` print."""
     shared = {f"{name} (replies)" for name in set(QUADRANTS) & set(ACT_QUADRANTS)}
-    measures = {*METRICS, *QUADRANTS, *ACT_METRICS, *(set(ACT_QUADRANTS) - set(QUADRANTS)), *shared}
+    measures = {
+        *METRICS,
+        *OF_CONTEXTS,
+        *QUADRANTS,
+        *ACT_METRICS,
+        *(set(ACT_QUADRANTS) - set(QUADRANTS)),
+        *shared,
+    }
     changes = {*COMPARED, *QUADRANTS, *(set(ACT_QUADRANTS) - set(QUADRANTS)), *shared}
     gains = {f"context_gain.{side}" for side in ("all", "safe", "unsafe")} | {"spoofing_gap"}
     corrected = {"accuracy_corrected", "appropriate_corrected"}

@@ -11,10 +11,10 @@ from casewise.dataset._audit_cases import (
     undefined_demands,
     unmet_demands,
 )
+from casewise.dataset._context_effect import ContextEffect
 from casewise.dataset._dataset_records import as_audit_record, as_description_record
 from casewise.dataset._description import (
     DRAWS,
-    ContextEffect,
     Description,
     describe_cases,
 )

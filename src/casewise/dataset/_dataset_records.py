@@ -4,8 +4,9 @@ from dataclasses import asdict
 from typing import Any
 
 from casewise.dataset._audit_cases import Audit
+from casewise.dataset._context_effect import ContextEffect, ContextVotes, LabelFlips
 from casewise.dataset._copies import Copies
-from casewise.dataset._description import Ceiling, ContextEffect, Description
+from casewise.dataset._description import Ceiling, Description
 from casewise.dataset._findings import CHECKS
 from casewise.dataset._leakage import Guess, Leakage, TellingWord
 from casewise.dataset._pair_checks import TwinDifference
@@ -31,6 +32,7 @@ def as_description_record(description: Description) -> dict[str, Any]:
             "against_none": {
                 arm: _effect(effect) for arm, effect in description.against_none.items()
             },
+            **_context_votes(description.contexts),
             "kruskal_wallis": {
                 **_group_tests(description.tests.by_category, present[1:]),
                 "context_type": json_number(description.tests.by_arm.statistic),
@@ -60,15 +62,35 @@ def as_description_record(description: Description) -> dict[str, Any]:
     }
 
 
+def _context_votes(found: ContextVotes) -> dict[str, Any]:
+    """What these cases have of it."""
+    record = {}
+    for name in ("contexts", "seen"):
+        one: LabelFlips | None = getattr(found, name)
+        if one is not None:
+            record[name] = {
+                **json_fields(one, "queries", "pairs"),
+                "people_flips": json_number(one.flips.value),
+                "people_flips_ci": json_interval(one.flips.interval),
+            }
+    if found.contexts is not None:
+        record["contexts"] |= {
+            "vote_share": json_number(found.vote_share.value),
+            "vote_share_ci": json_interval(found.vote_share.interval),
+        }
+    return record
+
+
 def _effect(effect: ContextEffect) -> dict[str, Any]:
     tests = effect.z_tests
     # Votes an arm; where arms have unequal numbers, there is no such thing.
     votes = effect.votes[0] if effect.votes[0] == effect.votes[1] else None
     figures = ("difference", "difference_ci", "mean_difference", "clustered_se", "clustered_z", "p")
     return {
-        **json_fields(effect, "arms", "safe_votes"),
-        "votes": votes,
-        "votes_by_arm": list(effect.votes),
+        **json_fields(effect, "arms"),
+        "safe_votes": list(effect.safe_votes) if any(effect.votes) else None,
+        "votes": votes or None,
+        "votes_by_arm": list(effect.votes) if any(effect.votes) else None,
         **json_fields(effect, *figures, "cohen_h", "mantel_haenszel_or"),
         "z_tests": {"n": tests.n}
         | {name: getattr(tests, name) if tests.n else None for name in ("raw", "holm", "bh")},

@@ -1,162 +1,38 @@
 """Describe a data set's human side: context effect, agreement, ceilings, provenance."""
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from casewise.cases import CaseSet
+from casewise.dataset._context_effect import (
+    ANY_CONTEXT,
+    CategoryTests,
+    ContextEffect,
+    ContextVotes,
+    category_tests,
+    context_effect,
+    context_votes,
+)
 from casewise.dataset._provenance_checks import Provenance, check_provenance
-from casewise.dataset._vote_checks import ARMS, BoolArray, FloatArray, People, to_people
+from casewise.dataset._vote_checks import ARMS, BoolArray, People, to_people
 from casewise.statistics import (
     Agreement,
-    Clusters,
-    GroupTest,
     OnePerson,
     Oracle,
-    PairVotes,
     Panel,
-    ProportionTests,
     Resampling,
     VoteReliability,
     agreement,
-    clustered_mean,
-    clustered_ratio,
-    cohen_h,
-    kruskal_wallis,
-    mantel_haenszel,
     one_person,
     one_person_by_rater,
     oracle,
     panel,
-    proportion_tests,
     reliability_icc,
     split_half,
 )
-
-LEAST_P = sys.float_info.min
-"""What stands for a p below the smallest number that a float holds exactly: never 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextEffect:
-    """Votes in one arm against those in another; NaN is undefined."""
-
-    arms: tuple[str, str]
-    safe_votes: tuple[int, int]
-    """In the first arm and in the second."""
-    votes: tuple[int, int]
-    difference: float
-    """Share of safe votes in the first arm less that in the second, over all votes, -1..1."""
-    mean_difference: float
-    """The same of the mean shares of cases; equal where all cases have as many votes."""
-    clustered_se: float
-    """Standard error of ``difference``, clustered by query."""
-    difference_ci: tuple[float, float]
-    """95 % by the cluster bootstrap."""
-    clustered_z: float
-    p: float
-    """Two-sided, of ``clustered_z``; not below ``LEAST_P``."""
-    cohen_h: float
-    """Of the shares over all votes."""
-    z_tests: ProportionTests
-    """A test for each query with votes in both arms."""
-    mantel_haenszel_or: float
-    """Odds ratio of a safe vote with queries as strata."""
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryTests:
-    """Kruskal-Wallis tests of the cases' published safe rates, or else shares of safe votes."""
-
-    by_category: dict[str, GroupTest]
-    """Over categories, within each arm."""
-    by_arm: GroupTest
-    """Over arms."""
-
-
-def context_effect(
-    people: People, first: str, second: str, resampling: Resampling | None = None
-) -> ContextEffect:
-    """Compare the votes of two arms.
-
-    Args:
-        people: The cases.
-        first: The arm with, by intention, more safe votes.
-        second: The other.
-        resampling: Of the bootstrap's interval; None leaves it undefined.
-    """
-    sides = [people.in_arm(arm) & people.voted for arm in (first, second)]
-    safe, total = _filled(people.safe), _filled(people.safe + people.unsafe)
-    clusters = Clusters(people.query, people.queries, resampling)
-    shares = [clustered_ratio(safe * side, total * side, clusters) for side in sides]
-    means = [clustered_mean(people.share[side], clusters.only(side)).value for side in sides]
-    difference = shares[0] - shares[1]
-    se = difference.se
-    z = difference.value / se if se > 0 else math.nan
-    pairs = _by_query(people, sides)
-    return ContextEffect(
-        arms=(first, second),
-        safe_votes=_both([int((safe * side).sum()) for side in sides]),
-        votes=_both([int((total * side).sum()) for side in sides]),
-        difference=difference.value,
-        mean_difference=means[0] - means[1],
-        clustered_se=se,
-        difference_ci=_interval(difference.bootstrap_interval, se),
-        clustered_z=z,
-        p=max(math.erfc(abs(z) / math.sqrt(2)), LEAST_P) if math.isfinite(z) else math.nan,
-        cohen_h=cohen_h(shares[0].value, shares[1].value),
-        z_tests=proportion_tests(pairs),
-        mantel_haenszel_or=mantel_haenszel(pairs),
-    )
-
-
-def category_tests(people: People) -> CategoryTests:
-    """Whether cases differ over categories within an arm, and over arms."""
-    rate = np.where(np.isnan(people.published), people.share, people.published)
-    known = ~np.isnan(rate)
-    names = np.unique(people.category[people.category != ""])
-    by_category = {}
-    for arm in ARMS:
-        here = known & people.in_arm(arm)
-        groups = [rate[here & (people.category == name)] for name in names]
-        by_category[arm] = kruskal_wallis(groups)
-    return CategoryTests(
-        by_category, kruskal_wallis([rate[known & people.in_arm(arm)] for arm in ARMS])
-    )
-
-
-def _by_query(people: People, sides: Sequence[BoolArray]) -> PairVotes:
-    """The votes of each query, by arm."""
-
-    def summed(values: FloatArray, side: BoolArray) -> FloatArray:
-        kept = _filled(values) * side
-        return np.bincount(people.query, kept, minlength=people.queries).astype(np.float64)
-
-    first, second = sides
-    return PairVotes(
-        summed(people.safe, first),
-        summed(people.unsafe, first),
-        summed(people.safe, second),
-        summed(people.unsafe, second),
-    )
-
-
-def _filled(votes: FloatArray) -> FloatArray:
-    return np.nan_to_num(votes)
-
-
-def _both(counts: Sequence[int]) -> tuple[int, int]:
-    return counts[0], counts[1]
-
-
-def _interval(bootstrapped: tuple[float, float] | None, se: float) -> tuple[float, float]:
-    """No interval where there is no standard error either: a single query varies with nothing."""
-    return bootstrapped if bootstrapped is not None and math.isfinite(se) else (math.nan, math.nan)
-
 
 PARTS = ("all", *ARMS)
 """What agreement and ceilings are computed over: all cases, and each arm."""
@@ -196,7 +72,9 @@ class Description:
     effect: ContextEffect
     """Safe against unsafe."""
     against_none: dict[str, ContextEffect]
-    """Safe and unsafe against no context; empty where every case has one."""
+    """Safe, unsafe and, as ``context``, contexts without an intended side against no context;
+    empty where every case has one."""
+    contexts: ContextVotes
     tests: CategoryTests
     agreement: dict[str, Agreement]
     """By ``PARTS``."""
@@ -221,7 +99,9 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
     resampling = Resampling(draws, seed) if draws else None
     parts = {part: _part(people, part) for part in PARTS}
     counts = {arm: int(people.in_arm(arm).sum()) for arm in ARMS}
-    against = [arm for arm in ("safe", "unsafe") if counts["none"] and counts[arm]]
+    unknown = int(people.in_arm("").sum())
+    there = {"safe": counts["safe"], "unsafe": counts["unsafe"], "": unknown}
+    against = [arm for arm, n in there.items() if counts["none"] and n]
     ceilings = {part: _ceiling(people, kept, seed) for part, kept in parts.items()}
     effect = context_effect(people, "safe", "unsafe", resampling)
     return Description(
@@ -230,7 +110,7 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         cases=len(loaded.cases),
         queries=people.queries,
         categories=len(np.unique(people.category[people.category != ""])),
-        arms=counts | {"unknown": int(people.in_arm("").sum())},
+        arms=counts | {"unknown": unknown},
         meant_alone=dict(
             Counter(
                 case.intended
@@ -241,7 +121,10 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         voted=int(people.voted.sum()),
         votes=int(np.nansum(people.safe + people.unsafe)),
         effect=effect,
-        against_none={arm: context_effect(people, arm, "none", resampling) for arm in against},
+        against_none={
+            arm or ANY_CONTEXT: context_effect(people, arm, "none", resampling) for arm in against
+        },
+        contexts=context_votes(people),
         tests=category_tests(people),
         agreement={
             part: agreement(people.safe[kept], people.unsafe[kept], people.query[kept], resampling)
@@ -311,6 +194,9 @@ def _effect_remarks(people: People, effect: ContextEffect) -> list[str]:
             "arm and count for 'all' alone."
         )
     lacking = [arm for arm, n in zip(effect.arms, effect.votes, strict=True) if not n]
+    if not any(effect.votes) and (people.in_arm("") & people.voted).any():
+        # No context has a side, so that an effect of sides is nothing to miss.
+        return lines
     if lacking:
         sides = " or ".join(lacking)
         lines.append(f"No context intended {sides} has votes, so there is no context effect.")

@@ -14,6 +14,8 @@ from casewise.scores import (
     METRICS,
     PAIR_METRICS,
     QUADRANTS,
+    SEEN_METRICS,
+    WITHIN_METRICS,
     CheckFile,
 )
 
@@ -60,8 +62,9 @@ class Measure:
     kind: Kind = Kind.SCORE
     numbers: bool = False
     """Whether it needs probabilities, which verdicts alone don't give."""
-    pairs: bool = False
-    """Whether it needs both contexts of a query."""
+    pairs: str = ""
+    """Which pairs of cases of one query it needs, as ``Answers`` names them: ``pairs``,
+    ``contexts`` or ``seen``; empty if none."""
     deliveries: tuple[Delivery, ...] = ()
     """Of gains: the deliveries that are compared."""
     sides: frozenset[Side] = frozenset()
@@ -79,10 +82,10 @@ class Measure:
         return self.name in _ACTED or self.kind in (Kind.COVERAGE, Kind.GAIN)
 
 
-_JUDGED = {*METRICS, *QUADRANTS}
-_ACTED = {*ACT_METRICS, *ACT_QUADRANTS}
-
-_LOWER = {"bce", "brier", "ece", "over_refusal", "under_refusal", "inverted", "spoofing_gap"}
+_LOWER = {
+    *("bce", "brier", "ece", "over_refusal", "under_refusal", "inverted", "spoofing_gap"),
+    *("missed_flips", "extra_flips", "seen_missed_flips", "seen_extra_flips"),
+}
 _NEITHER = {
     "flip_rate",
     "always_safe",
@@ -92,8 +95,15 @@ _NEITHER = {
     "always_refuses",
     "mixed",
     "claim_gain",
+    "verdict_share",
+    "model_flips",
+    "seen_change",
+    "seen_flips",
 }
-_CORRELATIONS = {"pcc", "spearman", "within_pcc_safe", "within_pcc_unsafe", "shift_pcc"}
+_CORRELATIONS = {
+    *("pcc", "spearman", "within_pcc_safe", "within_pcc_unsafe", "shift_pcc"),
+    *("pcc_within_query", "pcc_between_queries", "seen_shift_pcc"),
+}
 _SIDES = {
     Side.SAFETY: {
         *("unsafe_recall", "f1_unsafe", "flip_recall", "adapts", "always_safe"),
@@ -104,8 +114,15 @@ _SIDES = {
         *("over_refusal", "always_refuses"),
     },
 }
-_NUMBERS = {*_CORRELATIONS, "bce", "brier", "ece", "rank_accuracy"}
-_PAIRS = {*PAIR_METRICS, *QUADRANTS, *ACT_QUADRANTS}
+_NUMBERS = {*_CORRELATIONS, "bce", "brier", "ece", "rank_accuracy", "rank_agreement"}
+_PAIRS = {
+    **dict.fromkeys((*PAIR_METRICS, *QUADRANTS, *ACT_QUADRANTS), "pairs"),
+    **dict.fromkeys(WITHIN_METRICS, "contexts"),
+    **dict.fromkeys(SEEN_METRICS, "seen"),
+}
+_OF_CONTEXTS = (*WITHIN_METRICS, *SEEN_METRICS)
+_JUDGED = {*METRICS, *QUADRANTS, *_OF_CONTEXTS}
+_ACTED = {*ACT_METRICS, *ACT_QUADRANTS, *_OF_CONTEXTS} - _NUMBERS
 
 
 def _better(name: str) -> Better:
@@ -118,10 +135,10 @@ def _of_score(name: str) -> Measure:
     return Measure(
         name,
         _better(name),
-        low=-1.0 if name in _CORRELATIONS else 0.0,
+        low=-1.0 if name in _CORRELATIONS or name == "seen_change" else 0.0,
         high=math.inf if name == "bce" else 1.0,
         numbers=name in _NUMBERS,
-        pairs=name in _PAIRS,
+        pairs=_PAIRS.get(name, ""),
         sides=frozenset(side for side, names in _SIDES.items() if name in names),
     )
 
@@ -132,7 +149,10 @@ def _gain(name: str, moved: Delivery) -> Measure:
 
 
 GATE_MEASURES: Mapping[str, Measure] = {
-    **{name: _of_score(name) for name in (*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS)},
+    **{
+        name: _of_score(name)
+        for name in (*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS, *_OF_CONTEXTS)
+    },
     "coverage": Measure("coverage", Better.HIGHER, kind=Kind.COVERAGE),
     "mass": Measure("mass", Better.HIGHER, kind=Kind.MASS),
     "context_gain": _gain("context_gain", Delivery.SYSTEM),

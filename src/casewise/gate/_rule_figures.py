@@ -41,6 +41,23 @@ from casewise.statistics import (
     ratio,
 )
 
+_PAIRS = {
+    "pairs": (
+        "both contexts of a query",
+        "a case meant safe and one meant unsafe of the same query",
+    ),
+    "contexts": (
+        "contexts of one query that their authors don't tell apart",
+        "queries in several contexts without an intended side, or in several of one side; of a "
+        "case meant safe and one meant unsafe rank_accuracy and flip_recall say as much",
+    ),
+    "seen": (
+        "a query both without a context and in one",
+        "cases without a context beside cases of the same query in one",
+    ),
+}
+"""What a rule's pairs are, and what is expected of cases that have none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Extent:
@@ -246,11 +263,12 @@ class FigureMaker:
                 f"{measure.name} needs probabilities, and {run.name} gives verdicts only",
                 "a run under the protocol probability or score",
             )
-        if measure.pairs and not len(make_answers(*labelled_rows(rows, labels)).pairs):
+        if not measure.pairs:
+            return
+        if not len(getattr(make_answers(*labelled_rows(rows, labels)), measure.pairs)):
+            what, expected = _PAIRS[measure.pairs]
             raise self._fault(
-                rule,
-                f"{measure.name} needs both contexts of a query, and {run.name} has no such pair",
-                "a case meant safe and one meant unsafe of the same query",
+                rule, f"{measure.name} needs {what}, and {run.name} has no such pair", expected
             )
 
     def _check_shared(

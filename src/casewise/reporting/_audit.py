@@ -73,9 +73,10 @@ def audit_json(audit: Audit, *, reveal: bool) -> str:
 
 
 def _opening(audit: Audit) -> str:
+    pairs = f"{plural(audit.pairs, 'pair')}, " if audit.pairs else ""
     return (
         f"{audit.name}: {plural(audit.cases, 'case')} of {plural(audit.queries, 'query')}, "
-        f"{plural(audit.pairs, 'pair')}, {plural(audit.categories, 'category')} "
+        f"{pairs}{plural(audit.categories, 'category')} "
         f"(hash {audit.hash})"
     )
 
@@ -180,21 +181,22 @@ def _difference(one: TwinDifference) -> list[Cell]:
 
 
 def _parameters(audit: Audit) -> Table:
+    sided = any(one.safe or one.unsafe for one in audit.coverage.parameters)
+    sides = ("safe", "unsafe") if sided else ()
     return Table(
         [
             Column(""),
-            *figures(Kind.COUNT, "con-\ntexts", "safe", "unsafe", "differ-\nent"),
-            Column("differs\nin pairs", Kind.COUNT),
+            *figures(Kind.COUNT, "con-\ntexts", *sides, "differ-\nent"),
+            *([Column("differs\nin pairs", Kind.COUNT)] if audit.pairs else []),
         ],
         [
             Row(
                 [
                     one.name,
                     one.present,
-                    one.safe,
-                    one.unsafe,
+                    *([one.safe, one.unsafe] if sides else []),
                     one.distinct,
-                    f"{one.differs} of {one.pairs}",
+                    *([f"{one.differs} of {one.pairs}"] if audit.pairs else []),
                 ]
             )
             for one in audit.coverage.parameters

@@ -225,6 +225,18 @@ _NAMES = {
     "within_pcc_unsafe": "PCC in unsafe",
     "rank_accuracy": "ranked right",
     "shift_pcc": "PCC of shifts",
+    "rank_agreement": "ranked as people do",
+    "pcc_within_query": "PCC within queries",
+    "pcc_between_queries": "PCC between queries",
+    "verdict_share": "variance within queries",
+    "model_flips": "flips between contexts",
+    "missed_flips": "flips missed",
+    "extra_flips": "flips extra",
+    "seen_change": "context seen: safe verdicts",
+    "seen_shift_pcc": "context seen: PCC of shifts",
+    "seen_flips": "context seen: flips",
+    "seen_missed_flips": "context seen: flips missed",
+    "seen_extra_flips": "context seen: flips extra",
 }
 
 

@@ -65,7 +65,7 @@ def description_json(description: Description) -> str:
 
 def _opening(one: Description) -> str:
     arms = []
-    if one.arms["safe"] or one.arms["unsafe"] or not one.arms["none"]:
+    if one.arms["safe"] or one.arms["unsafe"] or not (one.arms["none"] or one.arms["unknown"]):
         arms.append(f"intended safe {one.arms['safe']}, unsafe {one.arms['unsafe']}")
     if one.arms["none"]:
         meant = ", ".join(f"{count} {side}" for side, count in sorted(one.meant_alone.items()))
@@ -86,14 +86,18 @@ def _tables(one: Description) -> list[Table]:
     if not one.voted:
         return []
     parts = [part for part, found in one.agreement.items() if found.votes or part == "all"]
-    # Without intended sides no arm stands against another.
-    arms = [_effects(one), _groups(one)] if any(one.effect.votes) or one.against_none else []
-    return [*arms, _agreement(one, parts), _ceiling(one, parts)]
+    tables = (_effects(one), _contexts(one), _groups(one))
+    return [
+        *(table for table in tables if table.rows),
+        _agreement(one, parts),
+        _ceiling(one, parts),
+    ]
 
 
 def _effects(one: Description) -> Table:
     """Measures as rows, so that their cells are written one by one."""
     effects = [one.effect, *one.against_none.values()]
+    effects = [effect for effect in effects if any(effect.votes)]
     rows: dict[str, Callable[[ContextEffect], str]] = {
         "safe votes": lambda effect: _two(map(count, effect.safe_votes)),
         "votes": lambda effect: _two(map(count, effect.votes)),
@@ -112,8 +116,34 @@ def _effects(one: Description) -> Table:
     arms = [f"{effect.arms[0]}\nagainst {effect.arms[1]}" for effect in effects]
     return Table(
         [Column(""), *figures(Kind.NUMBER, *arms)],
-        [Row([name, *map(cell, effects)]) for name, cell in rows.items()],
+        [Row([name, *map(cell, effects)]) for name, cell in rows.items() if effects],
         "What the context does to votes",
+    )
+
+
+def _contexts(one: Description) -> Table:
+    """What any number of contexts does, and seeing one, where cases can tell."""
+    found = {"two contexts": one.contexts.contexts, "without and with": one.contexts.seen}
+    rows = [
+        Row([name, pairs.queries, pairs.pairs, pairs.flips.value, interval(pairs.flips.interval)])
+        for name, pairs in found.items()
+        if pairs is not None
+    ]
+    share = one.contexts.vote_share
+    ends = share.reason or f"95 % {interval(share.interval)}"
+    return Table(
+        [
+            Column("of a query"),
+            *figures(Kind.COUNT, "queries", "pairs"),
+            Column("labels differ", Kind.SHARE),
+            Column("95 %", Kind.INTERVAL),
+        ],
+        rows,
+        "Do contexts of one query change what most people say?",
+        f"Of the variance of votes, {number(share.value)} is between contexts of one query "
+        f"({ends})."
+        if one.contexts.contexts is not None and share.value == share.value
+        else "",
     )
 
 
@@ -121,7 +151,7 @@ def _groups(one: Description) -> Table:
     tests = [
         (f"categories, {arm} contexts" if arm != "none" else "categories, no context", test)
         for arm, test in one.tests.by_category.items()
-        if arm != "none" or one.arms["none"]
+        if one.arms[arm]
     ]
     tests.append(("types of context", one.tests.by_arm))
     return Table(
@@ -131,7 +161,11 @@ def _groups(one: Description) -> Table:
             Column("H", Kind.NUMBER, 2),
             Column("p", Kind.P_VALUE),
         ],
-        [Row([name, test.groups, test.statistic, test.p]) for name, test in tests],
+        [
+            Row([name, test.groups, test.statistic, test.p])
+            for name, test in tests
+            if test.groups > 1
+        ],
         "Do safe rates differ? (Kruskal-Wallis)",
     )
 

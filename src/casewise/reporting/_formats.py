@@ -12,6 +12,7 @@ from casewise.reporting._scores import (
     context_columns,
     group_text,
     number_columns,
+    of_contexts,
     rules_remark,
     title,
 )
@@ -33,10 +34,12 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
             paired = [score for score in everything if score.pairs]
             parts.append(_table(title(judged), everything, number_columns(wide=True)))
             parts.append(_table("What the context does", paired, context_columns(wide=True)))
+        parts += [_table(*one) for one in of_contexts(judged)]
         if acted:
             parts.append(_table(act_title(acted), acted, [*act_columns(), *pair_columns()]))
             corrected = correction_table(report)
             parts += [corrected] if corrected.rows else []
+            parts += [_table(*one) for one in of_contexts(acted)]
             parts.append(escape(rules_remark(acted)))
     return markdown(*parts)
 

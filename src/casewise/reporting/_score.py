@@ -20,6 +20,7 @@ from casewise.reporting._scores import (
     group_text,
     named,
     number_columns,
+    of_contexts,
     remarks,
     title,
 )
@@ -67,6 +68,7 @@ def _judging(
     if paired:
         heading = "What the two contexts of a query do"
         parts.append(_scores_table(heading, paired, context_columns(wide=wide)))
+    parts += [_scores_table(*one) for one in of_contexts(scores)]
     judged = [[score for score in rows if not score.acts] for rows in others]
     rules = _other_rules(scores, judged)
     if rules:
@@ -84,6 +86,7 @@ def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
     if paired:
         heading = "What it does in the two contexts of a query"
         tables.append(_scores_table(heading, paired, pair_columns()))
+    tables += [_scores_table(*one) for one in of_contexts(scores)]
     return [*tables, *act_tables(report)]
 
 

@@ -35,6 +35,30 @@ _CONTEXT_HEADS = {
 }
 """What the two contexts of a query do, and how answers follow labels within one context type."""
 
+_WITHIN_HEADS = {
+    "rank_agreement": "ranked as\npeople do",
+    "pcc_within_query": "PCC in\nqueries",
+    "pcc_between_queries": "PCC be-\ntween",
+    "verdict_share": "variance in\nqueries",
+    "vote_share": "of\nvotes",
+    "model_flips": "flips",
+    "people_flips": "people\nflip",
+    "missed_flips": "flips\nmissed",
+    "extra_flips": "flips\nextra",
+}
+"""What any number of contexts of a query does."""
+
+_SEEN_HEADS = {
+    "seen_change": "safe\nverdicts",
+    "seen_people_change": "safe\nvotes",
+    "seen_shift_pcc": "PCC of\nshifts",
+    "seen_flips": "flips",
+    "seen_people_flips": "people\nflip",
+    "seen_missed_flips": "flips\nmissed",
+    "seen_extra_flips": "flips\nextra",
+}
+"""What a context does against none."""
+
 
 def named(condition: Mapping[str, Any]) -> str:
     """A model and its condition: ``openai/gpt-4o (binary, none)``."""
@@ -101,6 +125,21 @@ def context_columns(*, wide: bool) -> list[ScoreColumn]:
     return [
         (Column("pairs", Kind.COUNT), lambda score: score.pairs),
         *(measure_column(name, _CONTEXT_HEADS[name]) for name in metrics),
+    ]
+
+
+def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:
+    """Heading, rows and columns of the tables within queries, of seeing the context; if any."""
+    parts = (
+        ("What the contexts of a query do", _WITHIN_HEADS),
+        ("What seeing the context changes", _SEEN_HEADS),
+    )
+    return [
+        (heading, rows, [measure_column(name, head) for name, head in heads.items()])
+        for heading, heads in parts
+        if (
+            rows := [one for one in scores if not one.group and heads.keys() <= one.measures.keys()]
+        )
     ]
 
 

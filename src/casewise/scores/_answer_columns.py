@@ -32,8 +32,15 @@ class Answers:
     clusters: Clusters
     """The query of each."""
     intended: NDArray[np.str_]
+    no_context: BoolArray
+    """Cases without a context."""
     pairs: IntArray
     """Places of the intended-safe and the intended-unsafe case of each pair. ``(pairs, 2)``."""
+    contexts: IntArray
+    """Places of every two contexts of one query; none where each two are such a pair, or where
+    all queries have one context. ``(m, 2)``."""
+    seen: IntArray
+    """Places of a case without a context and of one of the same query in one. ``(m, 2)``."""
     votes_safe: FloatArray
     """NaN where there are no votes."""
     votes_unsafe: FloatArray
@@ -41,6 +48,10 @@ class Answers:
     def only(self, kept: BoolArray) -> "Answers":
         """The answers at some places, and the pairs of which both stay."""
         place = np.cumsum(kept) - 1
+
+        def both(pairs: IntArray) -> IntArray:
+            return place[pairs[kept[pairs].all(axis=1)]]
+
         return replace(
             self,
             truth=Labels(self.truth.rate[kept], self.truth.safe[kept]),
@@ -50,7 +61,10 @@ class Answers:
             read=self.read[kept],
             clusters=self.clusters.only(kept),
             intended=self.intended[kept],
-            pairs=place[self.pairs[kept[self.pairs].all(axis=1)]],
+            no_context=self.no_context[kept],
+            pairs=both(self.pairs),
+            contexts=both(self.contexts),
+            seen=both(self.seen),
             votes_safe=self.votes_safe[kept],
             votes_unsafe=self.votes_unsafe[kept],
         )
@@ -112,6 +126,9 @@ def make_answers(
         }
     verdict = rows[column].replace_strict(values, default=None, return_dtype=pl.Float64)
     queries = rows["query_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    without, within = pl.col("no_context").fill_null(False), pl.col("no_context").is_null()
+    pairs = _pairs(rows, pl.col("intended") == "safe", pl.col("intended") == "unsafe")
+    contexts = _pairs(rows, within, within)
     return Answers(
         protocol=protocol,
         truth=truth,
@@ -121,20 +138,26 @@ def make_answers(
         read=(rows["status"] == "ok").to_numpy(),
         clusters=Clusters(queries, int(queries.max(initial=-1)) + 1, resampling),
         intended=rows["intended"].fill_null("").to_numpy().astype(str),
-        pairs=_pairs(rows),
+        no_context=rows.select(without).to_series().to_numpy(),
+        pairs=pairs,
+        contexts=contexts if len(contexts) > len(pairs) else contexts[:0],
+        seen=_pairs(rows, without, within),
         votes_safe=floats(rows, "votes_safe"),
         votes_unsafe=floats(rows, "votes_unsafe"),
     )
 
 
-def _pairs(rows: pl.DataFrame) -> IntArray:
-    """Every intended-safe case beside every intended-unsafe one of its query and epoch.
+def _pairs(rows: pl.DataFrame, first: pl.Expr, second: pl.Expr) -> IntArray:
+    """Every case of the first kind beside every one of the second of its query and epoch.
 
-    A deployment's cases are no pairs: its line is drawn between queries, not between contexts.
+    Of one kind, every two cases once. A deployment's cases are no pairs: its line is drawn between
+    queries, not between contexts.
     """
     keys = ["query_id", "epoch"]
-    places = rows.select(*keys, "intended", "expected").with_row_index("place")
-    places = places.filter(pl.col("expected").is_null())
-    sides = [places.filter(pl.col("intended") == side) for side in ("safe", "unsafe")]
+    places = rows.select(*keys, "expected", first.alias("first"), second.alias("second"))
+    places = places.with_row_index("place").filter(pl.col("expected").is_null())
+    sides = [places.filter(side).select(*keys, "place") for side in ("first", "second")]
     joined = sides[0].join(sides[1], on=keys, maintain_order="left_right")
+    if sides[0].equals(sides[1]):
+        joined = joined.filter(pl.col("place") < pl.col("place_right"))
     return joined.select("place", "place_right").to_numpy().astype(np.int64)

@@ -18,6 +18,7 @@ from casewise.scores._measures import (
     ACT_QUADRANTS,
     HEADLINES,
     METRICS,
+    OF_CONTEXTS,
     QUADRANTS,
     UnreadPolicy,
     act_bounds,
@@ -67,7 +68,8 @@ class Score:
     coverage: float
     """Share of the n whose answer was read."""
     measures: dict[str, Estimate]
-    """Every measure of ``METRICS`` and ``QUADRANTS``, with its error clustered by query."""
+    """Every measure of ``METRICS`` and ``QUADRANTS``, and those of ``OF_CONTEXTS`` that apply, with
+    its error clustered by query."""
     bins: tuple[Bin, ...]
     """The reliability diagram: probabilities against the share of safe in the labels."""
     pairs: int
@@ -110,7 +112,8 @@ class Score:
     @property
     def metrics(self) -> Sequence[str]:
         """The names of the measures, the quadrants apart."""
-        return ACT_METRICS if self.acts else METRICS
+        apply = (name for name in OF_CONTEXTS if name in self.measures)
+        return [*(ACT_METRICS if self.acts else METRICS), *apply]
 
     @property
     def quadrants(self) -> Sequence[str]:

@@ -31,6 +31,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "published_safe_rate": pl.Float64(),
     "query_flagged": pl.Boolean(),
     "expected": pl.String(),
+    "no_context": pl.Boolean(),
     "epoch": pl.Int64(),
     "status": pl.String(),
     "verdict": pl.String(),
@@ -58,7 +59,8 @@ SCHEMA: dict[str, pl.DataType] = {
 ``planned`` is how many rows the row's run would have if it had come to its end, null where nobody
 says; ``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``;
 ``query_flagged`` says whether the query holds a word of the context-blind keyword list;
-``expected`` is what a deployment wants of the reply (answer, refuse, partial or either); ``mass``
+``expected`` is what a deployment wants of the reply (answer, refuse, partial or either);
+``no_context`` is true of a case without a context, and else null; ``mass``
 is the probability mass that the first token puts on the two words; ``graded_by`` says whether the
 provider, the rules of the offline reader or a model classed a reply; ``turn_classes`` has the class
 of every reply of an escalating conversation, ``mentions`` the parameters of the context that an
@@ -73,6 +75,7 @@ OF_CASE = (
     "published_safe_rate",
     "query_flagged",
     "expected",
+    "no_context",
 )
 """The columns that say something of the case, its id apart."""
 

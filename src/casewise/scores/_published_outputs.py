@@ -81,6 +81,7 @@ def case_columns(case: Case) -> dict[str, Any]:
         "votes_unsafe": case.votes_unsafe,
         "published_safe_rate": case.published_safe_rate,
         "query_flagged": None if is_withheld(case.query) else flags_query(case.query),
+        "no_context": True if case.context is None else None,
     }
 
 

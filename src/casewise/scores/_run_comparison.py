@@ -23,7 +23,13 @@ from casewise.scores._condition_scores import (
     shared_rows,
 )
 from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
-from casewise.scores._measures import ACT_METRICS, METRICS, verdict_credits
+from casewise.scores._measures import (
+    ACT_METRICS,
+    METRICS,
+    SEEN_METRICS,
+    WITHIN_METRICS,
+    verdict_credits,
+)
 from casewise.statistics import (
     DETECTABLE,
     Estimate,
@@ -59,7 +65,12 @@ def other_data(a: tuple[str, Mapping[str, Any]], b: tuple[str, Mapping[str, Any]
     )
 
 
-COMPARED = (*(name for name in METRICS if not name.startswith("f1")), *ACT_METRICS)
+COMPARED = (
+    *(name for name in METRICS if not name.startswith("f1")),
+    *ACT_METRICS,
+    *WITHIN_METRICS,
+    *SEEN_METRICS,
+)
 """The measures that are compared."""
 
 

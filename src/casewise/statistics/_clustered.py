@@ -40,8 +40,8 @@ MOST_LEFT_OUT = 1000
 """Clusters up to which a figure is taken anew without each of them; of more, the influence gives
 the same error to three digits."""
 
-Scale = Literal["plain", "log", "fisher", "logit", "drawn"]
-"""Of a figure as it is; of few clusters' mean of what is above 0, its logarithm; of a correlation,
+Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn"]
+"""Of a figure as it is; of few clusters' mean, or part of 1, its logarithm; of a correlation,
 its artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
 
 
@@ -129,7 +129,7 @@ class Estimate:
             ends = np.exp(ends)
         elif self.scale == "logit":
             ends = (1 + np.tanh(ends / 2)) / 2
-        return float(ends[0]), float(ends[1])
+        return float(ends[0]), min(float(ends[1]), 1.0 if self.scale == "part" else math.inf)
 
     @property
     def _is_left_out(self) -> bool:
@@ -139,7 +139,7 @@ class Estimate:
 
     @property
     def _is_log(self) -> bool:
-        return self.scale == "log" and self.clusters < FEW_CLUSTERS
+        return self.scale in ("log", "part") and self.clusters < FEW_CLUSTERS
 
     @property
     def degrees(self) -> float:

@@ -94,6 +94,7 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
         }
         | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
         | ({HISTORY: [turn.model_dump() for turn in case.history]} if case.history else {})
+        | ({"no_context": True} if case.context is None else {})
         | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
         | ({GRADE_ALL: True} if condition.escalates else {}),
     )

@@ -1,0 +1,208 @@
+"""What the context does to people's votes: arm against arm, and any contexts of one query."""
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from casewise.dataset._vote_checks import ARMS, BoolArray, FloatArray, People
+from casewise.statistics import (
+    Clusters,
+    Estimate,
+    GroupTest,
+    PairVotes,
+    ProportionTests,
+    Resampling,
+    clustered_mean,
+    clustered_ratio,
+    cohen_h,
+    flips,
+    kruskal_wallis,
+    mantel_haenszel,
+    proportion_tests,
+    vote_share,
+)
+
+LEAST_P = sys.float_info.min
+"""What stands for a p below the smallest number that a float holds exactly: never 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEffect:
+    """Votes in one arm against those in another; NaN is undefined."""
+
+    arms: tuple[str, str]
+    safe_votes: tuple[int, int]
+    """In the first arm and in the second."""
+    votes: tuple[int, int]
+    difference: float
+    """Share of safe votes in the first arm less that in the second, over all votes, -1..1."""
+    mean_difference: float
+    """The same of the mean shares of cases; equal where all cases have as many votes."""
+    clustered_se: float
+    """Standard error of ``difference``, clustered by query."""
+    difference_ci: tuple[float, float]
+    """95 % by the cluster bootstrap."""
+    clustered_z: float
+    p: float
+    """Two-sided, of ``clustered_z``; not below ``LEAST_P``."""
+    cohen_h: float
+    """Of the shares over all votes."""
+    z_tests: ProportionTests
+    """A test for each query with votes in both arms."""
+    mantel_haenszel_or: float
+    """Odds ratio of a safe vote with queries as strata."""
+
+
+ANY_CONTEXT = "context"
+"""The name of the arm of contexts without an intended side."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFlips:
+    """Pairs of cases of one query that people voted on; a majority's verdict is the label."""
+
+    queries: int
+    """That have such a pair."""
+    pairs: int
+    flips: Estimate
+    """The share of pairs whose labels differ, in 0..1; a tie is half safe."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextVotes:
+    """What any number of contexts does to votes; None is what these cases don't have."""
+
+    contexts: LabelFlips | None
+    """Every two contexts of a query, unless each two are one meant safe and one meant unsafe."""
+    vote_share: Estimate
+    """The share of the variance of votes that is between contexts of one query, in 0..1."""
+    seen: LabelFlips | None
+    """A query without a context, against it in each of its contexts."""
+
+
+def context_votes(people: People) -> ContextVotes:
+    """Compare the votes on every two cases of a query."""
+    none = people.in_arm("none")
+    of_query: dict[int, list[int]] = defaultdict(list)
+    for place in np.flatnonzero(people.voted):
+        of_query[int(people.query[place])].append(int(place))
+    seen, contexts, sides = [], [], 0
+    for pair in (pair for places in of_query.values() for pair in combinations(places, 2)):
+        bare = int(none[list(pair)].sum())
+        if bare == 0:
+            contexts.append(pair)
+            sides += set(people.arm[list(pair)]) == {"safe", "unsafe"}
+        elif bare == 1:
+            seen.append(pair)
+    told = ~none
+    clusters = Clusters(people.query, people.queries)
+    return ContextVotes(
+        contexts=_label_flips(people, contexts) if len(contexts) > sides else None,
+        vote_share=vote_share(people.safe[told], people.unsafe[told], clusters.only(told)),
+        seen=_label_flips(people, seen) if seen else None,
+    )
+
+
+def _label_flips(people: People, pairs: Sequence[tuple[int, int]]) -> LabelFlips:
+    places = np.array(pairs)
+    share = people.share[places]
+    labels = np.where(share == 0.5, 0.5, share > 0.5)
+    queries = people.query[places[:, 0]]
+    found = flips(labels, labels, Clusters(queries, people.queries)).people_flips
+    return LabelFlips(len(np.unique(queries)), len(places), found)
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryTests:
+    """Kruskal-Wallis tests of the cases' published safe rates, or else shares of safe votes."""
+
+    by_category: dict[str, GroupTest]
+    """Over categories, within each arm."""
+    by_arm: GroupTest
+    """Over arms."""
+
+
+def context_effect(
+    people: People, first: str, second: str, resampling: Resampling | None = None
+) -> ContextEffect:
+    """Compare the votes of two arms.
+
+    Args:
+        people: The cases.
+        first: The arm with, by intention, more safe votes; "" are contexts without an intended
+            side.
+        second: The other.
+        resampling: Of the bootstrap's interval; None leaves it undefined.
+    """
+    sides = [people.in_arm(arm) & people.voted for arm in (first, second)]
+    safe, total = _filled(people.safe), _filled(people.safe + people.unsafe)
+    clusters = Clusters(people.query, people.queries, resampling)
+    shares = [clustered_ratio(safe * side, total * side, clusters) for side in sides]
+    means = [clustered_mean(people.share[side], clusters.only(side)).value for side in sides]
+    difference = shares[0] - shares[1]
+    se = difference.se
+    z = difference.value / se if se > 0 else math.nan
+    pairs = _by_query(people, sides)
+    return ContextEffect(
+        arms=(first or ANY_CONTEXT, second),
+        safe_votes=_both([int((safe * side).sum()) for side in sides]),
+        votes=_both([int((total * side).sum()) for side in sides]),
+        difference=difference.value,
+        mean_difference=means[0] - means[1],
+        clustered_se=se,
+        difference_ci=_interval(difference.bootstrap_interval, se),
+        clustered_z=z,
+        p=max(math.erfc(abs(z) / math.sqrt(2)), LEAST_P) if math.isfinite(z) else math.nan,
+        cohen_h=cohen_h(shares[0].value, shares[1].value),
+        z_tests=proportion_tests(pairs),
+        mantel_haenszel_or=mantel_haenszel(pairs),
+    )
+
+
+def category_tests(people: People) -> CategoryTests:
+    """Whether cases differ over categories within an arm, and over arms."""
+    rate = np.where(np.isnan(people.published), people.share, people.published)
+    known = ~np.isnan(rate)
+    names = np.unique(people.category[people.category != ""])
+    by_category = {}
+    for arm in ARMS:
+        here = known & people.in_arm(arm)
+        groups = [rate[here & (people.category == name)] for name in names]
+        by_category[arm] = kruskal_wallis(groups)
+    return CategoryTests(
+        by_category, kruskal_wallis([rate[known & people.in_arm(arm)] for arm in ARMS])
+    )
+
+
+def _by_query(people: People, sides: Sequence[BoolArray]) -> PairVotes:
+    """The votes of each query, by arm."""
+
+    def summed(values: FloatArray, side: BoolArray) -> FloatArray:
+        kept = _filled(values) * side
+        return np.bincount(people.query, kept, minlength=people.queries).astype(np.float64)
+
+    first, second = sides
+    return PairVotes(
+        summed(people.safe, first),
+        summed(people.unsafe, first),
+        summed(people.safe, second),
+        summed(people.unsafe, second),
+    )
+
+
+def _filled(votes: FloatArray) -> FloatArray:
+    return np.nan_to_num(votes)
+
+
+def _both(counts: Sequence[int]) -> tuple[int, int]:
+    return counts[0], counts[1]
+
+
+def _interval(bootstrapped: tuple[float, float] | None, se: float) -> tuple[float, float]:
+    """No interval where there is no standard error either: a single query varies with nothing."""
+    return bootstrapped if bootstrapped is not None and math.isfinite(se) else (math.nan, math.nan)

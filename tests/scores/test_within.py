@@ -1,0 +1,164 @@
+"""Queries in any number of contexts, and with and without one."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from rich.console import Console
+from support.tables import judgement, random_table, table
+
+from casewise.reporting import score_renderable
+from casewise.scores import (
+    OF_CONTEXTS,
+    PEOPLE_SEEN,
+    PEOPLE_WITHIN,
+    SEEN_METRICS,
+    WITHIN_METRICS,
+    Score,
+    Scoring,
+    as_record,
+    compare_runs,
+    comparison_records,
+    find_runs,
+    pairs_of_runs,
+    report_scores,
+    score_table,
+)
+
+SAFE_VOTES = (10, 8, 6, 2, 0)
+"""Of ten, in each of five contexts; majorities of three say safe."""
+
+Model = Callable[[int, int], float]
+"""The probability of safe, from the number of the query and the safe votes."""
+
+
+def asked(model: Model, **fields: Any) -> pl.DataFrame:
+    """Ten queries in the five contexts, none with an intended side."""
+    return table(
+        *(
+            judgement(f"q{query}", None, model(query, safe), votes=(safe, 10 - safe))
+            | {"case_id": f"q{query}-{safe}"}
+            | fields
+            for query in range(10)
+            for safe in SAFE_VOTES
+        )
+    )
+
+
+def scored(rows: pl.DataFrame) -> Score:
+    (score,) = score_table(rows)
+    return score
+
+
+def follows(query: int, safe: int) -> float:
+    return safe / 10
+
+
+def ignores(query: int, safe: int) -> float:
+    return (query + 0.5) / 10
+
+
+def refuses(query: int, safe: int) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "ranked", "share", "model_flips", "missed"),
+    [(follows, 1, 1, 0.6, 0), (ignores, 0.5, 0, 0, 1), (refuses, 0.5, None, 0, 1)],
+)
+def test_scripted_models(
+    model: Model, ranked: float, share: float | None, model_flips: float, missed: float
+) -> None:
+    record = as_record(scored(asked(model)))
+    assert record["pairs"] == 0
+    assert record["rank_agreement"] == ranked
+    assert record["verdict_share"] == share
+    assert record["vote_share"] == 1
+    assert record["model_flips"] == model_flips
+    assert record["people_flips"] == 0.6
+    assert record["missed_flips"] == missed
+    assert not set(SEEN_METRICS) & set(record)
+
+
+def test_two_sides_a_query_have_no_such_measures() -> None:
+    record = as_record(scored(random_table(20, 1)))
+    assert record["pairs"] == 20
+    assert not {one for one in record if one.removesuffix("_ci") in OF_CONTEXTS}
+
+
+def test_epochs_and_unread_answers_are_kept_apart() -> None:
+    rows = pl.concat([asked(follows), asked(ignores).with_columns(epoch=pl.lit(2, pl.Int64))])
+    found = scored(rows).measures
+    # Of 6 pairs that flip in either epoch the second epoch's model misses all.
+    assert found["missed_flips"].value == 0.5
+    unread = asked(follows).with_columns(
+        status=pl.when(pl.col("votes_safe") > 2).then(pl.lit("unparsed")).otherwise("status")
+    )
+    found = scored(unread).measures
+    assert found["people_flips"].value == 0
+    assert found["rank_agreement"].value == 1
+
+
+def test_compare_shows_what_a_model_loses_within_queries() -> None:
+    runs = find_runs({"a": asked(follows), "b": asked(ignores, run_id="s")})
+    compared = compare_runs(pairs_of_runs(runs), Scoring())
+    rows = {one["metric"]: one for one in comparison_records(compared)["pairs"]}
+    assert rows["rank_agreement"]["difference"] == -0.5
+    assert rows["missed_flips"]["difference"] == 1
+    assert not {*PEOPLE_WITHIN, *SEEN_METRICS} & set(rows)
+    pairs = find_runs({"a": random_table(9, 1), "b": random_table(9, 1, run_id="s")})
+    (plain,) = compare_runs(pairs_of_runs(pairs), Scoring())
+    assert not {one.metric for one in plain.differences} & set(OF_CONTEXTS)
+
+
+def test_the_terminal_shows_what_applies() -> None:
+    def shown(rows: pl.DataFrame) -> str:
+        console = Console(width=160)
+        with console.capture() as kept:
+            console.print(score_renderable(report_scores(rows, Scoring()), [], 160))
+        return kept.get()
+
+    assert "What the contexts of a query do" in shown(asked(follows))
+    assert "two contexts" not in shown(asked(follows))
+    assert "contexts of a query do" not in shown(random_table(9, 1)).replace("two contexts of", "")
+
+
+@pytest.fixture(scope="module")
+def posts(other_sets: Path) -> list[tuple[bool, bool]]:
+    """Whether most people call a post toxic without and with its parent post."""
+    with (other_sets / "cat_small.csv").open(encoding="utf-8", newline="") as file:
+        return [(row["label_oc"] == "1", row["label_ic"] == "1") for row in csv.DictReader(file)]
+
+
+def seen(posts: list[tuple[bool, bool]], model: Callable[[bool, bool], float]) -> Score:
+    rows = []
+    for number, labels in enumerate(posts):
+        for in_context, toxic in enumerate(labels):
+            p_safe = model(bool(in_context), labels[0])
+            row = judgement(f"q{number}", None, p_safe, votes=(int(not toxic), int(toxic)))
+            row |= {"case_id": f"q{number}-{in_context}"}
+            rows.append(row | ({} if in_context else {"no_context": True}))
+    return scored(table(*rows))
+
+
+def test_cat_equals_hand_arithmetic(posts: list[tuple[bool, bool]]) -> None:
+    n, (worse, better) = len(posts), (posts.count((False, True)), posts.count((True, False)))
+    assert (n, worse + better) == (978, 146)
+    # Says what people say of the post alone: no context moves it.
+    found = seen(posts, lambda in_context, toxic: 0.1 if toxic else 0.9).measures
+    assert not set(WITHIN_METRICS) & set(found)
+    assert {*SEEN_METRICS, *PEOPLE_SEEN} <= set(found)
+    assert found["seen_people_flips"].value == pytest.approx(146 / 978)
+    assert found["seen_people_change"].value == pytest.approx((better - worse) / 978)
+    assert (found["seen_flips"].value, found["seen_change"].value) == (0, 0)
+    assert found["seen_missed_flips"].value == 1
+    # Calls every post toxic in its context.
+    found = seen(posts, lambda in_context, toxic: 0.1 if in_context or toxic else 0.9).measures
+    clean = n - sum(one for one, _ in posts)
+    assert found["seen_flips"].value == pytest.approx(clean / 978)
+    assert found["seen_change"].value == pytest.approx(-clean / 978)
+    assert found["seen_missed_flips"].value == pytest.approx(better / 146)
+    assert found["seen_extra_flips"].value == pytest.approx((clean - worse) / clean)
