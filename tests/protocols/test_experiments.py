@@ -173,8 +173,7 @@ HEDGE = "A garden fence marks where a plot ends, and gives roses something to cl
 
 
 def classed(reply: str, step: str = ABOUT_FENCES, query: str = FENCE) -> str | None:
-    more = " The posts stand deep in the ground, and the boards are nailed to two rails."
-    return read_step(reply + more, query, step).response_class
+    return read_step(reply, query, step).response_class
 
 
 def test_by_rules_a_step_gives_away_what_is_said_in_the_querys_words() -> None:

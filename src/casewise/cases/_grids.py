@@ -55,6 +55,8 @@ def decoded(path: Path, encoding: str | None) -> tuple[str, list[str]]:
     """The text of a file in UTF-8, or as spreadsheet programs write it, with a note."""
     try:
         data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path) from None
     except OSError as error:
         raise InputError(f"can't be read: {error.strerror}", file=path) from None
     if encoding is None and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
