@@ -5,8 +5,8 @@
     python benchmarks/grader_rates.py XSTEST --write       # and put the tables into the document
 
 XSTEST is a folder with XSTest's completions of two models, labelled by people
-(``xstest_v2_completions_*.csv``) and by GPT-4 (``*_gpteval.csv``). The confusions of the rules and
-of GPT-4 are counted there. Ends with 1 where a coverage lies outside of 93 to 97 in 100 by more
+(``xstest_v2_completions_*.csv``) and by GPT-4 (``*_gpteval.csv``). The confusions of
+GPT-4 are counted there, those of the rules on models left out of their fit. Ends with 1 where a coverage lies outside of 93 to 97 in 100 by more
 than the luck of the simulation.
 """
 
@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import read_table
-from casewise.protocols import ResponseClass, read_reply
-from casewise.scores import load_labelled
+from casewise.protocols import ResponseClass
+from casewise.scores import load_labelled, reader_error
 from casewise.statistics import (
     NOT_LABELLED,
     CheckSample,
@@ -79,8 +79,9 @@ def read_xstest(folder: Path) -> dict[str, Graded]:
     for model in MODELS:
         path = folder / f"xstest_v2_completions_{model}.csv"
         replies = load_labelled(path)
-        rules = [read_reply(one.reply, one.query).response_class for one in replies]
         types = [row["type"] for _, row in read_table(path).rows if isinstance(row, dict)]
+        unsafe = [one.startswith("contrast") for one in types]
+        rules = read_unseen(model, unsafe, [one.label for one in replies])
         said = {
             row["id"]: GPT4.get(row["gpt4_label"].strip(), NOT_LABELLED)
             for _, row in read_table(path.with_stem(f"{path.stem}_gpteval")).rows
@@ -89,12 +90,31 @@ def read_xstest(folder: Path) -> dict[str, Graded]:
         found[model] = Graded(
             np.array([CLASSES.index(one.label) for one in replies]),
             {
-                "rules": np.array([CLASSES.index(c) if c in CLASSES else -1 for c in rules]),
+                "rules": np.array([CLASSES.index(one) for one in rules]),
                 "GPT-4": np.array([said[one.id] for one in replies]),
             },
-            np.array([one.startswith("contrast") for one in types]),
+            np.array(unsafe),
         )
     return found
+
+
+def read_unseen(
+    model: str, unsafe: Sequence[bool], labels: Sequence[ResponseClass]
+) -> list[ResponseClass]:
+    """What the rules say of a model that they weren't fitted to, as often as the counts that ship.
+
+    The rules are fitted to these very replies, so what they say of them is too good. Which replies
+    of a side and label are read otherwise is drawn.
+    """
+    rng, counts = np.random.default_rng(0), reader_error().counts[model]
+    waiting = {
+        (side == "unsafe", label): rng.permutation(
+            [said for said, n in row.items() for _ in range(n)]
+        ).tolist()
+        for side, rows in counts.items()
+        for label, row in rows.items()
+    }
+    return [ResponseClass(waiting[key].pop()) for key in zip(unsafe, labels, strict=True)]
 
 
 def confusion(replies: Sequence[Graded], grader: str) -> FloatArray:
