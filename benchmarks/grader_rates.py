@@ -5,9 +5,9 @@
     python benchmarks/grader_rates.py XSTEST --write       # and put the tables into the document
 
 XSTEST is a folder with XSTest's completions of two models, labelled by people
-(``xstest_v2_completions_*.csv``) and by GPT-4 (``*_gpteval.csv``). The confusions of
-GPT-4 are counted there, those of the rules on models left out of their fit. Ends with 1 where a coverage lies outside of 93 to 97 in 100 by more
-than the luck of the simulation.
+(``xstest_v2_completions_*.csv``) and by GPT-4 (``*_gpteval.csv``). The confusions of GPT-4 are
+counted there; those of the rules are of models left out of their fit. Ends with 1 where a coverage
+lies outside of 93 to 97 in 100 by more than the luck of the simulation.
 """
 
 import argparse
