@@ -290,7 +290,7 @@ def test_files_side_by_side_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("-.5\n.5\n.1\n")
     with pytest.raises(InputError, match=r"3 rows beside 2 of texts\.txt"):
         import_cases(tmp_path / "texts.txt", mapping(tmp_path, RATED + "beside: {r: labels.txt}\n"))
-    with pytest.raises(InputError, match=r"none\.txt: can't be read"):
+    with pytest.raises(InputError, match=r"none\.txt: no such file"):
         import_cases(tmp_path / "texts.txt", mapping(tmp_path, RATED + "beside: {r: none.txt}\n"))
 
 

@@ -57,7 +57,7 @@ def shares_beginnings(model: str) -> bool:
 AHEAD = 2
 """Cases under way for each request that may be: while some are read, others wait to be sent."""
 
-FIRST = 50
+FIRST = 40
 """Cases of a model that are asked before anything is known of it; without ``--max-connections``
 Inspect begins with 20 of them."""
 
