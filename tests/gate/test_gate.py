@@ -15,7 +15,14 @@ from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import InputError
 from casewise.gate import GateReport, GateVerdict, as_gate_record, default_gate, run_gate
 from casewise.gate._gate_rules import GATE_MEASURES
-from casewise.scores import ACT_METRICS, ACT_QUADRANTS, METRICS, QUADRANTS
+from casewise.scores import (
+    ACT_METRICS,
+    ACT_QUADRANTS,
+    METRICS,
+    QUADRANTS,
+    SEEN_METRICS,
+    WITHIN_METRICS,
+)
 from casewise.statistics import Clusters, clustered_mean, share_bounds
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED
@@ -33,7 +40,7 @@ def held(folder: Path, text: str, *tables: pl.DataFrame) -> GateReport:
 
 
 def test_every_measure_stands_in_the_table_once() -> None:
-    names = {*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS}
+    names = {*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS, *WITHIN_METRICS, *SEEN_METRICS}
     gains = {"context_gain", "claim_gain", "spoofing_gap"}
     assert set(GATE_MEASURES) == names | gains | {"coverage", "mass"}
     for name, measure in GATE_MEASURES.items():
