@@ -190,6 +190,7 @@ def test_a_quoted_refusal_is_not_one() -> None:
 # --- the weights ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_weights_are_what_the_fit_gives(xstest: Path) -> None:
     script = ROOT / "benchmarks/fit_reader.py"
     if not script.exists():
