@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.errors import InputError
-from casewise.files import csv_rows, read_text
+from casewise.files import csv_rows, read_bytes, utf8_text
 
 Row = Mapping[str, Any] | InputError
 """The cells of a row by column; or what is wrong with the row as a whole."""
@@ -53,15 +53,10 @@ def read_csv(path: Path, form: TableForm) -> ReadRows:
 
 def decoded(path: Path, encoding: str | None) -> tuple[str, list[str]]:
     """The text of a file in UTF-8, or as spreadsheet programs write it, with a note."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", file=path) from None
-    except OSError as error:
-        raise InputError(f"can't be read: {error.strerror}", file=path) from None
+    data = read_bytes(path)
     if encoding is None and not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         try:
-            return read_text(path), []
+            return utf8_text(data, path), []
         except InputError:
             if not data.strip() or b"\0" in data[:4096]:
                 raise

@@ -15,8 +15,25 @@ def read_text(path: Path) -> str:
     Raises:
         InputError: The file is missing, a folder, unreadable, empty, or not UTF-8.
     """
+    return utf8_text(read_bytes(path), path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Read a file as it is.
+
+    Raises:
+        InputError: The file is missing, a folder, or unreadable.
+    """
     with _opened(path) as file:
-        data = file.read()
+        return file.read()
+
+
+def utf8_text(data: bytes, path: Path) -> str:
+    """What ``read_text`` makes of a file's bytes.
+
+    Raises:
+        InputError: They are empty, or not UTF-8.
+    """
     if not data.strip():
         raise InputError("the file is empty", file=path)
     try:
