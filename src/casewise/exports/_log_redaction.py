@@ -51,7 +51,16 @@ from casewise.exports._shown_texts import (
     show_words,
     shown_by_column,
 )
-from casewise.logs import ANSWERED_BY, CANCELLED, GRADER, ORDER, SCORERS, SHARD, LogHeader, message_text
+from casewise.logs import (
+    ANSWERED_BY,
+    CANCELLED,
+    GRADER,
+    ORDER,
+    SCORERS,
+    SHARD,
+    LogHeader,
+    message_text,
+)
 from casewise.scores import OF_CASE, TEXTS, length_of, stand_in
 
 _TASKS = ("casewise/judge", "casewise/respond")
