@@ -15,7 +15,9 @@ from casewise.logs._records import (
     SCORERS,
     SampleRecord,
     ScoreRecord,
+    calls_of,
     is_readable,
+    message_text,
     read_records,
 )
 from casewise.logs._write import LogStatus, LogWriter
@@ -40,9 +42,11 @@ __all__ = [
     "SHARDS",
     "SampleRecord",
     "ScoreRecord",
+    "calls_of",
     "counting",
     "is_readable",
     "list_logs",
+    "message_text",
     "read_header",
     "read_records",
     "runs_of",
