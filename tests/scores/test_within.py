@@ -3,12 +3,11 @@
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from rich.console import Console
-from support.tables import judgement, random_table, table
+from support.tables import Model, asked, follows, ignores, judgement, random_table, refuses, table
 
 from casewise.reporting import score_renderable
 from casewise.scores import (
@@ -28,41 +27,10 @@ from casewise.scores import (
     score_table,
 )
 
-SAFE_VOTES = (10, 8, 6, 2, 0)
-"""Of ten, in each of five contexts; majorities of three say safe."""
-
-Model = Callable[[int, int], float]
-"""The probability of safe, from the number of the query and the safe votes."""
-
-
-def asked(model: Model, **fields: Any) -> pl.DataFrame:
-    """Ten queries in the five contexts, none with an intended side."""
-    return table(
-        *(
-            judgement(f"q{query}", None, model(query, safe), votes=(safe, 10 - safe))
-            | {"case_id": f"q{query}-{safe}"}
-            | fields
-            for query in range(10)
-            for safe in SAFE_VOTES
-        )
-    )
-
 
 def scored(rows: pl.DataFrame) -> Score:
     (score,) = score_table(rows)
     return score
-
-
-def follows(query: int, safe: int) -> float:
-    return safe / 10
-
-
-def ignores(query: int, safe: int) -> float:
-    return (query + 0.5) / 10
-
-
-def refuses(query: int, safe: int) -> float:
-    return 0.0
 
 
 @pytest.mark.parametrize(
