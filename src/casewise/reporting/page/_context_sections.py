@@ -244,8 +244,8 @@ _WITHIN = {
     "rank_agreement": "orders two contexts as {whom}",
     "pcc_within_query": "correlation within queries",
     "pcc_between_queries": "correlation between queries",
-    "verdict_share": "share of variance between contexts of a query",
-    "vote_share": "share of variance between contexts of a query",
+    "verdict_share": "share of variance between contexts",
+    "vote_share": "share of variance between contexts",
     "model_flips": "tells two contexts of a query apart",
     "people_flips": "tells two contexts of a query apart",
     "missed_flips": "misses a change of {whom}",
@@ -254,8 +254,8 @@ _WITHIN = {
 _SEEN = {
     "seen_change": "change in the share of safe",
     "seen_people_change": "change in the share of safe",
-    "seen_flips": "queries of which it changes the answer",
-    "seen_people_flips": "queries of which it changes the answer",
+    "seen_flips": "the answer changes",
+    "seen_people_flips": "the answer changes",
     "seen_missed_flips": "misses a change of {whom}",
     "seen_extra_flips": "changes otherwise than {whom}",
     "seen_shift_pcc": "correlation of the changes",
@@ -311,13 +311,15 @@ def _of_contexts(
         {
             "run": name,
             "measure": words.format(whom=whom),
-            "who": {"vote_share": "people"}.get(measure, whom if "people" in measure else _MODEL),
+            "who": who,
+            "line": words.format(whom=whom) + (f" ({who})" if who != _MODEL else ""),
             "n": found.clusters,
         }
         | spread("figure", found)
         for name, one in zip(names, scores, strict=True)
         for measure, words in measures.items()
         for found in [one.measures[measure]]
+        for who in [{"vote_share": "people"}.get(measure, whom if "people" in measure else _MODEL)]
         if found.value == found.value
     ]
     return section(
@@ -339,7 +341,7 @@ def _of_contexts(
             "figure",
             "share, or correlation (-1 to 1)",
             group="run",
-            label="measure",
+            label="line",
             tone="who",
             palette={_MODEL: BLUE, whom: ORANGE, "people": ORANGE},
             zero=True,

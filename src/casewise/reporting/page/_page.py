@@ -69,7 +69,7 @@ def packed_json(value: Any) -> str:
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode()
 
 
-_OF_CASE = ("case_id", "query_id", "category", "intended", "label", "rate")
+_OF_CASE = ("case_id", "query_id", "category", "intended", "no_context", "label", "rate")
 _VOTES = ("votes_safe", "votes_unsafe", "published_safe_rate")
 _LENGTHS = ("query_length", "context_length")
 _CASE_TEXTS = ("query", "context", "history")
