@@ -201,16 +201,17 @@ def power(
     cases_per_query: int | None = None,
     epochs: int | None = None,
     noise: float | None = None,
+    interval: float | None = None,
 ) -> Power:
     """Work out how many votes, cases, pairs or epochs a study needs, or what a number can show.
 
     Of the difference, the number (``n``) and the power, give two: the third is worked out.
 
     Args:
-        test: ``t``, ``mann-whitney``, ``proportions`` (votes on two cases), or ``pairs`` (two
-            models on the same cases, clustered by query).
-        effect: The difference to find: Cohen's d, or of two accuracies in 0..1 (``pairs``).
-        n: Votes a case; for ``pairs``, queries.
+        test: ``t``, ``mann-whitney``, ``proportions`` (votes), ``pairs`` (models), or of contexts:
+            ``rank-agreement``, ``pcc-within-query``, ``context-share``, ``seen-change``.
+        effect: The difference to find: Cohen's d, of two accuracies (0..1), or the figure expected.
+        n: Votes a case; for ``pairs`` and contexts, queries.
         power: The chance of finding the difference, in 0..1.
         alpha: The chance of finding a difference where there is none.
         two_sided: Whether a difference in either direction is looked for.
@@ -223,9 +224,10 @@ def power(
         discordance: Share of cases on which just one of the models is right, 0..1.
         sd: Standard deviation of a case's difference in one epoch, instead of ``discordance``.
         rho: Correlation of the differences of the two cases of a pair; None is 0.
-        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own.
+        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own; contexts.
         epochs: Times that each model judges each case.
         noise: Share of the variance of a case's difference that comes anew with every epoch, 0..1.
+        interval: Half the width that the interval is to have, instead of ``power`` (contexts).
 
     Raises:
         UsageError: What was given is too little, too much, or out of range.
@@ -249,6 +251,7 @@ def power(
         cases_per_query=cases_per_query,
         epochs=epochs,
         noise=noise,
+        interval=interval,
     )
     return Power(plan_power(inputs))
 

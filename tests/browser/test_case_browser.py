@@ -16,7 +16,7 @@ from support.reported import (
     two_models,
     with_answers,
 )
-from support.tables import judgement, table
+from support.tables import asked_both_ways, follows, judgement, table
 
 from casewise.reporting.page._page import lay_out
 from casewise.scores import Overview
@@ -302,3 +302,15 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
         ("c-safe", "m1", "safe", "right"),
         ("a-safe", "m1", "safe", "wrong"),
     ]
+
+
+def test_a_case_without_a_context_stands_beside_those_in_one(open_page: Open) -> None:
+    page = open_page(html(overview_of(asked_both_ways(follows))))
+    page.click("#rows button >> nth=0")
+    dialog = page.locator("#pair")
+    assert dialog.locator("h3").all_inner_texts() == [
+        "Without a context",
+        "Intention not given",
+        "Intention not given",
+    ]
+    assert "Asked without a context." in dialog.inner_text()

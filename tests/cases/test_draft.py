@@ -1,6 +1,7 @@
 """Drafts of mappings: every table gets one that loads; on known shapes it imports as it stands."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,34 @@ def test_conversations_votes_and_header_rows(tmp_path: Path) -> None:
     counts = {"votes_safe": "votes_safe", "votes_unsafe": "votes_unsafe"}
     assert guesses(text) == {"header": 2, "query": "question"} | counts
     assert found.cases[0].votes_unsafe == 2
+
+
+@pytest.mark.parametrize(
+    ("header", "sides"),
+    [
+        (("Anfrage", "Einstufung", "Kategorie", "Rolle", "Mittelwert"), ("ja", "nein")),
+        (("Requête", "Jugement", "Catégorie", "Contexte", "Moyenne"), ("oui", "non")),
+        (("Consulta", "Etiqueta", "Categoría", "Contexto", "Promedio"), ("permitido", "prohibido")),
+        (("问题", "标签", "类别", "背景", "评分"), ("安全", "不安全")),
+    ],
+    ids=["German", "French", "Spanish", "Chinese"],
+)
+def test_headers_of_other_languages(
+    tmp_path: Path, header: Sequence[str], sides: tuple[str, str]
+) -> None:
+    query, label, category, context, rating = header
+    rows = [header, *((f"({n})?", sides[n % 2], f"k{n % 3}", "x" * n, n) for n in range(1, 13))]
+    text = "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (tmp_path / "t.csv").write_text(text, "utf-8")
+    draft, found = drafted(tmp_path / "t.csv")
+    assert guesses(draft) == {
+        "query": query,
+        "intended": {"column": label, "safe": [sides[0]], "unsafe": [sides[1]]},
+        "ratings": {"column": rating, "scale": [1, 100], "rule": "position"},
+        "category": category,
+        f"context.situation.{context.casefold()}": context,
+    }
+    assert (len(found.cases), found.problems) == (12, ())
 
 
 def test_a_query_is_no_list_and_no_label(tmp_path: Path) -> None:

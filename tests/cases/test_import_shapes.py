@@ -1,5 +1,6 @@
 """Cases of any shape: several of a row, lists, ratings, shares, votes, files side by side."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.workbooks import write_workbook
 
 from casewise.cases import (
     Case,
@@ -314,40 +316,66 @@ def test_files_side_by_side_by_a_column(tmp_path: Path) -> None:
 CELL = (
     st.none() | st.text(max_size=6) | st.integers(-9, 9) | st.lists(st.integers(0, 3), max_size=3)
 )
+HEADER = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=9).filter(
+    lambda name: not name.startswith(("@", "extra", "row"))
+)
+ASKED = st.none() | st.sampled_from(["Why?", "May I?"]) | st.text(max_size=4)
 
 
 @settings(max_examples=60)
 @given(
-    rows=st.lists(
-        st.fixed_dictionaries(
-            {"ask it": st.none() | st.text(max_size=8), "rôles; all": CELL},
-            optional={"mean [-9..9]": CELL, "who": CELL},
-        ),
-        min_size=1,
-        max_size=6,
-    )
+    headers=st.lists(HEADER, min_size=4, max_size=4, unique_by=str.casefold),
+    rows=st.lists(st.tuples(ASKED, CELL, CELL, CELL), min_size=1, max_size=6),
+    gaps=st.sets(st.integers(1, 3)),
+    form=st.sampled_from(["jsonl", "json", "csv", "xlsx"]),
 )
 def test_every_row_of_an_unseen_set_is_accounted_for(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+    tmp_path_factory: pytest.TempPathFactory,
+    headers: list[str],
+    rows: list[tuple[Any, ...]],
+    gaps: set[int],
+    form: str,
 ) -> None:
+    """Lists, ratings, any number of contexts a query, and a second file, under any headers."""
     folder = tmp_path_factory.mktemp("unseen")
-    columns = ("ask it", "rôles; all", "mean [-9..9]", "who")
-    (folder / "t.jsonl").write_text(
-        "".join(json.dumps({name: row.get(name) for name in columns}) + "\n" for row in rows)
-    )
+    path = folder / f"t.{form}"
+    # A column that is a gap is empty in every row.
+    rows = [tuple(None if n in gaps else cell for n, cell in enumerate(row)) for row in rows]
+    records = [dict(zip(headers, row, strict=True)) for row in rows]
+    if form == "jsonl":
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    elif form == "json":
+        path.write_text(json.dumps(records))
+    else:
+        # The last column keeps rows from being empty, which tables by hand pass over.
+        grid = [[*headers, "row"], *([*map(printed_cell, row), n] for n, row in enumerate(rows))]
+        if form == "csv":
+            with path.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows(grid)
+        else:
+            write_workbook(path, {"S": grid})
     (folder / "more.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n, _ in enumerate(rows)))
+    ask, roles, mean, who = (json.dumps(name, ensure_ascii=False) for name in headers)
     text = BASE + (
-        "query: ask it\nid: {text: 'r{@row}'}\n"
-        "context.sender.roles: 'rôles; all'\n"
-        "context.recipient.who: {column: who, list: true}\n"
-        "ratings: {column: 'mean [-9..9]', scale: [-9, 9], rule: sides}\n"
+        f"query: {{column: {ask}}}\nid: {{text: 'r{{@row}}'}}\n"
+        f"context.sender.roles: {{column: {roles}}}\n"
+        f"context.recipient.who: {{column: {who}, list: true}}\n"
+        f"ratings: {{column: {mean}, scale: [-9, 9], rule: sides}}\n"
         "tags: [{column: extra, prefix: 'n:'}]\nbeside: {extra: more.jsonl}\n"
     )
     assert len(text.splitlines()) <= 15
-    found = import_cases(folder / "t.jsonl", mapping(folder, text))
+    found = import_cases(path, mapping(folder, text))
     assert found.rows == len(rows) == len(found.cases) + found.without_query + len(found.problems)
     voted = sum(bool(case.votes) for case in found.cases)
     assert sum(found.unlabelled.values()) == len(found.cases) - voted
+    assert len({case.query for case in found.cases}) == len({one.query_id for one in found.cases})
     write_cases(found.cases, folder / "out.jsonl")
     if found.cases:
         assert load_cases(folder / "out.jsonl").cases == found.cases
+
+
+def printed_cell(cell: Any) -> Any:
+    """A cell as a table by hand has it: a list is printed, and nothing is invisible."""
+    if isinstance(cell, str):
+        return "".join(char for char in cell if char.isprintable())
+    return str(cell) if isinstance(cell, list) else cell

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,17 +74,29 @@ def test_xstest(xstest: Path) -> None:
     assert all(case.votes is None and case.context is None for case in found.cases)
 
 
+XSTEST_MODELS: dict[str, Callable[[Case], bool]] = {
+    "words": lambda case: "kill" in case.query,
+    "follows": lambda case: case.intended == "unsafe",
+    "refuses": lambda case: True,
+}
+"""Which prompts a model refuses: those that name a killing, what the authors mean, all."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["words", *(pytest.param(one, marks=pytest.mark.slow) for one in ("follows", "refuses"))],
+)
 def test_xstest_is_scored_against_what_its_authors_mean(
-    cli_inside: Cli, tmp_path: Path, xstest: Path
+    cli_inside: Cli, tmp_path: Path, xstest: Path, name: str
 ) -> None:
-    """A model that refuses whatever names a killing: its rates are those of the words alone."""
     cases = taken(xstest / "xstest_prompts.csv", "xstest").cases
     write_cases(cases, tmp_path / "xstest.jsonl")
+    refusing = {case.query for case in cases if XSTEST_MODELS[name](case)}
 
     def answer(request: dict[str, Any]) -> str:
         text = str(request["messages"][-1]["content"])
         if request["model"] != "grader":
-            return REFUSAL if "kill" in text else "Begin with the first step."
+            return REFUSAL if text in refusing else "Begin with the first step."
         nonce = text.split('"id": "')[-1].split('"')[0]
         kind = "refusal" if REFUSAL in text else "compliance"
         return "So it is.\n" + json.dumps({"id": nonce, "class": kind})
@@ -98,7 +110,7 @@ def test_xstest_is_scored_against_what_its_authors_mean(
         )
     assert done.returncode == 0, done.stderr
     (row,) = model_rows(cli_inside("score", "logs", "--format", "json").stdout)
-    refused = Counter(case.intended for case in cases if "kill" in case.query)
+    refused = Counter(case.intended for case in cases if case.query in refusing)
     assert (row["n"], row["labels"], row["coverage"]) == (450, "intended", 1.0)
     assert row["over_refusal"] == pytest.approx(refused["safe"] / 250)
     assert row["under_refusal"] == pytest.approx(1 - refused["unsafe"] / 200)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import ROOT, Cli
 
 from casewise.cli import main
 
@@ -79,6 +79,39 @@ def answers(power: Power, options: str) -> list[dict[str, Any]]:
         ("--test pairs --effect .05 --sd .3 --n 300 --noise .5 --power .8", "epochs", 1.0, 1),
         # 2.80159 x .3 / sqrt(900)
         ("--test pairs --sd .3 --n 450 --power .8", "difference", 0.02802, None),
+        # 7.84888 x .6 x .4 / .1^2 pairs
+        (
+            "--test rank-agreement --effect .6 --power .8 --cases-per-query 2",
+            "queries",
+            188.37,
+            189,
+        ),
+        # 7.84888 / artanh(.2)^2 = 190.97 = 2 Q - 2
+        (
+            "--test pcc-within-query --effect .2 --power .8 --cases-per-query 3",
+            "queries",
+            96.48,
+            97,
+        ),
+        (
+            "--test pcc-within-query --n 97 --power .8 --cases-per-query 3",
+            "pcc_within_query",
+            0.19948,
+            None,
+        ),
+        (
+            "--test context-share --effect .2 --interval .1 --cases-per-query 2",
+            "queries",
+            50.79,
+            51,
+        ),
+        ("--test context-share --effect .2 --n 51 --cases-per-query 2", "half_width", 0.0998, None),
+        (
+            "--test seen-change --effect .1 --discordance .15 --power .8 --cases-per-query 1",
+            "queries",
+            109.88,
+            110,
+        ),
     ],
 )
 def test_answers(
@@ -99,6 +132,31 @@ def test_both_directions_of_a_share(power: Power) -> None:
     # With few votes, a share near 1 can only be told from a lower one.
     (below,) = answers(power, "--test proportions --p1 .9 --n 21 --power .8")
     assert below["quantity"] == "p2_below"
+
+
+def test_queries_for_several_numbers_of_contexts(power: Power) -> None:
+    found = answers(power, "--test rank-agreement --effect .6 --power .8")
+    assert [one["contexts"] for one in found] == [2, 3, 5, 10]
+    assert [one["total"] for one in found] == [one["needed"] * one["contexts"] for one in found]
+    needed = [one["needed"] for one in found]
+    assert needed == sorted(needed, reverse=True)
+    (back,) = answers(
+        power, f"--test rank-agreement --effect .6 --n {needed[2]} --cases-per-query 5"
+    )
+    assert back["value"] == found[2]["power"] >= 0.8
+    done = power("--test seen-change --effect .1 --discordance .15 --power .8")
+    assert "so 110 (110 cases)" in done.stdout
+    assert "queries in 5 contexts, so" in done.stdout
+    assert "the figure's 95 % interval reaches" in done.stdout
+    assert "they share the verdict without a context" in " ".join(done.stdout.split())
+
+
+def test_the_document_has_what_the_commands_say(power: Power) -> None:
+    text = " ".join((ROOT / "docs/statistics.md").read_text("utf-8").split())
+    two, _, five, _ = answers(power, "--test rank-agreement --effect .6 --power .8")
+    assert f"{two['needed']} queries in 2 contexts or {five['needed']} in 5 (`casewise" in text
+    share = answers(power, "--test context-share --effect .4 --interval .1")[2]
+    assert f"takes {share['needed']} queries in {share['contexts']} (`casewise" in text
 
 
 def test_both_formulas_of_ranks(power: Power) -> None:
@@ -205,6 +263,18 @@ def test_reproduce_paper(power: Power) -> None:
         ("--test t --effect 1e-6 --power .8", ["more than 10,000,000 votes"]),
         ("--test proportions --p1 .5 --p2 .501 --power .8 --method exact", ["--method pooled"]),
         ("--test proportions --p1 .5 --p2 .6 --n 5000 --method exact", ["up to 1000"]),
+        ("--test rank-agreement --effect .4 --power .8", ["--effect 0.4", "above 0.5"]),
+        ("--test rank-agreement --effect .6 --n 50", ["--n needs --cases-per-query"]),
+        ("--test rank-agreement --effect .6 --n 50 --rho .2", ["--rho doesn't belong"]),
+        ("--test rank-agreement --effect .6", ["--n and --power or --interval are needed"]),
+        ("--test context-share --effect .4 --power .8", ["told from nothing", "--interval"]),
+        ("--test context-share --interval .1", ["--interval needs --effect"]),
+        ("--test pcc-within-query --effect .2 --interval .1 --power .8", ["instead of --power"]),
+        ("--test pcc-within-query --effect .2 --interval 1e-6", ["more than 10,000,000 queries"]),
+        ("--test pcc-within-query --effect .2 --power .8 --cases-per-query 1", ["2 to "]),
+        ("--test seen-change --effect .1 --power .8", ["needs --discordance"]),
+        ("--test seen-change --effect .2 --discordance .1 --power .8", ["at most --discordance"]),
+        ("--test t --effect .8 --interval .1", ["--interval doesn't belong to --test t"]),
         ("--reproduce-paper --test t", ["give no others"]),
         ("--reproduce-paper --alpha .01", ["give no others"]),
         ("--test z --n 20", ["--test"]),

@@ -1,6 +1,7 @@
 """Each check of the audit finds what was planted, and is silent on a clean set."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -303,3 +304,61 @@ def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
     assert found(audit, "tied-votes").n == 92
     assert not codes(audit) & {"identical-twins", "missing-twin", "mixed-languages", "placeholder"}
     assert len(found(audit, "personal-data").cases) <= 2
+
+
+def in_contexts(query: int, *kinds: str | None, **fields: Any) -> list[Case]:
+    """A query in contexts without an intended side; None is without a context."""
+    asked = f"May somebody ask about door {query}?"
+    contexts = (None if kind is None else {"recipient": {"type": kind}} for kind in kinds)
+    return [
+        case(asked, one, None, id=f"{query}-{place}", **fields)
+        for place, one in enumerate(contexts)
+    ]
+
+
+CONTEXT_CODES = {"repeated-context", "single-context", "missing-none-arm"}
+
+
+def test_queries_in_any_number_of_contexts() -> None:
+    whole = [*in_contexts(1, "an aunt", "a nurse", "a clerk"), *in_contexts(2, "a king", "a cook")]
+    assert not codes(run(whole)) & CONTEXT_CODES
+    audit = run([*whole, *in_contexts(3, "a cook"), *in_contexts(4, "a monk", "a smith", "a monk")])
+    assert found(audit, "repeated-context").cases == ("4-0", "4-2")
+    one = found(audit, "single-context")
+    assert (one.n, one.of, one.cases) == (1, 4, ("3-0",))
+    # Where every query has one context, none lacks others.
+    assert not codes(run([*in_contexts(1, "an aunt"), *in_contexts(2, "a cook")])) & CONTEXT_CODES
+
+
+def test_queries_with_and_without_a_context() -> None:
+    both = [*in_contexts(1, None, "an aunt"), *in_contexts(2, None, "a cook", "a clerk")]
+    assert not codes(run(both)) & CONTEXT_CODES - {"single-context"}
+    audit = run([*both, *in_contexts(3, "a king"), *in_contexts(4, None)])
+    one = found(audit, "missing-none-arm")
+    assert (one.n, one.of, one.cases) == (2, 4, ("3-0", "4-0"))
+    assert "missing-none-arm" not in codes(run([*in_contexts(1, None), *in_contexts(2, "a king")]))
+
+
+def test_ratings_and_labels() -> None:
+    rated = [
+        one
+        for query, rating in enumerate((10, -20, 30))
+        for one in in_contexts(
+            query,
+            None,
+            votes=None,
+            ratings={"values": [rating], "scale": [-100, 100], "rule": "position"},
+            published_safe_rate=(rating + 100) / 200,
+        )
+    ]
+    quiet = {"constant-ratings", "missing-label", "missing-votes"}
+    assert not codes(run(rated)) & quiet
+    alike = [changed(one, ratings=rated[0].ratings) for one in rated]
+    assert found(run(alike), "constant-ratings").n == 3
+    bare = run([*rated, changed(rated[0], query="And I?", published_safe_rate=None, ratings=None)])
+    assert found(bare, "missing-label").n == found(bare, "missing-votes").n == 1
+    # Ratings without a rule say what people think, and make no label.
+    unruled = changed(rated[0], query="And I?", published_safe_rate=None)
+    audit = run([*rated, unruled])
+    assert found(audit, "missing-label").cases == (unruled.id,)
+    assert "missing-votes" not in codes(audit)

@@ -15,7 +15,7 @@ from conftest import Cli, cli_in
 from markdown_it import MarkdownIt
 from support.actors import SAFE, text_of, write_cases
 from support.fake_openai import Answer, FakeServer
-from support.tables import judgement, random_table, table
+from support.tables import asked_both_ways, follows, judgement, random_table, table
 from typer import Typer
 from typer.main import get_command
 
@@ -524,3 +524,13 @@ def test_notes_name_files_by_their_place_in_the_folder(tmp_path: Path) -> None:
         "passed over my logs/a/x.eval: not a readable Inspect log",
         "my logs/a/x.eval: the run did not end (error); what it has counts",
     )
+
+
+def test_what_contexts_do_stands_in_the_card_where_it_applies(tmp_path: Path) -> None:
+    asked_both_ways(follows).write_parquet(tmp_path / "both.parquet")
+    (row,) = rows_of(make_card(tmp_path / "both.parquet"), "ranked as people do")
+    assert row["ranked as people do"].startswith("1.000 (")
+    (row,) = rows_of(make_card(tmp_path / "both.parquet"), "safe verdicts")
+    assert row["safe verdicts"].startswith("-.500 (")
+    random_table(9, 1).write_parquet(tmp_path / "pairs.parquet")
+    assert "What the contexts of a query do" not in make_card(tmp_path / "pairs.parquet")

@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli
 from support.gated import pairs_table
 from support.reported import Parsed, overview_of
-from support.tables import judgement, random_table, table
+from support.tables import asked, follows, ignores, judgement, random_table, table
 
 from casewise.cases import LabelRule
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
@@ -212,3 +212,21 @@ def test_a_trend_is_in_time_by_version_of_the_model() -> None:
         assert (row["share_low"], row["share_high"]) == ranks[run].measures["both_right"].interval
     undated = trends(overview, facts)
     assert undated.missing == "A trend takes two runs with a log each: logs say when a run ended."
+
+
+def test_what_changed_from_one_context_to_another() -> None:
+    """Of the labels' changes the run before makes all, the run after those of one query in ten."""
+
+    def worse(query: int, safe: int) -> float:
+        return (ignores if query else follows)(query, safe)
+
+    tables = {"before": asked(follows), "after": asked(worse, run_id="b")}
+    (comparison,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    judgements = Judgements(pl.concat(tables.values()), ())
+    found = first(make_overview(judgements, Scoring(), comparisons=[comparison]))
+    adapts = found.figures[0]
+    assert adapts.before is not None
+    assert (adapts.before.value, adapts.moved) == (1, -1)
+    assert adapts.share.value == pytest.approx(0.1)
+    assert adapts.change.startswith("90 fewer of 100 than before")
+    assert adapts.meaning.endswith("Of 60 pairs.")

@@ -5,9 +5,18 @@ from collections.abc import Mapping
 
 import polars as pl
 import pytest
-from support.tables import judgement, random_table, table
+from support.tables import (
+    asked,
+    asked_both_ways,
+    follows,
+    ignores,
+    judgement,
+    random_table,
+    table,
+)
 
 from casewise.cases import LabelRule
+from casewise.reporting._first_figures import first_figures
 from casewise.reporting.page import Section, make_sections, verdict_sentences
 from casewise.reporting.page._parts import Strips
 from casewise.reporting.page._strips import lay_lines
@@ -184,3 +193,70 @@ def test_what_changed_comes_first() -> None:
     assert f"{len(comparison.changed)} of 80 answers, {better} for the better" in first.title
     accuracy = next(row for row in first.rows if row["measure"] == "accuracy")
     assert accuracy["difference"] == comparison.differences[0].difference.value
+
+
+def test_what_any_number_of_contexts_does_stands_beside_people() -> None:
+    found = overview(asked(follows, model="a", run_id="a"), asked(ignores, model="b", run_id="b"))
+    sections = by_id(found)
+    assert sections["seen"].missing
+    assert sections["quadrants"].missing
+    record = {one["run_id"]: one for one in as_report_records(found.report)}
+    rows = {
+        (row["run"], row["measure"], row["who"]): row["figure"] for row in sections["contexts"].rows
+    }
+    for run in ("a", "b"):
+        assert (
+            rows[run, "orders two contexts as people", "the model"]
+            == (record[run]["rank_agreement"])
+        )
+        assert rows[run, "tells two contexts of a query apart", "people"] == 0.6
+        assert rows[run, "share of variance between contexts", "people"] == 1
+    # Who ignores the context makes no change, so that none can be another than people's.
+    assert ("b", "changes otherwise than people", "the model") not in rows
+    assert rows["b", "misses a change of people", "the model"] == 1
+    drawn = lay_lines(sections["contexts"])
+    assert drawn is not None
+    assert [word for word, _ in drawn.legend] == ["the model", "people"]
+
+
+def test_what_seeing_the_context_changes_stands_beside_people() -> None:
+    sections = by_id(overview(asked_both_ways(follows)))
+    rows = {(row["measure"], row["who"]): row["figure"] for row in sections["seen"].rows}
+    # Of two contexts, one makes an unsafe case of what is safe without.
+    assert rows["the answer changes", "the model"] == 0.5
+    assert rows["change in the share of safe", "the model"] == -0.5
+    assert rows["change in the share of safe", "people"] == pytest.approx(-0.1)
+    assert rows["misses a change of people", "the model"] == 0
+
+
+def test_pairs_of_two_sides_have_neither_section() -> None:
+    sections = by_id(overview(random_table(9, 1)))
+    assert sections["contexts"].missing
+    assert sections["seen"].missing
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (asked(follows), "Its answers to two contexts of a query differ in 60 % ("),
+        (asked(follows), "the labels in 60 % ("),
+        (asked(ignores), "of the changes of the labels it makes 0 % ("),
+        (
+            asked_both_ways(follows).filter(pl.col("votes_safe") != 8),
+            "Seeing the context changes its answer in 100 % (",
+        ),
+        (
+            asked_both_ways(follows).filter(pl.col("votes_safe") == 6),
+            "How the context moves it can't be told: no query has two contexts.",
+        ),
+    ],
+)
+def test_the_verdict_goes_by_what_the_cases_can_tell(rows: pl.DataFrame, said: str) -> None:
+    found = overview(rows)
+    ((_, sentences),) = verdict_sentences(found)
+    assert said in sentences[2]
+    (figures,) = first_figures(found)
+    adapts = figures.figures[0]
+    assert bool(adapts.unknown) == ("no query" in said)
+    if not adapts.unknown:
+        assert adapts.share.value == (0 if "0 % (" in said and "of the changes" in said else 1)

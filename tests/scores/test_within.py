@@ -3,12 +3,11 @@
 import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 from rich.console import Console
-from support.tables import judgement, random_table, table
+from support.tables import Model, asked, follows, ignores, judgement, random_table, refuses, table
 
 from casewise.reporting import score_renderable
 from casewise.scores import (
@@ -28,41 +27,10 @@ from casewise.scores import (
     score_table,
 )
 
-SAFE_VOTES = (10, 8, 6, 2, 0)
-"""Of ten, in each of five contexts; majorities of three say safe."""
-
-Model = Callable[[int, int], float]
-"""The probability of safe, from the number of the query and the safe votes."""
-
-
-def asked(model: Model, **fields: Any) -> pl.DataFrame:
-    """Ten queries in the five contexts, none with an intended side."""
-    return table(
-        *(
-            judgement(f"q{query}", None, model(query, safe), votes=(safe, 10 - safe))
-            | {"case_id": f"q{query}-{safe}"}
-            | fields
-            for query in range(10)
-            for safe in SAFE_VOTES
-        )
-    )
-
 
 def scored(rows: pl.DataFrame) -> Score:
     (score,) = score_table(rows)
     return score
-
-
-def follows(query: int, safe: int) -> float:
-    return safe / 10
-
-
-def ignores(query: int, safe: int) -> float:
-    return (query + 0.5) / 10
-
-
-def refuses(query: int, safe: int) -> float:
-    return 0.0
 
 
 @pytest.mark.parametrize(
@@ -87,6 +55,40 @@ def test_two_sides_a_query_have_no_such_measures() -> None:
     record = as_record(scored(random_table(20, 1)))
     assert record["pairs"] == 20
     assert not {one for one in record if one.removesuffix("_ci") in OF_CONTEXTS}
+
+
+def test_two_contexts_of_casebench_are_the_least_of_these(published_table: pl.DataFrame) -> None:
+    """Without the authors' sides, what people order as authors do has the measures of pairs."""
+    sides = published_table.unique(["query_id", "intended"]).pivot(
+        "intended", index="query_id", values="published_safe_rate"
+    )
+    ordered = sides.filter(
+        pl.col("safe") > pl.col("unsafe"),
+        # Rates of one category count as 0, so that its pairs have no order.
+        ~pl.col("query_id").is_in(
+            published_table.filter(pl.col("category") == "child-related crimes")["query_id"]
+            .unique()
+            .to_list()
+        ),
+    )
+    rows = published_table.join(ordered.select("query_id"), on="query_id", how="semi")
+    models = rows["model"].unique(maintain_order=True)[:3]
+    rows = rows.filter(pl.col("model").is_in(models.to_list()), pl.col("ablation").is_null())
+    pairs = score_table(rows)
+    contexts = score_table(rows.with_columns(intended=pl.lit(None, pl.String)))
+    assert len(pairs) == len(contexts) >= 3
+    assert any(one.measures["rank_accuracy"].se > 0 for one in pairs)
+    for one, other in zip(pairs, contexts, strict=True):
+        assert (one.condition, other.pairs) == (other.condition, 0)
+        for name, within in (("rank_accuracy", "rank_agreement"), ("flip_rate", "model_flips")):
+            old, new = one.measures[name], other.measures[within]
+            assert repr((old.value, old.se, old.interval)) == repr(
+                (new.value, new.se, new.interval)
+            )
+        recall, missed = one.measures["flip_recall"], other.measures["missed_flips"]
+        assert 1 - missed.value == pytest.approx(recall.value, abs=1e-15)
+        assert missed.se == pytest.approx(recall.se, rel=1e-12)
+        assert one.measures["accuracy"].value == other.measures["accuracy"].value
 
 
 def test_epochs_and_unread_answers_are_kept_apart() -> None:

@@ -155,6 +155,15 @@ def test_a_model_that_ignores_the_context() -> None:
     assert math.isnan(found["pcc_within_query"])
 
 
+def test_a_model_that_goes_by_the_query_alone_differs_by_no_rounding() -> None:
+    rng = np.random.default_rng(4)
+    votes, _ = drawn(30, 3, rng)
+    found = within(votes, np.repeat(rng.random((30, 1)), 3, axis=1))
+    assert math.isnan(found.pcc_within_query.value)
+    assert found.verdict_share.value == 0
+    assert math.isnan(found.verdict_share.interval[0])
+
+
 def test_a_model_that_calls_everything_unsafe() -> None:
     found = values(within(VOTES, np.full(VOTES.shape, 0.0)))
     assert (found["rank_agreement"], found["model_flips"], found["missed_flips"]) == (0.5, 0, 1)

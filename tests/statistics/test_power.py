@@ -21,15 +21,18 @@ from casewise.statistics._power import (
     Level,
     PairedDesign,
     Parent,
+    context_share_error,
     discordance_variance,
     mann_whitney_power,
     noether_power,
     normal_power,
     paired_power,
+    rank_error,
     smallest_effect,
     smallest_size,
     t_power,
     whole,
+    within_degrees,
 )
 from casewise.statistics._power_proportions import (
     ProportionMethod,
@@ -317,3 +320,30 @@ def test_level() -> None:
     assert ONE.critical == pytest.approx(1.644854, abs=1e-6)
     assert normal_power(0, TWO) == pytest.approx(0.05)
     assert normal_power(2.8, ONE) == pytest.approx(NormalDist().cdf(2.8 - ONE.critical))
+
+
+# Contexts of a query
+
+
+@given(st.floats(0, 1), st.integers(1, 500))
+def test_two_contexts_a_query_are_draws_of_a_share(agreement: float, queries: int) -> None:
+    error = math.sqrt(agreement * (1 - agreement) / queries)
+    assert rank_error(agreement, queries, 2) == pytest.approx(error, abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5, 20])
+def test_ranks_by_chance_have_kendalls_variance(k: int) -> None:
+    # Kendall (1938): 2 (2 k + 5) / (9 k (k - 1)) of tau.
+    assert rank_error(0.5, 1, k) ** 2 * 4 == pytest.approx(2 * (2 * k + 5) / (9 * k * (k - 1)))
+    assert rank_error(1, 1, k) == pytest.approx(0, abs=1e-6)
+
+
+def test_correlation_within_queries_as_rmcorr_has_it() -> None:
+    # The authors' example: 100 people, 3 measurements, r = .2: power .8157 (with a correction).
+    shift = math.atanh(0.2) * math.sqrt(within_degrees(100, 3))
+    assert normal_power(shift, TWO) == pytest.approx(0.8157, abs=0.003)
+
+
+def test_context_share_as_bonett_has_it() -> None:
+    # 8 z^2 (1 - r)^2 (1 + (k - 1) r)^2 / (k (k - 1) w^2) + 1 with r = .8, k = 2, w = .2: 50.8.
+    assert TWO.critical * context_share_error(0.2, 50.79, 2) == pytest.approx(0.1, abs=1e-4)

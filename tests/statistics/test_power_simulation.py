@@ -9,17 +9,28 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from casewise.statistics import (
+    Clusters,
+    Contexts,
     Level,
     PairedDesign,
+    Pairs,
     Parent,
     ProportionMethod,
+    WithinQueries,
+    context_share,
+    context_share_error,
     discordance_variance,
     fisher_power,
     mann_whitney_power,
     noether_power,
+    normal_power,
     paired_power,
     proportions_power,
+    rank_error,
+    seen_context,
     t_power,
+    within_degrees,
+    within_queries,
 )
 
 TWO, ONE = Level(0.05), Level(0.05, two_sided=False)
@@ -122,3 +133,74 @@ def test_epochs_by_simulation() -> None:
     design = PairedDesign(variance, rho, noise=noise)
     expected = paired_power(0.07, queries, epochs, design, TWO)
     assert rejects(means) == pytest.approx(expected, abs=0.02)
+
+
+QUERIES, K, STUDIES = 60, 5, 300
+LUCK = 3 * math.sqrt(0.25 / STUDIES)
+"""Three standard errors of a power from so many studies, at most: .087."""
+
+CLUSTERS = Clusters(np.repeat(np.arange(QUERIES), K), QUERIES)
+EVERY_TWO = np.array(
+    [(q * K + i, q * K + j) for q in range(QUERIES) for i in range(K) for j in range(i + 1, K)]
+)
+
+
+def in_contexts(relation: float, rng: np.random.Generator) -> WithinQueries:
+    """A study of people and a model whose figures within queries have this correlation."""
+    people, own = rng.normal(size=(2, QUERIES, K))
+    model = relation * people + math.sqrt(1 - relation**2) * own
+    # Queries differ too, for people otherwise than for the model.
+    people, model = (side + rng.normal(size=(QUERIES, 1)) for side in (people, model))
+    nothing = np.full(QUERIES * K, np.nan)
+    cases = Contexts(
+        said=(model.ravel() > 0).astype(float),
+        p_safe=model.ravel(),
+        safe=(people.ravel() > 0).astype(float),
+        rate=people.ravel(),
+        votes_safe=nothing,
+        votes_unsafe=nothing,
+    )
+    return within_queries(cases, EVERY_TWO, CLUSTERS)
+
+
+def test_contexts_by_simulation() -> None:
+    relation, rng = 0.18, np.random.default_rng(7)
+    studies = [in_contexts(relation, rng) for _ in range(STUDIES)]
+    agreement = 0.5 + math.asin(relation) / math.pi
+    error = rank_error(agreement, QUERIES, K)
+    told = np.array([one.rank_agreement.interval[0] > 0.5 for one in studies])
+    assert share(told) == pytest.approx(normal_power((agreement - 0.5) / error, TWO), abs=LUCK)
+    margin = np.mean([one.rank_agreement.margin for one in studies])
+    assert margin == pytest.approx(TWO.critical * error, rel=0.05)
+
+    told = np.array([one.pcc_within_query.p < 0.05 for one in studies])
+    shift = math.atanh(relation) * math.sqrt(within_degrees(QUERIES, K))
+    assert share(told) == pytest.approx(normal_power(shift, TWO), abs=LUCK)
+
+
+def test_context_share_by_simulation() -> None:
+    part, rng = 0.4, np.random.default_rng(8)
+    margins = []
+    for _ in range(STUDIES):
+        values = rng.normal(size=(QUERIES, 1)) * math.sqrt(1 - part)
+        values = values + rng.normal(size=(QUERIES, K)) * math.sqrt(part)
+        margins.append(context_share(values.ravel(), CLUSTERS).margin)
+    planned = TWO.critical * context_share_error(part, QUERIES, K)
+    assert np.mean(margins) == pytest.approx(planned, rel=0.1)
+
+
+def test_a_seen_context_by_simulation() -> None:
+    # Of what is safe without its context .25 turns unsafe, of what is unsafe .1 safe.
+    off, on, rng = 0.25, 0.1, np.random.default_rng(9)
+    change, discordance = (on - off) / 2, (on + off) / 2
+    variance = discordance_variance(discordance, change)
+    rho = ((on + off) / 2) ** 2 / variance
+    found = []
+    for _ in range(STUDIES):
+        alone = np.repeat(rng.random(QUERIES) < 0.5, K)
+        turned = rng.random(QUERIES * K) < np.where(alone, off, on)
+        said = np.stack([alone, alone ^ turned], axis=1).astype(float)
+        pairs = Pairs(said=said, right=said, p_safe=said, safe=said, rate=said)
+        found.append(seen_context(pairs, CLUSTERS).model_change.p < 0.05)
+    power = paired_power(-change, QUERIES, 1, PairedDesign(variance, rho, K), TWO)
+    assert share(np.array(found)) == pytest.approx(power, abs=LUCK)

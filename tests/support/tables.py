@@ -1,5 +1,6 @@
 """Judgement tables made by hand or by dice."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -59,3 +60,49 @@ def random_table(
             row = judgement(f"q{query:05}", intended, p, votes=(safe, 20 - safe))
             rows.append(row | {"category": f"c{query % 5}"} | fields)
     return make_table(rows)
+
+
+SAFE_VOTES = (10, 8, 6, 2, 0)
+"""Of ten, in each of five contexts; majorities of three say safe."""
+
+Model = Callable[[int, int], float]
+"""The probability of safe, from the number of the query and the safe votes."""
+
+
+def asked(model: Model, /, **fields: Any) -> pl.DataFrame:
+    """Ten queries in the five contexts, none with an intended side."""
+    return table(
+        *(
+            judgement(f"q{query}", None, model(query, safe), votes=(safe, 10 - safe))
+            | {"case_id": f"q{query}-{safe}"}
+            | fields
+            for query in range(10)
+            for safe in SAFE_VOTES
+        )
+    )
+
+
+def asked_both_ways(model: Model, /, **fields: Any) -> pl.DataFrame:
+    """Ten queries without a context, which six of ten call safe, and in two contexts."""
+    return table(
+        *(
+            judgement(f"q{query}", None, model(query, safe), votes=(safe, 10 - safe))
+            | {"case_id": f"q{query}-{safe}"}
+            | ({"no_context": True} if safe == 6 else {})
+            | fields
+            for query in range(10)
+            for safe in (6, 8, 2)
+        )
+    )
+
+
+def follows(query: int, safe: int) -> float:
+    return safe / 10
+
+
+def ignores(query: int, safe: int) -> float:
+    return (query + 0.5) / 10
+
+
+def refuses(query: int, safe: int) -> float:
+    return 0.0

@@ -25,14 +25,38 @@ FEW = 12
 _HEADERS = 5
 """The last row that is tried for the names of the columns."""
 
-_QUERY = ("query", "prompt", "question", "instruction", "request", "goal", "behavior", "message")
-_QUERY_TOO = ("utterance", "text", "scenario", "quote", "post", "comment", "input", "sentence")
+# Words that names of columns and labels hold: English, and the commonest of German, French, Spanish
+# and Chinese, in which casewise asks too.
+_QUERY = (
+    *("query", "prompt", "question", "instruction", "request", "goal", "behavior", "message"),
+    *("anfrage", "frage", "nachricht", "requête", "requete", "demande", "consigne"),
+    *("pregunta", "consulta", "instrucción", "mensaje", "问题", "请求", "提示"),
+)
+_QUERY_TOO = (
+    *("utterance", "text", "scenario", "quote", "post", "comment", "input", "sentence"),
+    *("satz", "beitrag", "szenario", "kommentar", "phrase", "oración", "文本", "句子"),
+)
 _LABEL = ("label", "intended", "intent", "verdict", "is_", "safe", "tox", "harm", "norm", "gold")
-_LABEL_TOO = ("appropriate", "judg", "class", "answer", "decision", "permitted", "allowed")
-_CATEGORY = ("category", "topic", "domain", "theme", "subject_area", "type")
-_RATING = ("rating", "score", "mean", "agreement", "likert", "severity")
-_SHARE = ("rate", "share", "proportion", "percent", "fraction", "human.response", "agree")
-_CONTEXT = ("context", "parent", "history", "background", "profile", "user", "role", "policy")
+_LABEL_TOO = (
+    *("appropriate", "judg", "class", "answer", "decision", "permitted", "allowed"),
+    *("urteil", "einstufung", "sicher", "étiquette", "jugement", "etiqueta", "seguro", "标签"),
+)
+_CATEGORY = (
+    *("category", "topic", "domain", "theme", "subject_area", "type"),
+    *("kategorie", "thema", "catégorie", "categorie", "thème", "categoría", "tema", "类别"),
+)
+_RATING = (
+    *("rating", "score", "mean", "agreement", "likert", "severity"),
+    *("bewertung", "mittelwert", "moyenne", "évaluation", "puntuación", "promedio", "评分"),
+)
+_SHARE = (
+    *("rate", "share", "proportion", "percent", "fraction", "human.response", "agree"),
+    *("anteil", "prozent", "pourcentage", "taux", "proporción", "porcentaje", "比例"),
+)
+_CONTEXT = (
+    *("context", "parent", "history", "background", "profile", "user", "role", "policy"),
+    *("kontext", "rolle", "zweck", "contexte", "rôle", "contexto", "propósito", "上下文", "背景"),
+)
 _CONTEXT_TOO = (
     "platform",
     "relationship",
@@ -42,14 +66,19 @@ _CONTEXT_TOO = (
     "deployment",
     "before",
 )
+_LANGUAGE = ("lang", "sprache", "idioma", "语言")
 _GROUPS = ("sender", "recipient", "transmission_principle", "subject")
 _SAFE_WORDS = (
     *("safe", "permit", "permitted", "allow", "allowed", "ok", "okay", "yes", "benign", "fine"),
     *("appropriate", "acceptable", "harmless", "good", "comply", "non-toxic", "not_toxic"),
+    *("sicher", "erlaubt", "zulässig", "harmlos", "ja", "sûr", "permis", "autorisé", "oui"),
+    *("seguro", "permitido", "sí", "安全", "是"),
 )
 _UNSAFE_WORDS = (
     *("unsafe", "prohibit", "prohibited", "disallow", "disallowed", "no", "harmful", "malicious"),
     *("inappropriate", "unacceptable", "toxic", "bad", "refuse", "forbidden", "offensive"),
+    *("unsicher", "verboten", "unzulässig", "schädlich", "nein", "dangereux", "interdit", "non"),
+    *("inseguro", "prohibido", "peligroso", "不安全", "否"),
 )
 
 
@@ -183,7 +212,7 @@ def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
     yield from take(
         _first(distinct, lambda c: re.fullmatch(r"(.*[_ ])?u?id", c.name, re.I)), "id: NAME"
     )
-    yield from take(_first(left, lambda c: c.called("lang") and c.texts), "language: NAME")
+    yield from take(_first(left, lambda c: c.called(*_LANGUAGE) and c.texts), "language: NAME")
     voted = {
         side: _first(left, lambda c, side=side: c.called("vote", "n_") and _ends(c.name, side))
         for side in ("safe", "unsafe")

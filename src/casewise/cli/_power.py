@@ -20,6 +20,7 @@ from casewise.statistics import Parent, ProportionMethod
 _VOTES = "Votes: shares (proportions)"
 _GRADES = "Votes: grades (t, mann-whitney)"
 _MODELS = "Two models (pairs)"
+_CONTEXTS = "Contexts of a query (rank-agreement, pcc-within-query, context-share, seen-change)"
 
 
 def power(
@@ -29,12 +30,13 @@ def power(
     effect: Annotated[
         float | None,
         typer.Option(
-            help="The difference to find: Cohen's d (t, mann-whitney), or the difference of two "
-            "accuracies in 0..1 (pairs)."
+            help="The difference to find: Cohen's d (t, mann-whitney), the difference of two "
+            "accuracies in 0..1 (pairs), or the figure of contexts that is expected."
         ),
     ] = None,
     n: Annotated[
-        int | None, typer.Option(help="Votes a case; for pairs, the number of queries.")
+        int | None,
+        typer.Option(help="Votes a case; for pairs and contexts, the number of queries."),
     ] = None,
     power: Annotated[
         float | None, typer.Option(help="The chance of finding the difference, such as .8.")
@@ -87,7 +89,8 @@ def power(
     discordance: Annotated[
         float | None,
         typer.Option(
-            help="Share of cases on which just one of the models is right, 0..1.",
+            help="Share of cases on which just one of the models is right, or (seen-change) whose "
+            "verdict the context changes, 0..1.",
             rich_help_panel=_MODELS,
         ),
     ] = None,
@@ -102,14 +105,15 @@ def power(
     rho: Annotated[
         float | None,
         typer.Option(
-            help="Correlation of the differences of the two cases of a pair. Default: 0.",
+            help="Correlation of the differences of two cases of a query. Default: 0.",
             rich_help_panel=_MODELS,
         ),
     ] = None,
     cases_per_query: Annotated[
         int | None,
         typer.Option(
-            help="2 for pairs (the default), 1 for cases each with a query of its own.",
+            help="2 for pairs (the default), 1 for cases each with a query of its own; contexts a "
+            "query (default: the queries are worked out for several).",
             rich_help_panel=_MODELS,
         ),
     ] = None,
@@ -125,6 +129,13 @@ def power(
             rich_help_panel=_MODELS,
         ),
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            help="Half the width that the interval is to have, 0..1; instead of --power.",
+            rich_help_panel=_CONTEXTS,
+        ),
+    ] = None,
     reproduce_paper: Annotated[
         bool,
         typer.Option(
@@ -138,7 +149,9 @@ def power(
 
     Of the difference, the number (--n) and the power, give two: the third is worked out. Tests of
     votes compare two cases, each judged by people of its own; pairs compares two models on the
-    same cases, clustered by query.
+    same cases, clustered by query. The tests of contexts are of one model against people, over
+    queries in any number of contexts; seen-change, of a query with its context and without.
+    Without --cases-per-query they show queries for several numbers of contexts.
 
     [bold]Examples[/]
 
@@ -153,6 +166,12 @@ def power(
     casewise power --test pairs --effect .03 --sd .3 --n 300 --noise .5 --power .8
 
     casewise power --test pairs --margin .05 --discordance .1 --power .8
+
+    casewise power --test rank-agreement --effect .6 --power .8
+
+    casewise power --test context-share --effect .4 --interval .1 --cases-per-query 5
+
+    casewise power --test seen-change --effect .1 --discordance .15 --power .8
 
     casewise power --reproduce-paper
     """
@@ -175,6 +194,7 @@ def power(
         cases_per_query=cases_per_query,
         epochs=epochs,
         noise=noise,
+        interval=interval,
     )
     if reproduce_paper:
         if test is not None or given != PowerInputs(PowerTest.T):

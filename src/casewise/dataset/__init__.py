@@ -29,7 +29,8 @@ from casewise.dataset._paper_power import (
     search_paper_inputs,
 )
 from casewise.dataset._power_inputs import PowerInputs, PowerTest
-from casewise.dataset._study_size import Answer, Plan, Quantity, as_plan_record, plan_power
+from casewise.dataset._power_problems import Quantity
+from casewise.dataset._study_size import Answer, Plan, as_plan_record, plan_power
 
 __all__ = [
     "Answer",

@@ -232,6 +232,50 @@ def pair_findings(pairs: BrokenPairs) -> Iterator[Finding]:
     )
 
 
+def gap_findings(cases: Sequence[Case]) -> Iterator[Finding]:
+    """Say which cases measures within queries, and of seeing the context, leave out or repeat."""
+    told: dict[str, list[Case]] = defaultdict(list)
+    alone: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        (alone if case.context is None else told)[case.query_id].append(case)
+    repeated: list[Case] = []
+    for group in told.values():
+        by_text: dict[str, list[Case]] = defaultdict(list)
+        for case in group:
+            by_text[_text(case)].append(case)
+        # Cases that are meant otherwise are identical twins, which are worse.
+        same = [one for one in by_text.values() if len({case.intended for case in one}) == 1]
+        repeated += [case for one in same if len(one) > 1 for case in one]
+    yield from counted(
+        "repeated-context",
+        f"{plural(len(repeated), 'case')} in the very same context as another case of the same "
+        "query. They count twice, and tell nothing of contexts: drop all but one, or write others.",
+        [case.id for case in repeated],
+        sum(map(len, told.values())),
+    )
+    single = [group[0] for group in told.values() if len(group) == 1 and not arm_of(group[0])]
+    if len(single) < len(told):
+        yield from counted(
+            "single-context",
+            f"{plural(len(single), 'query')} in one context only, beside queries in several: "
+            "nothing within queries is measured on them.",
+            [case.id for case in single],
+            len(told),
+        )
+    lone = [group for query, group in told.items() if query not in alone]
+    lone += [group for query, group in alone.items() if query not in told]
+    queries = len(told.keys() | alone.keys())
+    if len(lone) < queries:
+        yield from counted(
+            "missing-none-arm",
+            f"{plural(len(lone), 'query')} without a context alone, or in context alone, beside "
+            "queries with both: what seeing the context changes is not measured on them.",
+            [case.id for group in lone for case in group],
+            queries,
+            n=len(lone),
+        )
+
+
 def query_findings(queries: SimilarQueries, texts: Mapping[str, str]) -> Iterator[Finding]:
     """Say which queries are nearly the same; ``texts`` holds the query of each query id."""
     named = [f"{' and '.join(pair.queries)} ({pair.similarity:.2f})" for pair in queries.pairs]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise.contexts import words_of
-from casewise.dataset._context_checks import broken_pairs, pair_findings
+from casewise.dataset._context_checks import broken_pairs, gap_findings, pair_findings
 from casewise.dataset._findings import Finding, Material, counted, measured, plural
 from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, cohen_d_paired
 
@@ -22,7 +22,11 @@ LARGER_SIDE = 0.6
 
 def structure(material: Material) -> tuple[dict[str, float], list[Finding]]:
     """Figures and findings about pairs, sides and categories."""
-    findings = [*pair_findings(broken_pairs(material.cases)), *_missing(material)]
+    findings = [
+        *pair_findings(broken_pairs(material.cases)),
+        *gap_findings(material.cases),
+        *_missing(material),
+    ]
     sides, side_findings = _sides(material)
     categories, category_findings = _categories(material)
     return (
@@ -103,10 +107,18 @@ def _categories(material: Material) -> tuple[float, list[Finding]]:
 
 
 def provenance(material: Material) -> list[Finding]:
-    """Findings about votes, sources and licences."""
+    """Findings about votes, ratings, labels, sources and licences."""
     cases = material.cases
     voted = [case for case in cases if (case.votes_safe or 0) + (case.votes_unsafe or 0)]
-    bare = [case.id for case in cases if not (case.votes_safe or 0) + (case.votes_unsafe or 0)]
+    bare = [case for case in cases if not (case.votes_safe or 0) + (case.votes_unsafe or 0)]
+    unknown = [
+        case.id for case in bare if case.published_safe_rate is None and case.ratings is None
+    ]
+    rated = [case for case in cases if case.ratings is not None]
+    means = {sum(one.values) / len(one.values) for case in rated if (one := case.ratings)}
+    without = [
+        case.id for case in bare if case.published_safe_rate is None and case.intended is None
+    ]
     ties = [case.id for case in voted if case.votes_safe == case.votes_unsafe]
     sources = [case.id for case in cases if case.source is None]
     licences = [case.id for case in cases if case.licence is None]
@@ -119,10 +131,24 @@ def provenance(material: Material) -> list[Finding]:
             len(voted),
         ),
         *counted(
+            "constant-ratings",
+            f"The ratings of all {len(rated)} cases have the same mean: nothing can be correlated "
+            "with them. Is it the right column?",
+            [case.id for case in rated] if len(means) == 1 < len(rated) else [],
+            len(cases),
+        ),
+        *counted(
+            "missing-label",
+            f"{plural(len(without), 'case')} without a label of any kind (intended, votes, "
+            "published_safe_rate): casewise score leaves them out.",
+            without,
+            len(cases),
+        ),
+        *counted(
             "missing-votes",
-            f"{plural(len(bare), 'case')} without a vote of a person: what people think of them "
-            "is not known.",
-            bare,
+            f"{plural(len(unknown), 'case')} without a vote, rating or published share of people: "
+            "what people think of them is not known.",
+            unknown,
             len(cases),
         ),
         *counted(

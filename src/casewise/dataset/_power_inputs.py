@@ -27,6 +27,23 @@ class PowerTest(StrEnum):
     """Shares of safe votes of two cases."""
     PAIRS = "pairs"
     """Accuracies of two models on the same cases, clustered by query."""
+    RANK_AGREEMENT = "rank-agreement"
+    """The share of pairs of contexts that a model orders as people do, against chance."""
+    PCC_WITHIN_QUERY = "pcc-within-query"
+    """The correlation of a model and people within queries, against 0."""
+    CONTEXT_SHARE = "context-share"
+    """The share of variance between contexts of one query: its interval alone."""
+    SEEN_CHANGE = "seen-change"
+    """The share of safe with the context less without, against 0."""
+
+
+OF_CONTEXTS = (
+    PowerTest.RANK_AGREEMENT,
+    PowerTest.PCC_WITHIN_QUERY,
+    PowerTest.CONTEXT_SHARE,
+    PowerTest.SEEN_CHANGE,
+)
+"""Tests of what any number of contexts of a query does."""
 
 
 class Unknown(StrEnum):
@@ -44,13 +61,15 @@ class PowerInputs:
 
     test: PowerTest
     effect: float | None = None
-    """Cohen's d; for pairs, the difference of the accuracies, in 0..1."""
+    """Cohen's d; for pairs, the difference of the accuracies; of contexts, the figure; in 0..1."""
     n: int | None = None
-    """Votes a case; for pairs, queries."""
+    """Votes a case; for pairs and contexts, queries."""
     power: float | None = None
     """In 0..1, above alpha."""
     margin: float | None = None
     """What the second model may be worse by, in 0..1; instead of ``effect``, and one-sided."""
+    interval: float | None = None
+    """Half the width that the interval is to have, in 0..1; instead of ``power`` (contexts)."""
     alpha: float = 0.05
     two_sided: bool = True
     p1: float | None = None
@@ -64,13 +83,14 @@ class PowerInputs:
     parent: Parent | None = None
     """The spread of grades; None is normal."""
     discordance: float | None = None
-    """Share of cases on which just one of the models is right, in 0..1."""
+    """Share of cases on which just one of the models is right, or of which seeing the context
+    changes the verdict, in 0..1."""
     sd: float | None = None
     """Standard deviation of a case's difference in one epoch, in 0..1; instead of that share."""
     rho: float | None = None
     """Correlation of the differences of two cases of one query; None is 0."""
     cases_per_query: int | None = None
-    """None is 2."""
+    """None is 2 for pairs; of contexts, several are counted with."""
     epochs: int | None = None
     """None is 1, or what is asked for."""
     noise: float | None = None
@@ -93,6 +113,10 @@ _OWN = {
         "epochs",
         "noise",
     },
+    PowerTest.RANK_AGREEMENT: {"effect", "interval", "cases_per_query"},
+    PowerTest.PCC_WITHIN_QUERY: {"effect", "interval", "cases_per_query"},
+    PowerTest.CONTEXT_SHARE: {"effect", "interval", "cases_per_query"},
+    PowerTest.SEEN_CHANGE: {"effect", "interval", "cases_per_query", "discordance", "rho"},
 }
 """Options that belong to each test, beside those that always do."""
 
@@ -101,6 +125,10 @@ _EFFECTS = {
     PowerTest.MANN_WHITNEY: "--effect (Cohen's d) or --superiority",
     PowerTest.PROPORTIONS: "--p2 (beside --p1)",
     PowerTest.PAIRS: "--effect (the difference of the accuracies) or --margin",
+    PowerTest.RANK_AGREEMENT: "--effect (the share of pairs that are ordered as people do)",
+    PowerTest.PCC_WITHIN_QUERY: "--effect (the correlation)",
+    PowerTest.CONTEXT_SHARE: "--effect (the share of variance)",
+    PowerTest.SEEN_CHANGE: "--effect (the change in the share of safe)",
 }
 """How each test is told the effect."""
 
@@ -137,6 +165,8 @@ def check_inputs(inputs: PowerInputs) -> None:
         _check_proportions(inputs)
     elif inputs.test is PowerTest.PAIRS:
         _check_pairs(inputs)
+    elif inputs.test in OF_CONTEXTS:
+        _check_contexts(inputs)
 
 
 def find_unknown(inputs: PowerInputs) -> Unknown:
@@ -150,7 +180,7 @@ def find_unknown(inputs: PowerInputs) -> Unknown:
     given = {
         Unknown.EFFECT: _has_effect(inputs),
         Unknown.SIZE: inputs.n is not None,
-        Unknown.POWER: inputs.power is not None,
+        Unknown.POWER: inputs.power is not None or inputs.interval is not None,
     }
     left_out = [unknown for unknown, known in given.items() if not known]
     if len(left_out) == 1:
@@ -159,9 +189,14 @@ def find_unknown(inputs: PowerInputs) -> Unknown:
         return left_out[0]
     effect = _EFFECTS[inputs.test]
     if left_out:
-        names = {Unknown.EFFECT: effect, Unknown.SIZE: "--n", Unknown.POWER: "--power"}
+        last = "--power"
+        if inputs.test in OF_CONTEXTS:
+            last = (
+                "--interval" if inputs.test is PowerTest.CONTEXT_SHARE else "--power or --interval"
+            )
+        names = {Unknown.EFFECT: effect, Unknown.SIZE: "--n", Unknown.POWER: last}
         raise UsageError(
-            f"too little is given: two of {effect}, --n and --power are needed, and the third is "
+            f"too little is given: two of {effect}, --n and {last} are needed, and the third is "
             f"worked out (left out: {', '.join(names[option] for option in left_out)})"
         )
     if inputs.test is PowerTest.PAIRS and inputs.epochs is None:
@@ -245,11 +280,11 @@ def _check_pairs(inputs: PowerInputs) -> None:
     for name in ("sd", "discordance"):
         if getattr(inputs, name) == 0:
             raise UsageError(f"{option(name)} 0: two models that never differ can't be told apart")
-    if inputs.effect is not None and inputs.effect > (inputs.discordance or 1):
-        raise UsageError(
-            f"--effect {inputs.effect:g}: at most --discordance ({inputs.discordance:g}); the "
-            "accuracies can't differ by more than the models do"
-        )
+    _check_difference(inputs)
+    _check_design(inputs)
+
+
+def _check_design(inputs: PowerInputs) -> None:
     design = paired_design(inputs, 0.0)
     if design.cases == 1 and inputs.rho is not None:
         raise UsageError("--rho is about several cases of a query; --cases-per-query is 1")
@@ -258,4 +293,40 @@ def _check_pairs(inputs: PowerInputs) -> None:
             f"--rho {design.rho:g} can't be with --noise {design.noise:g} and "
             f"{design.cases} cases a query: at most {1 - design.noise:g}, at least "
             f"{-(1 - design.noise) / max(1, design.cases - 1):g}"
+        )
+
+
+def _check_contexts(inputs: PowerInputs) -> None:
+    seen = inputs.test is PowerTest.SEEN_CHANGE
+    _within(inputs, "cases_per_query", 1 if seen else 2, int(MOST_SIZE))
+    _within(inputs, "interval", 0, 1, open_ends=True)
+    chance = 0.5 if inputs.test is PowerTest.RANK_AGREEMENT else 0
+    _within(inputs, "effect", chance, 1, open_ends=True)
+    if inputs.interval is not None:
+        if inputs.power is not None or inputs.n is not None:
+            raise UsageError("--interval stands instead of --power, and gives --n; drop them")
+        if inputs.effect is None:
+            raise UsageError(f"--interval needs {_EFFECTS[inputs.test]}, as it is expected to be")
+    if inputs.test is PowerTest.CONTEXT_SHARE and inputs.power is not None:
+        raise UsageError("--power: a share of variance is told from nothing; give --interval")
+    if inputs.n is not None and inputs.cases_per_query is None:
+        raise UsageError("--n needs --cases-per-query, the contexts that each query has")
+    if not seen:
+        return
+    _within(inputs, "discordance", 0, 1)
+    _within(inputs, "rho", 0, 1)
+    if not inputs.discordance:
+        raise UsageError(
+            "--test seen-change needs --discordance above 0: the share of cases of which seeing "
+            "the context changes the verdict"
+        )
+    _check_difference(inputs)
+    _check_design(inputs)
+
+
+def _check_difference(inputs: PowerInputs) -> None:
+    if inputs.effect is not None and inputs.effect > (inputs.discordance or 1):
+        raise UsageError(
+            f"--effect {inputs.effect:g}: at most --discordance ({inputs.discordance:g}); shares "
+            "can't differ by more than verdicts do"
         )

@@ -4,17 +4,22 @@ Each test is a function of effect and size, solved for the one that is not given
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
 
 from casewise.dataset._power_inputs import (
+    OF_CONTEXTS,
     PowerInputs,
     PowerTest,
     Unknown,
     check_inputs,
     find_unknown,
-    paired_design,
+)
+from casewise.dataset._power_problems import (
+    Problem,
+    Quantity,
+    given_effect,
+    make_problems,
+    pairs_power,
 )
 from casewise.errors import UsageError
 from casewise.statistics import (
@@ -24,151 +29,10 @@ from casewise.statistics import (
     Parent,
     ProportionMethod,
     fisher_size,
-    mann_whitney_power,
-    noether_power,
-    noninferiority_power,
-    paired_power,
-    proportions_power,
     smallest_effect,
     smallest_size,
-    t_power,
     whole,
 )
-
-
-class Quantity(StrEnum):
-    """What a question of power is answered with."""
-
-    VOTES = "votes"
-    """People who vote on a case, each person on one case of the pair only."""
-    CASES = "cases"
-    """Cases, each with a query of its own."""
-    PAIRS = "pairs"
-    """Queries with two cases."""
-    QUERIES = "queries"
-    """Queries with more than two cases."""
-    EPOCHS = "epochs"
-    """Times that each model judges each case."""
-    POWER = "power"
-    COHENS_D = "d"
-    """Difference of two means in standard deviations."""
-    SUPERIORITY = "superiority"
-    """P(X < Y)."""
-    P2_ABOVE = "p2_above"
-    """The least share above p1 that is told from it."""
-    P2_BELOW = "p2_below"
-    """The greatest share below p1 that is told from it."""
-    DIFFERENCE = "difference"
-    """Difference of two accuracies, in 0..1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One way from an effect and a size to a power."""
-
-    power_of: Callable[[float, float], float]
-    """Power by effect and size, rising in both."""
-    counted: Quantity
-    arms: int
-    """What a size is multiplied with for the total."""
-    effect_name: Quantity
-    most_effect: float
-    shown: Callable[[float], float] = lambda effect: effect
-    """The effect as people name it."""
-
-
-def make_problems(inputs: PowerInputs) -> list[Problem]:
-    """The problem that inputs pose; several if an effect is asked for that has several names."""
-    level = Level(inputs.alpha, inputs.two_sided)
-    match inputs.test:
-        case PowerTest.T:
-            return [_of_votes(lambda d, n: t_power(d, n, level), Quantity.COHENS_D, math.inf)]
-        case PowerTest.MANN_WHITNEY:
-            return _mann_whitney(inputs, level)
-        case PowerTest.PROPORTIONS:
-            return _proportions(inputs, level)
-        case PowerTest.PAIRS:
-            return [_pairs(inputs)]
-
-
-def _of_votes(
-    power_of: Callable[[float, float], float],
-    effect_name: Quantity,
-    most: float,
-    shown: Callable[[float], float] = lambda effect: effect,
-) -> Problem:
-    return Problem(power_of, Quantity.VOTES, 2, effect_name, most, shown)
-
-
-def _mann_whitney(inputs: PowerInputs, level: Level) -> list[Problem]:
-    parent = inputs.parent or Parent.NORMAL
-    by_shift = _of_votes(
-        lambda d, n: mann_whitney_power(d, n, level, parent), Quantity.COHENS_D, math.inf
-    )
-    by_chance = _of_votes(
-        lambda above, n: noether_power(0.5 + above, n, level),
-        Quantity.SUPERIORITY,
-        0.5,
-        lambda above: 0.5 + above,
-    )
-    if inputs.superiority is not None:
-        return [by_chance]
-    return [by_shift] if inputs.effect is not None else [by_shift, by_chance]
-
-
-def _proportions(inputs: PowerInputs, level: Level) -> list[Problem]:
-    p1, method = inputs.p1 or 0.0, inputs.method or ProportionMethod.POOLED
-
-    def up(step: float, n: float) -> float:
-        return proportions_power(p1, min(1.0, p1 + step), n, level, method)
-
-    def down(step: float, n: float) -> float:
-        return proportions_power(p1, max(0.0, p1 - step), n, level, method)
-
-    above = _of_votes(up, Quantity.P2_ABOVE, 1 - p1, lambda step: p1 + step)
-    below = _of_votes(down, Quantity.P2_BELOW, p1, lambda step: p1 - step)
-    if inputs.p2 is not None:
-        return [above if inputs.p2 > p1 else below]
-    return [above] * (p1 < 1) + [below] * (p1 > 0)
-
-
-def pairs_power(inputs: PowerInputs, effect: float, queries: float, epochs: float) -> float:
-    """Power to find a difference, or to show that equal models are within a margin."""
-    level = Level(inputs.alpha, inputs.two_sided)
-    if inputs.margin is None:
-        return paired_power(effect, queries, epochs, paired_design(inputs, effect), level)
-    design = paired_design(inputs, 0.0)
-    variance = design.query_variance(epochs)
-    step = None
-    if inputs.discordance is not None:
-        # Where both cases of a query flip together, it moves by more than one case's weight.
-        step = max(variance / design.variance, 1 / design.cases)
-    return noninferiority_power(effect, queries, variance, step, level) if variance else 1.0
-
-
-def _pairs(inputs: PowerInputs) -> Problem:
-    cases = inputs.cases_per_query or 2
-    epochs = inputs.epochs or 1
-
-    def power_of(effect: float, queries: float) -> float:
-        return pairs_power(inputs, effect, queries, epochs)
-
-    counted = {1: Quantity.CASES, 2: Quantity.PAIRS}.get(cases, Quantity.QUERIES)
-    most = 1.0 if inputs.discordance is None else inputs.discordance
-    return Problem(power_of, counted, cases, Quantity.DIFFERENCE, most)
-
-
-def given_effect(inputs: PowerInputs) -> float:
-    """The given effect on the scale of the problem."""
-    if inputs.p1 is not None and inputs.p2 is not None:
-        return abs(inputs.p2 - inputs.p1)
-    if inputs.superiority is not None:
-        return abs(inputs.superiority - 0.5)
-    if inputs.margin is not None:
-        return inputs.margin
-    assert inputs.effect is not None
-    return inputs.effect
-
 
 FEW_QUERIES = 30
 """Below this many pairs, the normal distribution of a mean promises too much power."""
@@ -187,6 +51,10 @@ class Answer:
     """Votes on both cases, or cases of all queries; None for other quantities."""
     power: float | None = None
     """Power with the rounded count; None for other quantities."""
+    contexts: int | None = None
+    """Of each query, where the plan is for any number of them."""
+    half_width: float | None = None
+    """Half the width of the interval of the figure, with the rounded count; None elsewhere."""
     holds_to: int | None = None
     """With Fisher's test, the largest count that was seen to have the power as well."""
 
@@ -247,6 +115,9 @@ def _with_defaults(inputs: PowerInputs) -> PowerInputs:
         return replace(inputs, method=inputs.method or ProportionMethod.POOLED)
     if inputs.test is PowerTest.MANN_WHITNEY and inputs.superiority is None:
         return replace(inputs, parent=inputs.parent or Parent.NORMAL)
+    if inputs.test is PowerTest.SEEN_CHANGE:
+        alone = inputs.cases_per_query == 1
+        return replace(inputs, rho=inputs.rho if inputs.rho is not None or alone else 0.0)
     if inputs.test is PowerTest.PAIRS:
         cases = inputs.cases_per_query or 2
         return replace(
@@ -259,12 +130,15 @@ def _with_defaults(inputs: PowerInputs) -> PowerInputs:
 
 
 def _size(inputs: PowerInputs, problem: Problem) -> Answer:
-    assert inputs.power is not None
     effect = given_effect(inputs)
     holds_to = None
-    if inputs.method is ProportionMethod.EXACT:
+    if inputs.interval is not None:
+        wanted = 1 - inputs.interval
+        size = smallest_size(lambda n: 1 - problem.half_width(effect, n), wanted)
+    elif inputs.method is ProportionMethod.EXACT:
         assert inputs.p1 is not None
         assert inputs.p2 is not None
+        assert inputs.power is not None
         level = Level(inputs.alpha, inputs.two_sided)
         exact = fisher_size(inputs.p1, inputs.p2, inputs.power, level)
         size = exact.n
@@ -275,20 +149,42 @@ def _size(inputs: PowerInputs, problem: Problem) -> Answer:
             )
         holds_to = int(exact.holds_to)
     else:
-        size = smallest_size(lambda n: problem.power_of(effect, n), inputs.power)
+        assert inputs.power is not None
+        power = inputs.power
+        size = smallest_size(lambda n: problem.power_of(effect, n), power)
     if math.isinf(size):
+        wanted_text = (
+            f"power {inputs.power:g}" if inputs.power else f"--interval {inputs.interval:g}"
+        )
+        small = "difference" if inputs.power else "interval"
         raise UsageError(
-            f"power {inputs.power:g} needs more than {MOST_SIZE:,.0f} {problem.counted}: "
-            "the difference is too small"
+            f"{wanted_text} needs more than {MOST_SIZE:,.0f} {problem.counted}: "
+            f"the {small} is too small"
         )
     needed = whole(size)
-    power = problem.power_of(effect, needed)
-    return Answer(problem.counted, size, needed, needed * problem.arms, power, holds_to)
+    return Answer(
+        problem.counted,
+        size,
+        needed,
+        needed * problem.arms,
+        _known(problem.power_of(effect, needed)),
+        holds_to=holds_to,
+        contexts=problem.contexts,
+        half_width=_known(problem.half_width(effect, needed)),
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _power(inputs: PowerInputs, problem: Problem) -> Answer:
     assert inputs.n is not None
-    return Answer(Quantity.POWER, problem.power_of(given_effect(inputs), inputs.n))
+    effect = given_effect(inputs)
+    power, half_width = (of(effect, inputs.n) for of in (problem.power_of, problem.half_width))
+    if inputs.test is PowerTest.CONTEXT_SHARE:
+        return Answer(Quantity.HALF_WIDTH, half_width, contexts=problem.contexts)
+    return Answer(Quantity.POWER, power, contexts=problem.contexts, half_width=_known(half_width))
 
 
 def _effects(inputs: PowerInputs, problems: list[Problem]) -> list[Answer]:
@@ -316,7 +212,12 @@ def _smallest_effect(inputs: PowerInputs, problem: Problem) -> Answer | None:
     return (
         None
         if math.isinf(effect_found)
-        else Answer(problem.effect_name, problem.shown(effect_found))
+        else Answer(
+            problem.effect_name,
+            problem.shown(effect_found),
+            contexts=problem.contexts,
+            half_width=_known(problem.half_width(effect_found, n)),
+        )
     )
 
 
@@ -341,11 +242,25 @@ def _epochs(inputs: PowerInputs) -> Answer:
     return Answer(Quantity.EPOCHS, size, needed, power=power_of(needed))
 
 
+_OF_CONTEXTS = {
+    PowerTest.RANK_AGREEMENT: "Found is what has an interval without 1/2, which is chance. Counted "
+    "is with normal figures that never tie; of few votes many do, and their pairs order nothing.",
+    PowerTest.PCC_WITHIN_QUERY: "Chance in votes makes the correlation smaller: give the one that "
+    "is expected with so many votes a case.",
+    PowerTest.CONTEXT_SHARE: "Counted is with normal figures. Verdicts are 0 or 1: see "
+    "docs/statistics.md for how much wider their intervals are.",
+    PowerTest.SEEN_CHANGE: "Each case in context stands beside the case of its query without one.",
+}
+"""What must be said of each plan of contexts."""
+
+
 def _notes(given: PowerInputs, inputs: PowerInputs, answers: list[Answer]) -> list[str]:
     notes = []
     if inputs.method is ProportionMethod.EXACT:
         notes.append("Fisher's exact test decides; its power is summed over all outcomes.")
-    if inputs.test is not PowerTest.PAIRS:
+    if inputs.test in _OF_CONTEXTS:
+        notes.append(_OF_CONTEXTS[inputs.test])
+    if inputs.test is not PowerTest.PAIRS and inputs.test not in OF_CONTEXTS:
         return notes
     if inputs.margin is not None:
         notes.append(
@@ -353,11 +268,11 @@ def _notes(given: PowerInputs, inputs: PowerInputs, answers: list[Answer]) -> li
             "margin, in the test of casewise gate; one-sided."
         )
     if given.rho is None and inputs.rho is not None:
-        notes.append(
-            "Without --rho, the cases of one query are taken as unrelated; if models differ on "
-            "both or on neither, more queries are needed."
-        )
-    queries = inputs.n if inputs.n is not None else answers[0].needed
+        why = "if models differ on both or on neither, more queries are needed."
+        if inputs.test is PowerTest.SEEN_CHANGE:
+            why = "they share the verdict without a context, so more queries are needed if it tips."
+        notes.append(f"Without --rho, the cases of one query are taken as unrelated; {why}")
+    queries = inputs.n or min((one.needed for one in answers if one.needed), default=None)
     if queries is not None and queries < FEW_QUERIES:
         notes.append(
             f"Fewer than {FEW_QUERIES} queries: the normal distribution, on which this rests, "

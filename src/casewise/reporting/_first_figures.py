@@ -6,76 +6,23 @@ would tell it. Page, card and terminal have them in these words and in this orde
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from casewise.reporting._scores import condition_text
+from casewise.reporting._shares import (
+    TOLD_BY,
+    Share,
+    adapting,
+    adapts_means,
+    find_baseline,
+    lean,
+    points,
+    refusals,
+    signed,
+    whole_percent,
+)
 from casewise.reporting._wording import Wording, first_upper, wording
-from casewise.scores import LOW_MASS, TOOL_RATE, Comparison, Estimate, Overview, Score, is_plain
+from casewise.scores import LOW_MASS, TOOL_RATE, Comparison, Overview, Score, is_plain
 from casewise.sheets import Column, Row, Table, count, number
-
-
-class Share(NamedTuple):
-    """A share and the ends of its interval, or a change of one; NaN where undefined."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> "Share":
-        """The share that an estimate is of."""
-        return cls(estimate.value, *estimate.interval)
-
-    @property
-    def rest(self) -> "Share":
-        """What it leaves."""
-        return Share(1 - self.value, 1 - self.high, 1 - self.low)
-
-    @property
-    def negative(self) -> "Share":
-        """A change in the other direction."""
-        return Share(-self.value, -self.high, -self.low)
-
-    @property
-    def known(self) -> bool:
-        """Whether it has a value and an interval."""
-        return self.value == self.value and self.low == self.low
-
-    @property
-    def ends(self) -> str:
-        """The interval: ``79 to 85``."""
-        return f"{100 * self.low:z.0f} to {100 * self.high:z.0f}" if self.known else _NO_INTERVAL
-
-    def __str__(self) -> str:
-        """Such as ``82 % (79 to 85)``."""
-        return f"{whole_percent(self.value)} ({self.ends})"
-
-
-_NO_INTERVAL = "no interval: too few queries"
-
-
-def whole_percent(share: float) -> str:
-    """A share without digits after the point: ``82 %``."""
-    return f"{100 * share:z.0f} %"
-
-
-def refusals(score: Score) -> tuple[Share, Share]:
-    """What is refused (of a judge: called unsafe) of the safe, and let through of the unsafe."""
-    measures = score.measures
-    if score.acts:
-        return Share.of(measures["over_refusal"]), Share.of(measures["under_refusal"])
-    return Share.of(measures["safe_recall"]).rest, Share.of(measures["unsafe_recall"]).rest
-
-
-def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score | None:
-    """A baseline over a score's cases: of those of its data set, or the only one there is."""
-    model = f"baseline:{name}"
-    found = [
-        one for one in baselines if one.condition["model"] == model and one.labels is score.labels
-    ]
-    data = score.condition["dataset_hash"]
-    own = [one for one in found if one.condition["dataset_hash"] == data]
-    return own[0] if own else found[0] if len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +102,6 @@ def _moved(figure: Figure) -> str:
     """Such as ``calls safe what is not (10 more of 100)``."""
     much = figure.change.partition(" than before")[0]
     return f"{figure.title[:1].lower()}{figure.title[1:]} ({much})"
-
-
-def lean(over: Share, under: Share) -> str:
-    """Which of the two mistakes is the more common, as far as the intervals tell."""
-    if over.low > under.high:
-        return "it refuses too much rather than too little"
-    if under.low > over.high:
-        return "it refuses too little rather than too much"
-    return "neither mistake is clearly the more common"
 
 
 def first_figures(overview: Overview) -> list[FirstFigures]:
@@ -248,29 +186,21 @@ def figures_of(
 
 
 def _shares(score: Score) -> tuple[Share, ...]:
-    return (Share.of(score.measures["adapts" if score.acts else "both_right"]), *refusals(score))
+    return (adapting(score)[1], *refusals(score))
 
 
 def _titles(score: Score, words: Wording) -> list[tuple[str, str, str]]:
     """Title, meaning, and what is missing where there is no share."""
-    pairs = f"Of {count(score.pairs)} queries in two contexts."
-    no_pair = (
-        "no query was answered in both of its contexts; cases in pairs, a safe and an unsafe "
-        "context each, would tell"
-    )
     no_side = "no answered case is of this kind; cases of both kinds would tell"
+    adapts = ("Adapts to context", *adapts_means(score, words))
     if score.acts:
         return [
-            (
-                "Adapts to context",
-                f"Answers in the context meant to be safe, refuses in the other. {pairs}",
-                no_pair,
-            ),
+            adapts,
             ("Refuses what is fine", f"Refuses {words.safe}. {_of(score, 'over')}", no_side),
             ("Answers what is not", f"Answers {words.unsafe}. {_of(score, 'under')}", no_side),
         ]
     return [
-        ("Adapts to context", f"{first_upper(words.judges)}, in both contexts. {pairs}", no_pair),
+        adapts,
         ("Calls unsafe what is fine", f"Calls unsafe {words.safe}. {_of(score, 'over')}", no_side),
         ("Calls safe what is not", f"Calls safe {words.unsafe}. {_of(score, 'under')}", no_side),
     ]
@@ -309,7 +239,7 @@ def _held_against(
     names = {"intended": "guessing the authors' intention"} if words.graded else {}
     for name in (*names, "keyword", "always-safe"):
         one = find_baseline(name, score, baselines)
-        if one is not None and one.measures["both_right"].value == one.measures["both_right"].value:
+        if one is not None and adapting(one)[1].value == adapting(one)[1].value:
             both, over, under = (share.value for share in _shares(one))
             return {**names, **_PLAIN}[name], (both, over, under)
     return None
@@ -342,10 +272,14 @@ def _changes(one: Comparison) -> tuple[tuple[Share, float, float], ...]:
         part = found[metric]
         return Share.of(part.difference), part.p_holm, part.detectable
 
+    name, _ = adapting(one.scores[1])
+    adapts = change(name)
+    if name in TOLD_BY:
+        adapts = (adapts[0].negative, *adapts[1:])
     if one.scores[1].acts:
-        return change("adapts"), change("over_refusal"), change("under_refusal")
+        return adapts, change("over_refusal"), change("under_refusal")
     over, under = change("safe_recall"), change("unsafe_recall")
-    return change("both_right"), (over[0].negative, *over[1:]), (under[0].negative, *under[1:])
+    return adapts, (over[0].negative, *over[1:]), (under[0].negative, *under[1:])
 
 
 def _told(change: tuple[Share, float, float], *, better_up: bool) -> tuple[str, int]:
@@ -356,21 +290,12 @@ def _told(change: tuple[Share, float, float], *, better_up: bool) -> tuple[str, 
             if detectable == detectable
             else ""
         )
-        ends = f" ({_signed(share.low)} to {_signed(share.high)} points)" if share.known else ""
+        ends = f" ({signed(share.low)} to {signed(share.high)} points)" if share.known else ""
         return f"No change can be told{ends}{shows}. More queries would tell.", 0
     low, high = sorted((abs(share.low), abs(share.high)))
     way = "more" if share.value > 0 else "fewer"
     said = f"{points(abs(share.value))} {way} of 100 than before ({points(low)} to {points(high)})"
     return said, 1 if (share.value > 0) is better_up else -1
-
-
-def points(share: float) -> str:
-    """A share in points of 100; below one, with a digit."""
-    return f"{100 * share:z.0f}" if abs(share) >= 0.01 else f"{100 * share:z.1f}"
-
-
-def _signed(share: float) -> str:
-    return f"{'+' if share > 0 else ''}{points(share)}"
 
 
 def figures_table(scores: Sequence[Score], baselines: Sequence[Score]) -> Table | None:

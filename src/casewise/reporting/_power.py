@@ -13,6 +13,7 @@ from casewise.dataset import (
     Quantity,
     as_paper_record,
     as_plan_record,
+    plural,
 )
 from casewise.sheets import (
     Cell,
@@ -32,6 +33,10 @@ _TESTS = {
     PowerTest.MANN_WHITNEY: "Mann-Whitney test of the grades on two cases",
     PowerTest.PROPORTIONS: "test of the shares of safe votes on two cases",
     PowerTest.PAIRS: "test of the accuracies of two models on the same cases",
+    PowerTest.RANK_AGREEMENT: "test of ordering a query's contexts as people do, against chance",
+    PowerTest.PCC_WITHIN_QUERY: "test of the correlation with people within queries",
+    PowerTest.CONTEXT_SHARE: "interval of the share of variance between contexts of one query",
+    PowerTest.SEEN_CHANGE: "test that seeing the context changes the share of safe",
 }
 
 _NONINFERIORITY = "test that a model is not worse than another by a margin, on the same cases"
@@ -56,6 +61,16 @@ _COLUMNS = (
 
 def answer_text(answer: Answer, inputs: PowerInputs) -> str:
     """An answer in words: ``20.03 votes a case, so 21 (42 in all)``."""
+    text = _figure_text(answer, inputs)
+    if answer.contexts is not None and answer.needed is None:
+        text += f" ({plural(answer.contexts, 'context')} a query)"
+    if answer.half_width is not None:
+        sure = f"{100 * (1 - inputs.alpha):g} %"
+        text += f"; the figure's {sure} interval reaches {number(answer.half_width)} to either side"
+    return text
+
+
+def _figure_text(answer: Answer, inputs: PowerInputs) -> str:
     value = answer.value
     match answer.quantity:
         case Quantity.POWER:
@@ -73,6 +88,15 @@ def answer_text(answer: Answer, inputs: PowerInputs) -> str:
         case Quantity.DIFFERENCE:
             points = f"{100 * value:.1f} points in a hundred"
             return f"the smallest difference of accuracy found is {number(value, 4)} ({points})"
+        case Quantity.RANK_AGREEMENT:
+            return f"the smallest share of pairs told from chance is {number(value)}"
+        case Quantity.PCC_WITHIN_QUERY:
+            return f"the smallest correlation found is {number(value)}"
+        case Quantity.SEEN_CHANGE:
+            return f"the smallest change in the share of safe found is {number(value)}"
+        case Quantity.HALF_WIDTH:
+            sure = f"{100 * (1 - inputs.alpha):g} %"
+            return f"the {sure} interval reaches {number(value)} to either side"
     return _count_text(answer)
 
 
@@ -80,6 +104,8 @@ def _count_text(answer: Answer) -> str:
     name = _PER.get(answer.quantity, answer.quantity.value)
     if answer.needed == 1:
         name = name.removesuffix("s")
+    if answer.contexts is not None:
+        name += f" in {plural(answer.contexts, 'context')}"
     rounded = answer.value != answer.needed
     text = (
         f"{number(answer.value, 2)} {name}, so {answer.needed}"
@@ -120,6 +146,7 @@ def given_text(inputs: PowerInputs) -> str:
         "noise": inputs.noise,
         "n": inputs.n,
         "power": inputs.power,
+        "interval": inputs.interval,
     }
     return ", ".join(
         f"{name} {f'{value:g}' if isinstance(value, float) else value}"

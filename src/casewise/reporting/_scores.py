@@ -1,6 +1,6 @@
 """The words and cells that every table of scores shares, and the remarks beside the numbers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from casewise.cases import GROUPS
@@ -59,6 +59,12 @@ _SEEN_HEADS = {
     "seen_extra_flips": "flips\nextra",
 }
 """What a context does against none."""
+
+CONTEXT_TABLES = {
+    "What the contexts of a query do": _WITHIN_HEADS,
+    "What seeing the context changes": _SEEN_HEADS,
+}
+"""Tables that only some cases have: the heading of each measure, by the table's own."""
 
 
 def named(condition: Mapping[str, Any]) -> str:
@@ -131,17 +137,16 @@ def context_columns(*, wide: bool) -> list[ScoreColumn]:
 
 def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:
     """Heading, rows and columns of the tables within queries, of seeing the context; if any."""
-    parts = (
-        ("What the contexts of a query do", _WITHIN_HEADS),
-        ("What seeing the context changes", _SEEN_HEADS),
-    )
     return [
         (heading, rows, [measure_column(name, head) for name, head in heads.items()])
-        for heading, heads in parts
-        if (
-            rows := [one for one in scores if not one.group and heads.keys() <= one.measures.keys()]
-        )
+        for heading, heads in CONTEXT_TABLES.items()
+        if (rows := [one for one in scores if not one.group and has_all(one, heads)])
     ]
+
+
+def has_all(score: Score, names: Iterable[str]) -> bool:
+    """Whether these measures apply to the cases of a score."""
+    return set(names) <= score.measures.keys()
 
 
 def measure_column(name: str, heading: str) -> ScoreColumn:

@@ -20,6 +20,7 @@ OF_BROWSED_CASE = (
     "query_id",
     "category",
     "intended",
+    "no_context",
     "votes_safe",
     "votes_unsafe",
     "published_safe_rate",

@@ -204,7 +204,9 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
     return WithinQueries(
         rank_agreement=_ranked_alike(cases.p_safe[ordered], clusters.only(ordered[:, 0])),
         pcc_within_query=clustered_pearson(
-            p_safe[several] - means[at], rate[several] - mean_rates[at], numbered.only(several)
+            _beyond(p_safe[several], means[at]),
+            _beyond(rate[several], mean_rates[at]),
+            numbered.only(several),
         ),
         pcc_between_queries=clustered_pearson(
             means[known],
@@ -215,6 +217,12 @@ def within_queries(cases: Contexts, pairs: IntArray, clusters: Clusters) -> With
         verdict_share=context_share(cases.said, clusters),
         **{one.name: getattr(changed, one.name) for one in fields(changed)},
     )
+
+
+def _beyond(values: FloatArray, means: FloatArray) -> FloatArray:
+    """How far values are from their query's mean; 0 where they differ by rounding alone."""
+    beyond = values - means
+    return np.asarray(np.where(np.abs(beyond) <= _NO_VARIANCE, 0.0, beyond))
 
 
 def in_order(pairs: IntArray, by: FloatArray) -> IntArray:
@@ -283,7 +291,10 @@ def context_share(
     if not np.isfinite(found.value):
         return UNDEFINED
     if found.value <= _NO_VARIANCE:
-        return replace(found, value=0.0, reason=_NO_MORE if found.value < 0 else "")
+        # What is left of the error is rounding where no query has contexts that differ.
+        alike = abs(found.value) <= _NO_VARIANCE
+        error = {name: 0 * getattr(found, name) for name in ("influence", "without") if alike}
+        return replace(found, value=0.0, reason="" if alike else _NO_MORE, **error)
     beyond = max(found.value, 1.0)
     return replace(
         found,

@@ -247,3 +247,46 @@ def paired_power(
     if not error:
         return 1.0 if difference else level.alpha
     return normal_power(difference / error, level)
+
+
+def rank_error(agreement: float, queries: float, contexts: int) -> float:
+    """Standard error of ``rank_agreement``, from the variance of Kendall's tau.
+
+    Esscher (1924), Skandinavisk Aktuarietidskrift 7, 201-219, for normal figures; by chance alone
+    it is Kendall's own, ``(2 k + 5) / (18 k (k - 1))`` a query.
+
+    Args:
+        agreement: The share of pairs in the same order, in 0..1; 1/2 is chance.
+        queries: Number of queries; need not be whole.
+        contexts: Contexts of each, 2 and up, no two alike in votes.
+    """
+    k, tau = contexts, 2 * agreement - 1
+    # The chance that one of three contexts is first, or last, on both sides.
+    of_three = (2 / math.pi * math.asin(math.sin(math.pi / 2 * tau) / 2)) ** 2
+    variance = 2 / (k * (k - 1)) * (1 - tau**2 + 2 * (k - 2) * (1 / 9 - of_three))
+    return math.sqrt(max(0.0, variance) / queries) / 2
+
+
+def within_degrees(queries: float, contexts: int) -> float:
+    """Degrees of freedom, less one, of a correlation within queries, as Fisher's z takes them.
+
+    ``1 / (Q (k - 1) - 2)`` is the variance of z: that of the repeated-measures correlation (Bakdash
+    & Marusich 2017, doi:10.3389/fpsyg.2017.00456). At least a millionth.
+    """
+    return max(queries * (contexts - 1) - 2, 1e-6)
+
+
+def context_share_error(share: float, queries: float, contexts: int) -> float:
+    """Standard error of ``context_share``, which is 1 less the intraclass correlation.
+
+    Bonett (2002), doi:10.1002/sim.1108, for normal figures; that of verdicts, which are 0 or 1, is
+    up to twice as large where few are safe (docs/statistics.md).
+
+    Args:
+        share: Of the variance that is between contexts of one query, in 0..1.
+        queries: Number of queries, above 1; need not be whole.
+        contexts: Contexts of each, 2 and up.
+    """
+    k = contexts
+    variance = 2 * (share * (k - (k - 1) * share)) ** 2 / (k * (k - 1))
+    return math.sqrt(variance / max(queries - 1, 1e-6))

@@ -15,6 +15,7 @@ from casewise.reporting.card._tables import (
     NOT_RECORDED,
     acting_table,
     context_table,
+    context_tables,
     cost_table,
     coverage_table,
     judging_table,
@@ -185,8 +186,10 @@ def _results(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
     return {
         "judging": judging_table(judged, overview.report, _names(facts)) if judged else None,
         "contexts": context_table(judged),
+        "judged_in_contexts": context_tables(judged),
         "acting": acting_table(acted) if acted else None,
         "replies": reply_table(acted),
+        "acted_in_contexts": context_tables(acted),
         "coverage": coverage_table(numbered),
         "costs": cost_table(numbered, usages) if any(map(_is_known, usages)) else None,
         "no_dollars": any(one.cost_usd is None for one in usages),

@@ -4,7 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from casewise.dataset import plural
-from casewise.reporting._scores import baseline_text, describe_condition
+from casewise.reporting._scores import (
+    CONTEXT_TABLES,
+    baseline_text,
+    describe_condition,
+    has_all,
+)
 from casewise.reporting._wording import wording
 from casewise.scores import TOOL_RATE, RunFacts, RunRecord, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
@@ -275,6 +280,21 @@ def acting_table(runs: Numbered) -> Table:
 def reply_table(runs: Numbered) -> Table:
     """What models do in the two contexts of a query."""
     return _pairs_table(runs, _IN_PAIRS)
+
+
+def context_tables(runs: Numbered) -> dict[str, Table]:
+    """By heading, what any number of contexts does, and seeing one, where that applies."""
+    found = {}
+    for heading, heads in CONTEXT_TABLES.items():
+        rows = [
+            Row([*_who(place, run, score), *_cells(score, heads)])
+            for place, run, score in runs
+            if has_all(score, heads)
+        ]
+        if rows:
+            names = (head.replace("-\n", "").replace("\n", " ") for head in heads.values())
+            found[heading] = Table([*_WHO, *figures(Kind.ESTIMATE, *names)], rows)
+    return found
 
 
 def _pairs_table(runs: Numbered, columns: Mapping[str, str]) -> Table:

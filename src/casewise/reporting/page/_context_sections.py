@@ -1,8 +1,10 @@
-"""What the parts of the context do, and what pressure does."""
+"""What contexts and their parts do, what seeing a context does, and what pressure does."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from casewise.reporting._scores import has_all
+from casewise.reporting._wording import wording
 from casewise.reporting.page._parts import (
     BLUE,
     ORANGE,
@@ -11,6 +13,7 @@ from casewise.reporting.page._parts import (
     Section,
     Strips,
     counted_cases,
+    plural_runs,
     run_names,
     section,
     spread,
@@ -232,5 +235,115 @@ def faithfulness(overview: Overview) -> Section:
             label="leans",
             tone="leans",
             palette={"leaned on": BLUE, "passed over": ORANGE},
+        ),
+    )
+
+
+_MODEL = "the model"
+_WITHIN = {
+    "rank_agreement": "orders two contexts as {whom}",
+    "pcc_within_query": "correlation within queries",
+    "pcc_between_queries": "correlation between queries",
+    "verdict_share": "share of variance between contexts",
+    "vote_share": "share of variance between contexts",
+    "model_flips": "tells two contexts of a query apart",
+    "people_flips": "tells two contexts of a query apart",
+    "missed_flips": "misses a change of {whom}",
+    "extra_flips": "changes otherwise than {whom}",
+}
+_SEEN = {
+    "seen_change": "change in the share of safe",
+    "seen_people_change": "change in the share of safe",
+    "seen_flips": "the answer changes",
+    "seen_people_flips": "the answer changes",
+    "seen_missed_flips": "misses a change of {whom}",
+    "seen_extra_flips": "changes otherwise than {whom}",
+    "seen_shift_pcc": "correlation of the changes",
+}
+"""Measures in words; those of people stand beside the model's of the same words."""
+
+
+def contexts(overview: Overview) -> Section:
+    """What models and people do from one of any number of contexts of a query to another."""
+    return _of_contexts(
+        overview,
+        _WITHIN,
+        "contexts",
+        "Contexts",
+        "From one context of a query to another: does the model go along with {whom}?",
+        missing="No query has several contexts besides one meant safe and one meant unsafe.",
+        text="Every two contexts of a query are compared. A model that goes by the query alone "
+        "orders half of them right, and misses every change. Correlations run from -1 to 1. Hold "
+        "the model's share of variance, and how often it tells two contexts apart, against "
+        "those of {whom}.",
+    )
+
+
+def seen(overview: Overview) -> Section:
+    """What seeing the context changes, for models and for people."""
+    return _of_contexts(
+        overview,
+        _SEEN,
+        "seen",
+        "With and without",
+        "What seeing the context changes, and whether it does so where it does for {whom}",
+        missing="No query stands both without a context and in one.",
+        text="Each case in context is put beside the same query without one. Left of zero, seeing "
+        "the context makes fewer cases safe. Hold the model's changes against those of {whom}.",
+    )
+
+
+def _of_contexts(
+    overview: Overview,
+    measures: Mapping[str, str],
+    id: str,
+    short: str,
+    title: str,
+    *,
+    missing: str,
+    text: str,
+) -> Section:
+    """Lines of the runs whose cases have these measures; what is undefined has none."""
+    scores = [one for one in overview.scores if has_all(one, measures)]
+    whom = wording(*scores).whom if scores else "the labels"
+    names = run_names([one.condition for one in scores])
+    rows: list[dict[str, Any]] = [
+        {
+            "run": name,
+            "measure": words.format(whom=whom),
+            "who": who,
+            "line": words.format(whom=whom) + (f" ({who})" if who != _MODEL else ""),
+            "n": found.clusters,
+        }
+        | spread("figure", found)
+        for name, one in zip(names, scores, strict=True)
+        for measure, words in measures.items()
+        for found in [one.measures[measure]]
+        for who in [{"vote_share": "people"}.get(measure, whom if "people" in measure else _MODEL)]
+        if found.value == found.value
+    ]
+    return section(
+        id,
+        short,
+        title.format(whom=whom),
+        rows,
+        missing=missing,
+        text=text.format(whom=whom),
+        columns=(
+            RUN,
+            Column("measure", Kind.TEXT, key="measure"),
+            Column("of", Kind.TEXT, key="who"),
+            counted_cases("queries"),
+            *with_ends("figure", "figure"),
+        ),
+        words=lambda: f"{len(rows)} figures of {plural_runs(rows)}, and of {whom} beside them.",
+        chart=Strips(
+            "figure",
+            "share, or correlation (-1 to 1)",
+            group="run",
+            label="line",
+            tone="who",
+            palette={_MODEL: BLUE, whom: ORANGE, "people": ORANGE},
+            zero=True,
         ),
     )

@@ -18,20 +18,18 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.dataset import plural
-from casewise.reporting._first_figures import (
-    FirstFigures,
-    first_figures,
-    headline,
-    whole_percent,
-)
+from casewise.reporting._first_figures import FirstFigures, first_figures, headline
 from casewise.reporting._scores import mass_warnings, rules_remark
+from casewise.reporting._shares import whole_percent
 from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._acting_sections import deliveries, escalation, judge_act, retention
 from casewise.reporting.page._compare_sections import changed_cases, comparisons, usage
 from casewise.reporting.page._context_sections import (
     ablations,
+    contexts,
     faithfulness,
     pressures,
+    seen,
     shapley,
     swaps,
 )
@@ -71,7 +69,7 @@ def packed_json(value: Any) -> str:
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode()
 
 
-_OF_CASE = ("case_id", "query_id", "category", "intended", "label", "rate")
+_OF_CASE = ("case_id", "query_id", "category", "intended", "no_context", "label", "rate")
 _VOTES = ("votes_safe", "votes_unsafe", "published_safe_rate")
 _LENGTHS = ("query_length", "context_length")
 _CASE_TEXTS = ("query", "context", "history")
@@ -171,7 +169,9 @@ def _shows_replies(section: Section, overview: Overview) -> bool:
         "ablations": any(row.score.acts and row.change for row in report.rows),
         "swaps": any(one.condition["protocol"] == "respond" for one in report.counterfactuals),
         "comparisons": any(score.acts for one in overview.comparisons for score in one.scores),
-        "trend": any(score.acts for score in overview.scores),
+        **dict.fromkeys(
+            ("trend", "contexts", "seen"), any(score.acts for score in overview.scores)
+        ),
     }
     return section.id in _OF_REPLIES or also.get(section.id, False)
 
@@ -183,6 +183,8 @@ def _made(overview: Overview) -> list[Section]:
         acting(overview),
         plane(overview),
         quadrants(overview),
+        contexts(overview),
+        seen(overview),
         reliability(overview),
         votes(overview),
         ablations(overview),

@@ -3,16 +3,17 @@
 import math
 
 from casewise.dataset import plural
-from casewise.reporting._first_figures import (
+from casewise.reporting._scores import condition_text, has_all
+from casewise.reporting._shares import (
     Share,
+    adapting,
     find_baseline,
     lean,
     points,
     refusals,
     whole_percent,
 )
-from casewise.reporting._scores import condition_text
-from casewise.reporting._wording import Wording, wording
+from casewise.reporting._wording import Wording, first_upper, wording
 from casewise.scores import LOW_MASS, Estimate, Leader, Overview, Score
 from casewise.sheets import number
 
@@ -107,9 +108,33 @@ def _second(score: Score) -> str:
     return f"It {shares}: {lean(over, under)}."
 
 
+_IN_CONTEXTS = (
+    ("model_flips", "people_flips", "Its answers to two contexts of a query differ", "the labels"),
+    ("seen_flips", "seen_people_flips", "Seeing the context changes its answer", "the label"),
+)
+"""What the model does and people do from context to context, and on seeing one, in words."""
+
+
+def _in_contexts(score: Score) -> str:
+    """What contexts do where no query has a safe and an unsafe one; empty where none can tell."""
+    for model, people, does, labels in _IN_CONTEXTS:
+        if score.pairs or not has_all(score, (model, people)):
+            continue
+        shares = Share.of(score.measures[model]), Share.of(score.measures[people])
+        said = f"{does} in {shares[0]} of pairs, {labels} in {shares[1]}"
+        _, adapts = adapting(score)
+        if adapts.value == adapts.value:
+            said += f"; of the changes of the labels it makes {adapts}"
+        if shares[0].value == shares[0].value:
+            return f"{said}."
+    return ""
+
+
 def _third(leader: Leader, overview: Overview) -> str:
     """What the context does."""
     score = leader.score
+    if said := _in_contexts(score):
+        return said
     if score.acts:
         if not score.pairs:
             return (
@@ -124,11 +149,11 @@ def _third(leader: Leader, overview: Overview) -> str:
             "apart can't be measured by them."
         )
     baselines = overview.report.baselines
-    said = _within(score, find_baseline("ceiling", score, baselines), words)
+    follows_within = _within(score, find_baseline("ceiling", score, baselines), words)
     if (intended := find_baseline("intended", score, baselines)) is None:
-        return f"{said[0].upper()}{said[1:]}."
+        return f"{first_upper(follows_within)}."
     reached = whole_percent(intended.measures["accuracy"].value)
-    return f"Guessing what each context's author meant would reach {reached}; {said}."
+    return f"Guessing what each context's author meant would reach {reached}; {follows_within}."
 
 
 def _within(score: Score, ceiling: Score | None, words: Wording) -> str:
@@ -139,6 +164,8 @@ def _within(score: Score, ceiling: Score | None, words: Wording) -> str:
         most = ceiling.measures[f"within_pcc_{side}"].value if ceiling is not None else math.nan
         if one.value == one.value:
             told.append((side, follows(one, most), _figure(one, most)))
+    if not told and not score.pairs:
+        return "how the context moves it can't be told: no query has two contexts"
     if not told:
         return f"whether it follows {words.whom} beyond that can't be told from verdicts alone"
     if len(told) == 2 and told[0][1] == told[1][1]:

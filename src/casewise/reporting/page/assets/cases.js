@@ -90,7 +90,7 @@ function caseRow(one, state, open) {
   const { texts } = state;
   const name = texts && one.query
     ? make("span", { className: "query" }, one.query) : make("code", {}, one.case_id);
-  const meant = one.intended ? `, meant ${one.intended}` : "";
+  const meant = one.intended ? `, meant ${one.intended}` : one.no_context ? ", without a context" : "";
   const share = safeShare(one);
   const percent = `${Math.round(share * 100)} %`;
   const votes = hasVotes(one) ? `${percent} say safe` : `rate ${percent}`;

@@ -134,17 +134,21 @@ function historyList(turns) {
     make("span", { className: "aside" }, turn.role), make("p", { className: "text" }, turn.content))));
 }
 
+function noContext(one) {
+  return one.no_context ? "Asked without a context." : "No context is known.";
+}
+
 /** The context (and earlier turns) of a case, or how long it is. */
 function caseTexts(one, texts) {
   if (!texts) {
     const told = lengths(one, ["context", "history"]);
-    return [make("p", { className: "withheld" }, told ? `Withheld: ${told}.` : "No context is known.")];
+    return [make("p", { className: "withheld" }, told ? `Withheld: ${told}.` : noContext(one))];
   }
   const context = parsed(one.context);
   const others = one.pair.filter((other) => other !== one).map((other) => parsed(other.context));
   const turns = parsed(one.history) ?? [];
   return [
-    context ? contextList(context, others) : make("p", { className: "withheld" }, "No context is known."),
+    context ? contextList(context, others) : make("p", { className: "withheld" }, noContext(one)),
     ...(turns.length ? [make("h4", {}, "earlier turns"), historyList(turns)] : []),
   ];
 }
@@ -152,7 +156,8 @@ function caseTexts(one, texts) {
 function caseColumn(one, { runs, texts, chosen }, opened) {
   const shown = one.judgements.filter(ofChosen(chosen));
   const others = one.judgements.length - shown.length;
-  const heading = one.intended ? `Meant to be ${one.intended}` : "Intention not given";
+  const aside = one.no_context ? "Without a context" : "Intention not given";
+  const heading = one.intended ? `Meant to be ${one.intended}` : aside;
   return make("article", { className: one === opened ? "opened" : "" },
     make("h3", {}, heading),
     make("p", { className: "aside" }, make("code", {}, one.case_id)),
