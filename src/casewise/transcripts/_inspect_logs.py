@@ -32,21 +32,23 @@ def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
         InputError: A log can't be read.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    number = 0
-    for path in paths:
-        address = address_of(path)
+    samples = (found for path in paths for found in _samples(path))
+    for number, (log, sample) in enumerate(samples, start=1):
         try:
-            log = read_eval_log(address, header_only=True)
-            for sample in read_eval_log_samples(address, all_samples_required=False):
-                number += 1
-                try:
-                    yield _conversation(sample, log, number)
-                except UnreadableError as error:
-                    yield BadLine(number, str(error), UNIT)
-        except Exception as error:  # Inspect raises whatever the broken part raises
-            raise InputError(
-                f"not a readable Inspect log: {type(error).__name__}", file=address
-            ) from None
+            yield _conversation(sample, log, number)
+        except UnreadableError as error:
+            yield BadLine(number, str(error), UNIT)
+
+
+def _samples(path: Path) -> Iterator[tuple[EvalLog, EvalSample]]:
+    address = address_of(path)
+    try:
+        log = read_eval_log(address, header_only=True)
+        for sample in read_eval_log_samples(address, all_samples_required=False):
+            yield log, sample
+    except Exception as error:  # Inspect raises whatever the broken part raises
+        problem = f"not a readable Inspect log: {type(error).__name__}"
+        raise InputError(problem, file=address) from None
 
 
 def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation:
@@ -67,7 +69,7 @@ def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation
         sample=str(sample.id),
         query=query if isinstance(query, str) else None,
         metadata=said,
-        declined=sample.output.stop_reason == "content_filter",
+        declined=bool(sample.output.choices) and sample.output.stop_reason == "content_filter",
     )
 
 
