@@ -147,7 +147,7 @@ write_eval_log(log, folder + "/as.json", format="json")
 
 def test_a_log_of_another_task(tmp_path: Path) -> None:
     """Written by Inspect itself, in two epochs."""
-    command = [sys.executable, "-c", TASK, tmp_path, QUERY, REPLY]
+    command = [sys.executable, "-c", TASK, str(tmp_path), QUERY, REPLY]
     subprocess.run(command, env=clean_env(), check=True, capture_output=True, timeout=120)
     found = list(read_conversations(tmp_path))
     assert [one.id.split(" ", 1)[1] for one in found if isinstance(one, Conversation)] == [

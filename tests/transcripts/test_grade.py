@@ -182,18 +182,19 @@ def test_other_commands_take_the_table_and_nothing_is_quoted(cli: Cli, folder: P
     printed = ""
     for name, refuses in (("may", False), ("june", True)):
         conversations(folder, f"{name}.jsonl", refuses=refuses)
-        command = ("grade", f"{name}.jsonl", "--cases", "cases.jsonl", "--out", f"{name}.parquet")
-        printed += done(cli, *command)
+        grade = ("grade", f"{name}.jsonl", "--cases", "cases.jsonl", "--out", f"{name}.parquet")
+        printed += done(cli, *grade)
     rule = "rules:\n- {measure: over_refusal, worse_by_at_most: 0.05}\n"
     (folder / "gate.yaml").write_text(rule)
-    for command in (
+    commands: list[tuple[str, ...]] = [
         ("score", "may.parquet"),
         ("score", "june.parquet", "--format", "json"),
         ("compare", "may.parquet", "june.parquet"),
         ("report", "may.parquet", "june.parquet", "--out", "page.html"),
         ("report", "may.parquet", "--out", "card.md"),
         ("export", "june.parquet", "--out", "exported.csv"),
-    ):
+    ]
+    for command in commands:
         printed += done(cli, *command)
     # Four conversations decide nothing.
     gate = ("gate", "june.parquet", "--baseline", "may.parquet", "--config", "gate.yaml")

@@ -14,10 +14,9 @@ from casewise.exports import CONTENT_WARNING
 from casewise.protocols import GRADE_VERSION, Delivery, Graded, Status
 from casewise.reporting import tally_table
 from casewise.scores import (
-    READ_AT_MOST,
-    RULES,
+    BY_RULES,
     UNNAMED,
-    Grade,
+    Grader,
     Grading,
     NothingPlacedError,
     Tally,
@@ -25,7 +24,7 @@ from casewise.scores import (
     grade_conversations,
 )
 from casewise.sheets import count, terminal
-from casewise.transcripts import read_conversations
+from casewise.transcripts import READ_AT_MOST, read_conversations
 
 
 def grade(
@@ -50,7 +49,7 @@ def grade(
     ] = Path("graded.parquet"),
     grader: Annotated[
         str, typer.Option(help="rules (offline), or a model as Inspect names it.")
-    ] = RULES,
+    ] = BY_RULES.name,
     model_name: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The model that replied, whatever the file says."),
@@ -101,7 +100,9 @@ def grade(
         delivery=delivery,
         turn=turn,
         reveal=reveal,
-        **({} if grader == RULES else _by_model(grader, model_base_url, max_connections)),
+        grader=BY_RULES
+        if grader == BY_RULES.name
+        else _by_model(grader, model_base_url, max_connections),
     )
     conversations = read_conversations(file)
     try:
@@ -131,7 +132,7 @@ def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, CaseS
     return card.name, CaseSet(card_cases(card), card.name, Form.YAML, ())
 
 
-def _by_model(grader: str, base_url: str | None, connections: int | None) -> dict[str, object]:
+def _by_model(grader: str, base_url: str | None, connections: int | None) -> Grader:
     """Grading by a model: a batch in which every request fails ends a run that has just begun."""
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
@@ -158,8 +159,7 @@ def _by_model(grader: str, base_url: str | None, connections: int | None) -> dic
         answered = True
         return graded
 
-    by: Grade = ask
-    return {"grader": grader, "grader_version": GRADE_VERSION, "grade": by}
+    return Grader(grader, GRADE_VERSION, ask)
 
 
 def _print(tally: Tally, file: Path) -> None:

@@ -50,7 +50,7 @@ def plan_purge(paths: Sequence[Path]) -> PurgePlan:
     # Inspect takes seconds to import; of the exports only logs need it.
     from casewise.logs import BROKEN, LOCK, OURS, REDACTED, SHARDS, START, read_header
 
-    logs, purged, others = [], [], []
+    logs, purged, others = list[Path](), list[Path](), list[str]()
     folders: dict[Path, None] = {}
     for path in _log_files(paths):
         try:

@@ -28,10 +28,10 @@ from casewise.scores._condition_scores import (
 )
 from casewise.scores._evaluation_facts import EvaluationFacts, Limit, LimitKind, evaluation_facts
 from casewise.scores._graded_transcripts import (
-    READ_AT_MOST,
+    BY_RULES,
     UNNAMED,
     Fate,
-    Grade,
+    Grader,
     Grading,
     NothingPlacedError,
     Tally,
@@ -149,6 +149,7 @@ __all__ = [
     "ANSWER_KEYS",
     "AblationChange",
     "Against",
+    "BY_RULES",
     "Browser",
     "CALIBRATED",
     "CELLS",
@@ -175,7 +176,7 @@ __all__ = [
     "Fate",
     "Followed",
     "Gain",
-    "Grade",
+    "Grader",
     "GraderCorrection",
     "GraderReport",
     "Grading",
@@ -204,7 +205,6 @@ __all__ = [
     "PEOPLE_SEEN",
     "PEOPLE_WITHIN",
     "QUADRANTS",
-    "READ_AT_MOST",
     "RULES",
     "ReaderError",
     "Reason",

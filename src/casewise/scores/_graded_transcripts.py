@@ -29,15 +29,21 @@ from casewise.protocols import (
 from casewise.scores._judgement_table import make_table
 from casewise.scores._published_outputs import case_columns, case_texts, stand_in
 from casewise.scores._reply_sample import PROVIDER
-from casewise.transcripts import BadLine, Conversation, Places, Reply, Unplaced, plain, reply_of
+from casewise.transcripts import (
+    READ_AT_MOST,
+    BadLine,
+    Conversation,
+    Places,
+    Reply,
+    Unplaced,
+    plain,
+    reply_of,
+)
 
 DECLINED: Final = Graded.of(ResponseClass.REFUSAL, "the provider's own signal")
 
 UNNAMED: Final = "unnamed"
 """The model of a conversation whose file names none."""
-
-READ_AT_MOST: Final = 50_000
-"""Characters of a reply that the rules read: those of longer replies are read from the start."""
 
 SHOWN: Final = 5
 """Lines of each fate that are named."""
@@ -148,14 +154,24 @@ def grade_by_rules(replies: Sequence[ToGrade]) -> list[Graded]:
 
 
 @dataclass(frozen=True, slots=True)
+class Grader:
+    """Who grades."""
+
+    name: str
+    """As the table names it."""
+    version: str
+    grade: Grade
+
+
+BY_RULES: Final = Grader("rules", READER_VERSION, grade_by_rules)
+
+
+@dataclass(frozen=True, slots=True)
 class Grading:
     """How the conversations of a file are placed and graded, and what is kept of them."""
 
     cases: CaseSet
-    grader: str = "rules"
-    """As the table names it."""
-    grader_version: str = READER_VERSION
-    grade: Grade = grade_by_rules
+    grader: Grader = BY_RULES
     card: str | None = None
     """The name of the deployment card that the cases are of."""
     model: str | None = None
@@ -210,9 +226,9 @@ def grade_conversations(
             "made by": f"casewise {casewise.__version__}",
             "form": "graded conversations",
             "texts": "included" if grading.reveal else "withheld",
-            "grader_version": grading.grader_version,
+            "grader_version": grading.grader.version,
         }
-        run = digest(said.hexdigest(), grading.grader, grading.grader_version, grading.turn)
+        run = digest(said.hexdigest(), grading.grader.name, grading.grader.version, grading.turn)
         pl.scan_parquet(pieces / "*.parquet").with_columns(run_id=pl.lit(run)).sink_parquet(
             new, metadata={"casewise": json.dumps(about)}
         )
@@ -261,7 +277,7 @@ def _place(
     """
     if before is not None:
         return (Fate.DUPLICATE if before else Fate.CONTRADICTORY), None
-    reply = reply_of(conversation, turn)
+    reply = reply_of(conversation.turns, turn)
     if reply is None:
         return Fate.NO_REPLY, None
     case = places.find(conversation, reply)
@@ -294,7 +310,7 @@ def _rows(
         "dataset_hash": data.hash,
         "dataset_version": data.version,
     }
-    asked = iter(grading.grade([one for one in batch if not one.declined]))
+    asked = iter(grading.grader.grade([one for one in batch if not one.declined]))
     for one in batch:
         graded = DECLINED if one.declined else next(asked)
         epochs[one.model, one.case.id] += 1
@@ -304,7 +320,7 @@ def _rows(
             "model": one.model,
             "expected": wanted_reply(one.case),
             "epoch": epochs[one.model, one.case.id],
-            "graded_by": PROVIDER if one.declined else grading.grader,
+            "graded_by": PROVIDER if one.declined else grading.grader.name,
             **_judgement(one, graded, grading),
         }
 
@@ -325,7 +341,7 @@ def _judgement(one: ToGrade, graded: Graded, grading: Grading) -> Mapping[str, A
         return text if grading.reveal else stand_in(text)
 
     # The rules' reasons are words of their own; a model's may quote the reply.
-    own = graded is DECLINED or grading.grade is grade_by_rules
+    own = graded is DECLINED or grading.grader is BY_RULES
     reason = graded.reason if own else shown(graded.reason)
     return {
         "status": str(graded.status),

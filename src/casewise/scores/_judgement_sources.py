@@ -127,8 +127,9 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
     tables = [path for path, kind in named if kind is _Kind.TABLE]
     frames = [read_table(path) for path in tables]
     gatherer = CaseGatherer() if texts else None
-    for path in tables if gatherer is not None else ():
-        gatherer.add(read_case_rows(path))
+    if gatherer is not None:
+        for path in tables:
+            gatherer.add(read_case_rows(path))
     frames += _read_outputs([path for path, kind in named if kind is _Kind.OUTPUT], gatherer)
     logs = [path for path, kind in named if kind is _Kind.LOG]
     found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not frames)
