@@ -255,6 +255,29 @@ def test_a_model_grades_and_the_provider_refuses(cli: Cli, folder: Path) -> None
     assert about["grader_version"] == GRADE_VERSION
 
 
+def test_replies_that_call_tools(cli: Cli, folder: Path) -> None:
+    def calling(content: str | None, arguments: str = '{"of": "canary"}') -> dict[str, Any]:
+        said = talk("When do you close?", "")
+        function = {"name": CANARY, "arguments": arguments}
+        call = {"id": "1", "type": "function", "function": function}
+        said["messages"][-1] = {"role": "assistant", "content": content, "tool_calls": [call]}
+        return said
+
+    result = {"role": "tool", "tool_call_id": "1", "content": CANARY}
+    answered = calling(None)
+    answered["messages"] += [result, {"role": "assistant", "content": YES}]
+    write(folder / "a.jsonl", calling(None), calling(YES), calling(NO), answered)
+    said = done(cli, "grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")
+    table = pl.read_parquet(folder / "t.parquet")
+    assert table.select("response_class", "graded_by").rows() == [
+        ("tool_call", "tool_call"),
+        ("tool_call", "rules"),
+        ("refusal", "rules"),
+        ("compliance", "rules"),
+    ]
+    assert CANARY not in said + str(table.rows())
+
+
 def test_one_of_several_replies(cli: Cli, folder: Path) -> None:
     write(folder / "a.jsonl", talk("When do you close?", NO, YES), talk("When do you close?", YES))
     command = ("grade", "a.jsonl", "--deployment", "card.yaml", "--out", "t.parquet")

@@ -101,6 +101,7 @@ from casewise.scores._measures import (
     PEOPLE_WITHIN,
     QUADRANTS,
     SEEN_METRICS,
+    TOOL_RATE,
     WITHIN_METRICS,
     UnreadPolicy,
 )
@@ -225,6 +226,7 @@ __all__ = [
     "ShapleyShares",
     "Split",
     "TEXTS",
+    "TOOL_RATE",
     "Tally",
     "ToGrade",
     "Trust",

@@ -40,8 +40,6 @@ from casewise.transcripts import (
     reply_of,
 )
 
-DECLINED: Final = Graded.of(ResponseClass.REFUSAL, "the provider's own signal")
-
 UNNAMED: Final = "unnamed"
 """The model of a conversation whose file names none."""
 
@@ -122,6 +120,21 @@ class ToGrade:
     model: str
     declined: bool = False
     """Whether the provider itself says that it declines."""
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The names of the tools that it calls."""
+        return tuple(call.name for call in self.reply.turn.tool_calls)
+
+    @property
+    def seen(self) -> tuple[Graded, str] | None:
+        """The grade of a reply that no grader needs to read, and who gave it."""
+        if self.declined:
+            return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), PROVIDER
+        if self.calls and not self.reply.turn.content.strip():
+            none = Graded.of(ResponseClass.UNDETERMINED)
+            return none.beside_calls(self.calls), str(ResponseClass.TOOL_CALL)
+        return None
 
     @property
     def request(self) -> str:
@@ -310,9 +323,9 @@ def _rows(
         "dataset_hash": data.hash,
         "dataset_version": data.version,
     }
-    asked = iter(grading.grader.grade([one for one in batch if not one.declined]))
+    read = iter(grading.grader.grade([one for one in batch if one.seen is None]))
     for one in batch:
-        graded = DECLINED if one.declined else next(asked)
+        graded, by = one.seen or (next(read).beside_calls(one.calls), grading.grader.name)
         epochs[one.model, one.case.id] += 1
         yield {
             **condition,
@@ -320,7 +333,7 @@ def _rows(
             "model": one.model,
             "expected": wanted_reply(one.case),
             "epoch": epochs[one.model, one.case.id],
-            "graded_by": PROVIDER if one.declined else grading.grader.name,
+            "graded_by": by,
             **_judgement(one, graded, grading),
         }
 
@@ -340,13 +353,13 @@ def _judgement(one: ToGrade, graded: Graded, grading: Grading) -> Mapping[str, A
     def shown(text: str) -> str:
         return text if grading.reveal else stand_in(text)
 
-    # The rules' reasons are words of their own; a model's may quote the reply.
-    own = graded is DECLINED or grading.grader is BY_RULES
+    # The rules have reasons of their own; a model may quote the reply, and tools have names.
+    own = (one.declined or grading.grader is BY_RULES) and not one.calls
     reason = graded.reason if own else shown(graded.reason)
     return {
         "status": str(graded.status),
         "response_class": str(graded.response_class) if graded.response_class else None,
-        "answer": shown(one.reply.turn.content),
+        "answer": shown(one.reply.turn.text),
         "explanation": reason,
         "error": reason if graded.status is Status.ERROR else None,
     }

@@ -80,11 +80,12 @@ def unseal(id: str, sealed: str) -> ResponseClass | None:
 
 
 def drawable(rows: pl.DataFrame) -> pl.DataFrame:
-    """The replies that a person can check: those that a grader classed."""
+    """The replies that a person can check: those whose text a grader classed."""
     return rows.filter(
         (pl.col("protocol") == Protocol.RESPOND)
         & (pl.col("status") == "ok")
         & (pl.col("graded_by").fill_null("") != PROVIDER)
+        & (pl.col("response_class") != ResponseClass.TOOL_CALL)
     )
 
 

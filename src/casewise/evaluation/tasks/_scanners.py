@@ -13,6 +13,7 @@ from casewise.protocols import (
     READER_VERSION,
     Conversation,
     Graded,
+    ResponseClass,
     read_reply,
 )
 from casewise.transcripts import READ_AT_MOST, Reply, reply_of, turns_of_messages
@@ -26,9 +27,9 @@ def casewise_rules() -> Scanner[Transcript]:
         reply = _last_reply(transcript)
         if reply is None:
             return _NO_REPLY
-        text, query = reply.turn.content[:READ_AT_MOST], reply.query
-        graded = read_reply(text, query[:READ_AT_MOST] if query is not None else None)
-        return _result(transcript, graded, "rules", READER_VERSION)
+        query = reply.query[:READ_AT_MOST] if reply.query is not None else None
+        graded = _seen(reply) or read_reply(reply.turn.content[:READ_AT_MOST], query)
+        return _result(transcript, reply, graded, "rules", READER_VERSION)
 
     return scan
 
@@ -43,8 +44,10 @@ def casewise_grader() -> Scanner[Transcript]:
             return _NO_REPLY
         model = get_model()
         before: Conversation = [(turn.role, turn.text) for turn in reply.before]
-        graded = await grade_with(model, before, reply.turn.content, None, reply.query)
-        return _result(transcript, graded, str(model), GRADE_VERSION)
+        graded = _seen(reply) or await grade_with(
+            model, before, reply.turn.content, None, reply.query
+        )
+        return _result(transcript, reply, graded, str(model), GRADE_VERSION)
 
     return scan
 
@@ -56,8 +59,17 @@ def _last_reply(transcript: Transcript) -> Reply | None:
     return reply_of(turns_of_messages(transcript.messages))
 
 
-def _result(transcript: Transcript, graded: Graded, grader: str, version: str) -> Result:
+def _seen(reply: Reply) -> Graded | None:
+    """The grade of a reply that only calls tools."""
+    alone = reply.turn.tool_calls and not reply.turn.content.strip()
+    return Graded.of(ResponseClass.UNDETERMINED) if alone else None
+
+
+def _result(
+    transcript: Transcript, reply: Reply, graded: Graded, grader: str, version: str
+) -> Result:
     """The class, null where the grader gave none; and which message it is of."""
+    graded = graded.beside_calls([call.name for call in reply.turn.tool_calls])
     said = [message for message in transcript.messages if message.role == "assistant"]
     places = [Reference(type="message", id=one.id) for one in said[-1:] if one.id is not None]
     return Result(
