@@ -56,6 +56,7 @@ from casewise.logs import (
     CANCELLED,
     GRADER,
     ORDER,
+    REDACTED,
     SCORERS,
     SHARD,
     LogHeader,
@@ -179,7 +180,7 @@ def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
         metadata={
             "casewise": show_id(str(metadata["casewise"])),
             "dataset": _dataset(metadata),
-            "redacted": True,
+            REDACTED: True,
             **{name: show_value(name, metadata.get(name), rules) for name in _RUN_COLUMNS},
             **_shown(metadata, _RUN_VERSIONS, show_prompt),
             **_shown(metadata, ("grader",), show_model),

@@ -7,7 +7,17 @@ seconds to import, so whoever can do without it imports this room late.
 from casewise.logs._attempts import Asked, Attempts, LoggedRun, counting, runs_of
 from casewise.logs._header import LogFolder, LogHeader, list_logs, read_header
 from casewise.logs._key import GENERATE, RunKey, without_keys
-from casewise.logs._part import ORDER, SHARD, SHARDS, Part
+from casewise.logs._part import (
+    BROKEN,
+    LOCK,
+    ORDER,
+    OURS,
+    REDACTED,
+    SHARD,
+    SHARDS,
+    START,
+    Part,
+)
 from casewise.logs._records import (
     ANSWERED_BY,
     CANCELLED,
@@ -26,20 +36,25 @@ __all__ = [
     "ANSWERED_BY",
     "Asked",
     "Attempts",
+    "BROKEN",
     "CANCELLED",
     "GENERATE",
     "GRADER",
+    "LOCK",
     "LogFolder",
     "LogHeader",
     "LogStatus",
     "LogWriter",
     "LoggedRun",
     "ORDER",
+    "OURS",
     "Part",
+    "REDACTED",
     "RunKey",
     "SCORERS",
     "SHARD",
     "SHARDS",
+    "START",
     "SampleRecord",
     "ScoreRecord",
     "calls_of",

@@ -214,7 +214,9 @@ async def grade_with(
 
 def grade_replies(
     grader: str,
-    replies: Sequence[tuple[Conversation, str, str | None]],
+    replies: Sequence[
+        tuple[Conversation, str, str | None] | tuple[Conversation, str, str | None, str | None]
+    ],
     *,
     base_url: str | None = None,
     max_connections: int | None = None,
@@ -225,7 +227,8 @@ def grade_replies(
 
     Args:
         grader: The model, as Inspect names it.
-        replies: What was said before each reply, the reply, and what is known of the situation.
+        replies: What was said before each reply, the reply, and what is known of the situation;
+            what the reply is held against, where that isn't the last message before it.
         base_url: Address of the model's API.
         max_connections: Requests at once; None is Inspect's default.
 

@@ -1,0 +1,26 @@
+"""Conversations that were held elsewhere: read from the files of others, placed in cases."""
+
+from casewise.transcripts._conversation import BadLine, Conversation
+from casewise.transcripts._other_tools import turns_of_messages
+from casewise.transcripts._placing import (
+    READ_AT_MOST,
+    Places,
+    Reply,
+    Unplaced,
+    plain,
+    reply_of,
+)
+from casewise.transcripts._sources import read_conversations
+
+__all__ = [
+    "BadLine",
+    "Conversation",
+    "Places",
+    "READ_AT_MOST",
+    "Reply",
+    "Unplaced",
+    "plain",
+    "read_conversations",
+    "reply_of",
+    "turns_of_messages",
+]
