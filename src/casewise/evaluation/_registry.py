@@ -1,9 +1,10 @@
-"""What Inspect finds by entry point: the tasks and the models that run in this process."""
+"""What Inspect finds by entry point: the tasks, and the models that are casewise's own."""
 
 from inspect_ai.model import ModelAPI, modelapi
 
 from casewise.evaluation.tasks._judge import judge
 from casewise.evaluation.tasks._respond import respond
+from casewise.logs import TARGETS
 
 
 @modelapi(name="casewise")
@@ -22,4 +23,12 @@ def casewise_hf() -> type[ModelAPI]:
     return HuggingFace
 
 
-__all__ = ["casewise", "casewise_hf", "judge", "respond"]
+@modelapi(name=TARGETS)
+def casewise_target() -> type[ModelAPI]:
+    """The provider of ``casewise-target/NAME``: bots behind addresses of their own, functions."""
+    from casewise.evaluation.models._target import TargetModel
+
+    return TargetModel
+
+
+__all__ = ["casewise", "casewise_hf", "casewise_target", "judge", "respond"]

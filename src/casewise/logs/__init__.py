@@ -6,7 +6,7 @@ seconds to import, so whoever can do without it imports this room late.
 
 from casewise.logs._attempts import Asked, Attempts, LoggedRun, counting, runs_of
 from casewise.logs._header import LogFolder, LogHeader, list_logs, read_header
-from casewise.logs._key import GENERATE, RunKey, without_keys
+from casewise.logs._key import GENERATE, TARGETS, RunKey, without_keys
 from casewise.logs._part import ORDER, SHARD, SHARDS, Part
 from casewise.logs._records import (
     ANSWERED_BY,
@@ -40,6 +40,7 @@ __all__ = [
     "SHARDS",
     "SampleRecord",
     "ScoreRecord",
+    "TARGETS",
     "counting",
     "is_readable",
     "list_logs",

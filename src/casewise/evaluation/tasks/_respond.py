@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from inspect_ai import Task, task
-from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
+from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig, Model, get_model
 from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Solver, TaskState, solver
 
@@ -20,6 +20,7 @@ from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._faults import FaultKind, asked, failed
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
+from casewise.evaluation.models._target import DECLINED
 from casewise.evaluation.plan._condition import respond_version
 from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling
 from casewise.evaluation.tasks._samples import (
@@ -130,7 +131,7 @@ async def ask_chatbot(state: CaseState, model: Model, config: GenerateConfig) ->
     """Send the user's turns one after another, each when the last one is answered.
 
     A provider's own refusal ends the conversation: what the user would say next has nothing to
-    follow.
+    follow. A target's own, said in words, doesn't.
     """
     later: list[str] = list(state.metadata.get(TURNS) or [])
     for turn in [None, *later]:
@@ -139,8 +140,13 @@ async def ask_chatbot(state: CaseState, model: Model, config: GenerateConfig) ->
         state.output = await asked(model.generate(state.messages, config=config))
         state.messages.append(state.output.message)
         state.store.set(REPLIES, state.store.get(REPLIES, 0) + 1)
-        if provider_refused(state.output):
+        if provider_refused(state.output) and not _declined(state.output.message):
             return
+
+
+def _declined(reply: ChatMessage) -> bool:
+    """Whether a target says of a reply that it declines."""
+    return bool((reply.metadata or {}).get(DECLINED))
 
 
 GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
@@ -296,7 +302,8 @@ async def _grade(
 ) -> tuple[Graded, str]:
     """The grade of the reply at a place of the conversation, and who gave it."""
     reply = state.messages[place]
-    if place == len(state.messages) - 1 and provider_refused(state.output):
+    last = place == len(state.messages) - 1
+    if _declined(reply) or (last and provider_refused(state.output)):
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
     # A script's reply is held against its own turn, every other against the case's query.
     scripted = bool(state.metadata.get(EXPECTATIONS))
