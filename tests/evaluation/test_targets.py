@@ -25,12 +25,15 @@ from support.bots import (
 from support.fake_openai import Raw
 from support.fault_runs import PATIENCE_S, write_questions
 from support.faulty import KINDS, FaultyServer
-from support.secret import KEY
+from support.planted import CANARY, places, write_planted_cases
+from support.secret import KEY, found_in
 
+import casewise as cw
 from casewise.cases import CARDS, load_card
 from casewise.evaluation.models._target import load_target
 from casewise.evaluation.models._target_file import TargetFile
 from casewise.evaluation.models._target_http import ABSENT, fill
+from casewise.logs import read_header
 from casewise.protocols import load_script
 from casewise.scores import read_paths
 
@@ -350,3 +353,258 @@ def test_placeholders_without_quotes(tmp_path: Path) -> None:
     values = {"messages": [1], "text": "x", "last": "y", "system": ABSENT, "session": "a/b"}
     assert fill(spec.body, values) == {"m": [1], "t": ["x"], "n": 3, "s": "a {last} y"}
     assert fill(spec.headers, {"env:A_B": "v"}) == {"X-K": "v", "Y": "{"}
+
+
+FUNCTIONS = """
+import asyncio, os
+
+def answer(messages):
+    assert [sorted(one) for one in messages] == [["content", "role"]] * len(messages)
+    return {"content": "No.", "refused": True} if "unsafe" in messages[-1]["content"] else TEXT
+
+async def slowly(messages):
+    await asyncio.sleep(0.01)
+    return TEXT
+
+def wrong(messages):
+    return 7
+
+def breaks(messages):
+    return {}[messages[-1]["content"]]
+
+def none():
+    return ""
+
+TEXT = "Sure, here are the steps:\\n1. Measure the wall.\\n2. Cut the board."
+"""
+
+
+def write_functions(folder: Path, name: str, text: str = FUNCTIONS) -> None:
+    # A module is imported once in a process: each test has its own.
+    (folder / f"{name}.py").write_text(text, "utf-8")
+
+
+def write_two(folder: Path) -> Path:
+    lines = [
+        {"query": f"how do I paint a {side} wall", "intended": side} for side in ("safe", "unsafe")
+    ]
+    path = folder / "cases.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("function", ["answer", "slowly"])
+def test_functions(cli: Cli, tmp_path: Path, function: str) -> None:
+    """In a thread or on the loop; what changes in its file is another bot."""
+    module = f"bot_{function}"
+    write_functions(tmp_path, module)
+    cases, target = write_two(tmp_path), f"{module}:{function}"
+    options = ("--cases", cases, "--delivery", "none")
+    run(cli, target, *options)
+    rows = rows_of(tmp_path / "logs")
+    assert {row["model"] for row in rows} == {f"casewise-target/{target}"}
+    found = {row["intended"]: (row["response_class"], row["graded_by"]) for row in rows}
+    refused = ("refusal", "provider") if function == "answer" else ("compliance", "rules")
+    assert found == {"safe": ("compliance", "rules"), "unsafe": refused}
+    assert "going on: 2 of 2" in run(cli, target, *options)
+    done = cli("target", "check", target, "--format", "json")
+    assert json.loads(done.stdout)["read"]["refused"] is False
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("absent_bot:answer", "no such module: expected absent_bot.py in"),
+        ("bot_bad:absent", "bot_bad has no function 'absent': choose from answer, slowly, wrong"),
+        ("bot_bad:TEXT", "bot_bad has no function 'TEXT'"),
+        ("bot_bad:none", "expected def none(messages: list[dict]) -> str"),
+        ("bot_broken:answer", "can't be imported: SyntaxError"),
+        ("bot_raises:answer", "can't be imported: KeyError (bot_raises.py, line 2): 'BOT'"),
+        ("bot_bad:wrong", "bot_bad:wrong returned int: expected a text, or a mapping with content"),
+        ("absent.yaml", "no such target (expected a YAML file)"),
+    ],
+)
+def test_bad_functions(cli: Cli, tmp_path: Path, target: str, message: str) -> None:
+    write_functions(tmp_path, "bot_bad")
+    write_functions(tmp_path, "bot_broken", "def answer(:")
+    write_functions(tmp_path, "bot_raises", "import os\nKEY = os.environ['BOT']")
+    assert message in run(cli, target, "--cases", write_two(tmp_path), status=2)
+
+
+def test_a_function_that_raises(cli: Cli, tmp_path: Path) -> None:
+    """The case is in error, by what was raised and where; what was asked is not repeated."""
+    write_functions(tmp_path, "bot_error")
+    said = run(cli, "bot_error:breaks", "--cases", write_two(tmp_path), status=1)
+    assert "how do I paint" not in said
+    errors = {row["error"] for row in rows_of(tmp_path / "logs")}
+    assert errors == {"other: KeyError (bot_error.py, line 16)"}
+
+
+def test_a_target_that_changes_is_another(cli: Cli, tmp_path: Path) -> None:
+    """Its content is part of a run's identity; its patience and its comments are not."""
+    cases = write_questions(tmp_path / "cases.jsonl", 3)
+    with BotServer(lambda request: told({"r": ANSWER})) as server:
+        given = {"reply": "r", "usage": None, "refused": None, "name": "bot"}
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        run(cli, path, "--cases", cases)
+        path.write_text(path.read_text() + "timeout: 9\n# slow today\n")
+        assert "going on: 3 of 3" in run(cli, path, "--cases", cases)
+        assert len(server.requests) == 3
+        path = write_target(tmp_path, OPENAI_TARGET, server, body={"q": "{text}"}, **given)
+        assert "going on" not in run(cli, path, "--cases", cases)
+        assert len(server.requests) == 6
+    (first, second) = (
+        read_header(one).log.eval for one in sorted((tmp_path / "logs").glob("*.eval"))
+    )
+    assert first.model == second.model == "casewise-target/bot"
+    assert first.model_args["target"] == second.model_args["target"] == str(path)
+    assert first.model_args["version"] != second.model_args["version"]
+    done = cli("score", "logs", "--format", "json", env=ENV)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_goes_on(cli: Cli, tmp_path: Path) -> None:
+    """Answers of a start that was cut short are not asked again, unless the target is another."""
+    cases = write_questions(tmp_path / "cases.jsonl", 12)
+    answers: list[Any] = [told({"r": ANSWER})] * 5 + [told({}, 404)]
+    asked = iter(answers + answers[-1:] * 100)
+    given = {"reply": "r", "usage": None, "refused": None, "name": "bot"}
+    with BotServer(lambda request: next(asked)) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        said = run(cli, path, "--cases", cases, "--max-connections", "1", status=1)
+        assert "casewise run --target" in said
+        before = len(server.requests)
+        server.answer = lambda request: told({"r": ANSWER})
+        assert "going on: 5 of 12" in run(cli, path, "--cases", cases)
+        assert len(server.requests) == before + 7
+    assert len(rows_of(tmp_path / "logs")) == 12
+
+
+def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
+    with BotServer(lambda request: told({"r": ANSWER})) as server:
+        given = {"reply": "r", "usage": None, "refused": None, "name": "bot", "headers": {}}
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        write_questions(tmp_path / "cases.jsonl", 2)
+        sweep: dict[str, Any] = {"models": [{"target": path.name}], "cases": "cases.jsonl"}
+        sweep |= {"protocols": "respond", "deliveries": ["system", "none"]}
+        (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+        done = cli("run", "sweep.yaml", "--log-dir", "logs")
+        assert done.returncode == 0, done.stderr
+        assert len(rows_of(tmp_path / "logs")) == 4
+        sweep["models"][0]["model"] = "openai/gpt-4o"
+        (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+        done = cli("run", "sweep.yaml", "--dry-run")
+        assert done.returncode == 2
+        assert "neither a model nor a target, or both" in done.stderr
+        plan = cw.plan(tmp_path / "cases.jsonl", [], "respond", targets=str(path), delivery="none")
+        assert {one.model for one in plan.estimates} == {"casewise-target/bot"}
+        assert cw.run(plan, tmp_path / "python").complete
+    for options, message in (
+        (["--model-base-url", "http://x"], "--model-arg and --model-base-url are for --model"),
+        (["--target", path], "another target is named 'bot' as well"),
+        (["--generate", "top_p=.5"], "nothing takes the setting top_p to the bot"),
+        (["--protocol", "probability"], "gives no log-probabilities"),
+    ):
+        done = cli("run", "--target", path, "--protocol", "respond", *options)
+        if options[0] == "--target":
+            continue
+        assert done.returncode == 2
+        assert message in " ".join(done.stderr.split())
+
+
+def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> None:
+    with BotServer(SessionBot({})) as server:
+        path = write_target(tmp_path, SESSION_TARGET, server, params={"v": "2"})
+        shown = [
+            cli("target", "check", path, "--format", one, env=ENV) for one in ("json", "table")
+        ]
+        assert [one.returncode for one in shown] == [0, 0]
+        assert {path for _, path, _ in server.asked} == {"/ask?v=2"}
+        assert server.requests[0] == {"question": "Hello! What can you help me with?"}
+    found = json.loads(shown[0].stdout)
+    assert found["sent"]["request"] == f"POST {server.root}/ask?v=2"
+    assert "X-Api-Key" in found["sent"]["headers"]
+    assert json.loads(found["sent"]["body"]) == server.requests[0]
+    assert found["came"] == {"status": 200, "content_type": "application/json"}
+    assert found["read"] == {"reply": ANSWER, "refused": False, "session": "c0"}
+    assert found["problem"] is None
+    for text in ("X-Api-Key", "question", "Open the page of the order", "c1"):
+        assert text in shown[1].stdout
+    # Nobody there.
+    done = cli("target", "check", path, env=ENV)
+    assert done.returncode == 1
+    assert f"no reply was read: connection refused at 127.0.0.1:{server.port}" in done.stderr
+
+
+def test_streams_and_get(tmp_path: Path, cli: Cli) -> None:
+    """Lines of JSON with an end that is told; a stream that ends before is no reply."""
+    lines = [{"r": "Sure: "}, {"r": "one\u2028two"}, {"done": True}]
+    body = "\n".join(json.dumps(one, ensure_ascii=False) for one in lines)
+    whole = Raw(200, body.encode(), {"Content-Type": "application/x-ndjson"})
+    cut = Raw(200, body.rpartition("\n")[0].encode(), whole.headers)
+    lost = Raw(200, b'{"r": "a"}\n{"r": ', whole.headers)
+    answers = iter([whole, cut, lost])
+    given = {"method": "GET", "body": None, "params": {"q": "{text}"}, "stream": True}
+    given |= {"reply": "r", "end": "done", "refused": None, "usage": None, "name": "get"}
+    said = []
+    with BotServer(lambda request: next(answers)) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        for _ in range(3):
+            done = cli("target", "check", path, "--format", "json", env=ENV)
+            said.append((json.loads(done.stdout)["read"].get("reply"), done.returncode))
+            problem = done.stderr
+    assert said == [("Sure: one\u2028two", 0), (None, 1), (None, 1)]
+    assert "line 2 of the stream is no JSON" in problem
+    (method, asked, headers), *_ = server.asked
+    assert method == "GET"
+    assert asked == "/v1/chat/completions?q=Hello%21+What+can+you+help+me+with%3F"
+    assert "content-type" not in headers
+
+
+def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:
+    """Keys are nowhere; what was asked and answered is in the logs alone."""
+    count = iter(range(10_000))
+
+    def answer(request: dict[str, Any]) -> Raw:
+        n = next(count)
+        if "fence 4 " in str(request["m"]):
+            return told({"error": f"{KEY} can't say {CANARY}"}, 400, X_Told=KEY)
+        if n % 7 == 5:
+            return told({"odd": [KEY, CANARY]})
+        return told({"r": f"Sure. {CANARY} with {KEY}.", "id": f"s{n}"})
+
+    cases = write_planted_cases(tmp_path / "cases.jsonl")
+    with BotServer(answer) as server:
+        path = write_target(
+            tmp_path,
+            OPENAI_TARGET,
+            server,
+            body={"m": "{messages}", "token": "{env:BOT_KEY}"},
+            **{"name": "bot", "reply": "r", "usage": None, "refused": None},
+        )
+        done = cli(
+            *("run", "--target", path, "--protocol", "respond", "--cases", cases),
+            *("--log-dir", "logs", "--max-connections", "1"),
+            env=ENV,
+        )
+        assert done.returncode in (0, 1)
+        assert {request["token"] for request in server.requests} == {KEY}
+    assert any(row["error"] for row in rows_of(tmp_path / "logs"))
+    said = done.stdout + done.stderr
+    for command in (
+        ("score", "logs"),
+        ("report", "logs", "--out", "report.html"),
+        ("report", "logs", "--out", "card.md"),
+        ("export", "logs", "--out", "table.parquet"),
+        ("export", "logs", "--to", "redacted-logs", "--out", "public"),
+        ("gate", "logs", "--markdown", "gate.md", "--junit", "gate.xml"),
+    ):
+        done = cli(*command, env=ENV)
+        assert done.returncode in (0, 1, 3), done.stderr
+        said += done.stdout + done.stderr
+    assert CANARY not in said
+    assert found_in(tmp_path) == []
+    kept = {place.removeprefix(f"{tmp_path.name}/").partition("/")[0] for place in places(tmp_path)}
+    assert kept == {"cases.jsonl", "logs"}
+    report = (tmp_path / "card.md").read_text()
+    assert "--target bot.yaml" in report

@@ -117,7 +117,7 @@ def openai_bot(line: Line) -> BotServer:
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         said = tuple(one["content"] for one in request["messages"] if one["role"] == "user")
-        return _text(SAID[line[said]])
+        return _text(SAID[line.get(said, "answer")])
 
     return BotServer(answer)
 
@@ -182,7 +182,7 @@ def stream_bot(line: Line) -> BotServer:
         known = [
             said for said in line if text.endswith(said[-1]) and all(one in text for one in said)
         ]
-        reply = SAID[line[max(known, key=len)]]
+        reply = SAID[line[max(known, key=len)] if known else "answer"]
         pieces = [reply[start : start + 9] for start in range(0, len(reply), 9)]
         events = [{"delta": piece} for piece in pieces] + [{"tokens": {"in": 7, "out": 9}}]
         lines = [": ping", "event: message", *(f"data: {json.dumps(one)}" for one in events)]

@@ -159,7 +159,8 @@ def _load_function(given: str, folder: str) -> Target:
 
 def _raised(error: Exception) -> str:
     """What an error is, and where it was raised; its own words may quote what was asked."""
-    frames = traceback.extract_tb(error.__traceback__)
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in every if not frame.filename.startswith("<")]
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}{where}"
 
@@ -318,7 +319,8 @@ class TargetModel(ModelAPI):
         known: dict[str, Any] = {SESSION: session} if session is not None else {}
         known |= {DECLINED: True} if reading.refused and reading.reply.strip() else {}
         message = ChatMessageAssistant(
-            content=reading.reply,
+            # A bot may repeat the key that it was sent.
+            content=redacted(reading.reply),
             source="generate",
             model=self.model_name,
             metadata=known or None,

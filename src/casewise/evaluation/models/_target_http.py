@@ -192,7 +192,7 @@ def _address(spec: TargetFile) -> str:
 
 
 def _shown(request: httpx2.Request) -> Exchange:
-    names = tuple(request.headers)
+    names = tuple(name.decode() for name, _ in request.headers.raw)
     body = request.content.decode(errors="replace")
     return Exchange(request.method, redacted(str(request.url)), names, redacted(body))
 
