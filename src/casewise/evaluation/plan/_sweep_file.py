@@ -47,10 +47,10 @@ class ModelEntry(_Part):
 
     model: Text | None = None
     """As Inspect names it."""
-    target: Text | None = None
-    """In its place a target's file, as seen from this one, or MODULE:FUNCTION."""
     name: Text | None = None
     """How rules and the matrix name it."""
+    target: Text | None = None
+    """In the model's place a target's file, as seen from this one, or MODULE:FUNCTION."""
     base_url: Text | None = None
     args: dict[str, Any] = Field(default_factory=dict)
     """What the provider's client takes besides."""
