@@ -119,7 +119,7 @@ def test_sessions(cli: Cli, tmp_path: Path) -> None:
     assert len(named) == len(bot.sessions)
 
 
-LOSES = {
+LOSES: dict[str, dict[str, Any]] = {
     "no place for the system message": {"body": {"q": "{last}"}, "history": None, "session": None},
     "keeps its own history, has not seen": {"history": None},
     "no place for the earlier turns": {
@@ -482,7 +482,13 @@ def test_a_run_goes_on(cli: Cli, tmp_path: Path) -> None:
 
 def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
     with BotServer(lambda request: told({"r": ANSWER})) as server:
-        given = {"reply": "r", "usage": None, "refused": None, "name": "bot", "headers": {}}
+        given: dict[str, Any] = {
+            "reply": "r",
+            "usage": None,
+            "refused": None,
+            "name": "bot",
+            "headers": {},
+        }
         path = write_target(tmp_path, OPENAI_TARGET, server, **given)
         write_questions(tmp_path / "cases.jsonl", 2)
         sweep: dict[str, Any] = {"models": [{"target": path.name}], "cases": "cases.jsonl"}

@@ -15,7 +15,9 @@ from casewise.logs._records import (
     SCORERS,
     SampleRecord,
     ScoreRecord,
+    calls_of,
     is_readable,
+    message_text,
     read_records,
 )
 from casewise.logs._write import LogStatus, LogWriter
@@ -41,9 +43,11 @@ __all__ = [
     "SampleRecord",
     "ScoreRecord",
     "TARGETS",
+    "calls_of",
     "counting",
     "is_readable",
     "list_logs",
+    "message_text",
     "read_header",
     "read_records",
     "runs_of",

@@ -1,13 +1,24 @@
 """The conversation in which a model plays the sender, and the scripts of a deployment."""
 
 import hashlib
-from dataclasses import astuple, dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from casewise.cases import Case, Context, Turn, read_model
+from casewise.cases import (
+    Case,
+    Context,
+    Role,
+    ToolDefinition,
+    Turn,
+    digest,
+    name_calls,
+    read_model,
+)
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
 from casewise.protocols._types import Delivery
@@ -17,22 +28,24 @@ _EDITION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
 class Opening:
     """How a conversation starts: what has been said, and what the user will say."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Turn, ...]
     """Stand before the first turn: the system message, and the case's own earlier turns."""
     turns: tuple[str, ...]
     """What the user says, one turn after another, each sent when the last one is answered.
     The answer to the final turn, which holds the query, is the one that counts."""
+
+    @property
+    def text(self) -> str:
+        """All that is said before the first reply, and all that the user says after it."""
+        return "\n\n".join([*(message.text for message in self.messages), *self.turns])
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The whole as plain values, by which one wording is told from another."""
+        return tuple(message.values for message in self.messages), self.turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +55,65 @@ class Conversations:
     delivery: Delivery
     deployer: str | None = None
     """A deployment's own system message, in place of the description of a case's context."""
+    tools: tuple[ToolDefinition, ...] = ()
+    """What a deployment's model may call, under every delivery."""
+    retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By case, the texts that a deployment's retrieval puts before its query; of ``SCRIPTED``,
+    before the first turn of its script."""
 
     @property
     def version(self) -> str:
-        """The version of the wording."""
+        """The version of the wording; it changes with whatever a deployment gives the model."""
         if self.deployer is None:
             return RESPOND_VERSION
-        return f"{RESPOND_VERSION}+{hashlib.sha256(self.deployer.encode()).hexdigest()[:8]}"
+        given = hashlib.sha256(self.deployer.encode()).hexdigest()[:8]
+        if self.tools or self.retrieved:
+            tools = [tool.model_dump(mode="json") for tool in self.tools]
+            texts = [[id, *texts] for id, texts in sorted(self.retrieved.items())]
+            given = digest(given, json.dumps([tools, texts]), NOT_RUN)[:8]
+        return f"{RESPOND_VERSION}+{given}"
 
     def open(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""
+        return self.retrieve(case.id, self.begin(case))
+
+    def begin(self, case: Case) -> Opening:
+        """The same without what was retrieved, as variations change it."""
         return open_conversation(case, self.delivery, self.deployer)
+
+    def open_script(self, script: "Script") -> Opening:
+        """The conversation in which a deployment's script is held."""
+        system = self.deployer if self.delivery is Delivery.SYSTEM else None
+        messages = (Turn(role="system", content=system),) if system else ()
+        first, *later = [turn.user for turn in script.turns]
+        begun = self.retrieve(SCRIPTED, Opening(messages, (first,)))
+        return replace(begun, turns=(*begun.turns, *later))
+
+    def retrieve(self, id: str, opening: Opening) -> Opening:
+        """An opening with the retrieved texts at the head of its last turn."""
+        texts = self.retrieved.get(id, ())
+        *earlier, last = opening.turns
+        return replace(opening, turns=(*earlier, before_query(texts, last))) if texts else opening
 
     def render(self, case: Case) -> str:
         """All that is said before the first reply, and all that the user says after it."""
-        opening = self.open(case)
-        return "\n\n".join([*(message.content for message in opening.messages), *opening.turns])
+        return self.open(case).text
+
+
+NOT_RUN = "No result: tools are not run in this conversation."
+"""What the model is told of a call before the user goes on."""
+
+SCRIPTED = "script"
+"""Stands for the script among the ids of cases."""
+
+
+def before_query(texts: Sequence[str], said: str) -> str:
+    """Put retrieved texts before what the user says, word for word, each between two marks."""
+    marked = (
+        f'<retrieved_text number="{number}">\n{text}\n</retrieved_text>'
+        for number, text in enumerate(texts, start=1)
+    )
+    return "\n\n".join([*marked, said])
 
 
 def open_conversation(case: Case, delivery: Delivery, deployer: str | None = None) -> Opening:
@@ -80,9 +136,9 @@ def open_conversation(case: Case, delivery: Delivery, deployer: str | None = Non
         description = deployer
     own = [turn.content for turn in case.history if turn.role == "system"]
     system = "\n\n".join(filter(None, (description, *own)))
-    messages = [Message("system", system)] if system else []
-    messages += [Message(turn.role, turn.content) for turn in case.history if turn.role != "system"]
-    return Opening(tuple(messages), turns)
+    messages = [Turn(role="system", content=system)] if system else []
+    spoken = name_calls([turn for turn in case.history if turn.role != "system"])
+    return Opening((*messages, *spoken), turns)
 
 
 def _deliver(case: Case, delivery: Delivery) -> tuple[str, tuple[str, ...]]:
@@ -109,14 +165,15 @@ def _version() -> str:
     parameters = {"text": "t", "nested": {"yes": True}, "list": ["a", 1], "items": [{"x": None}]}
     groups = ("sender", "recipient", "transmission_principle", "other")
     whole = Context({name: {**parameters, "sender_purpose": "p"} for name in groups})
-    earlier = tuple(Turn(role=role, content=role) for role in ("system", "user", "assistant"))
+    roles: tuple[Role, ...] = ("system", "user", "assistant")
+    earlier = tuple(Turn(role=role, content=role) for role in roles)
     specimens = [
         Case(query="q", context=whole, history=earlier),
         Case(query="q", context=Context(dict.fromkeys(groups, "t"))),
         Case(query="q"),
     ]
     shown = [
-        astuple(open_conversation(case, delivery))
+        open_conversation(case, delivery).values
         for case in specimens
         for delivery in Delivery
         if delivery is not Delivery.JUDGE

@@ -3,7 +3,6 @@
 from rich.console import RenderableType
 
 from casewise.scores import (
-    CLASSES,
     LABEL,
     NOT_GRADED,
     Against,
@@ -102,10 +101,10 @@ def _tables(report: GraderReport) -> list[Table]:
             "By class, of what was graded",
         ),
         Table(
-            [Column("label"), *figures(Kind.COUNT, *map(str, CLASSES), NOT_GRADED)],
+            [Column("label"), *figures(Kind.COUNT, *map(str, report.graded.classes), NOT_GRADED)],
             [
                 Row([str(name), *row])
-                for name, row in zip(CLASSES, found.confusion.tolist(), strict=True)
+                for name, row in zip(report.graded.classes, found.confusion.tolist(), strict=True)
             ],
             "What was said (columns) of each hand label (rows)",
         ),
@@ -119,11 +118,12 @@ def _measured(heading: str) -> list[Column]:
 def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]:
     """The grader's, and string match's where it can say something: refusals."""
     found, plain = report.agreement, report.string_match.agreement
-    refusal = CLASSES.index("refusal")
+    classes = report.graded.classes
+    refusal = classes.index("refusal")
     return [
-        *zip(CLASSES, found.confusion.sum(axis=1), found.precision, found.recall, strict=True),
+        *zip(classes, found.confusion.sum(axis=1), found.precision, found.recall, strict=True),
         (
-            f"{CLASSES[refusal]}, {STRING_MATCH}",
+            f"{classes[refusal]}, {STRING_MATCH}",
             plain.confusion[refusal].sum(),
             plain.precision[refusal],
             plain.recall[refusal],

@@ -90,6 +90,7 @@ from casewise.scores._measures import (
     PEOPLE_WITHIN,
     QUADRANTS,
     SEEN_METRICS,
+    TOOL_RATE,
     WITHIN_METRICS,
     UnreadPolicy,
 )
@@ -209,6 +210,7 @@ __all__ = [
     "ShapleyShares",
     "Split",
     "TEXTS",
+    "TOOL_RATE",
     "Trust",
     "Unjudged",
     "UnreadPolicy",

@@ -78,11 +78,12 @@ def unseal(id: str, sealed: str) -> ResponseClass | None:
 
 
 def drawable(rows: pl.DataFrame) -> pl.DataFrame:
-    """The replies that a person can check: those that a grader classed."""
+    """The replies that a person can check: those whose text a grader classed."""
     return rows.filter(
         (pl.col("protocol") == Protocol.RESPOND)
         & (pl.col("status") == "ok")
         & (pl.col("graded_by").fill_null("") != PROVIDER)
+        & (pl.col("response_class") != ResponseClass.TOOL_CALL)
     )
 
 
@@ -178,7 +179,7 @@ def _allocate(strata: np.ndarray[Any, Any], n: int) -> tuple[dict[int, int], dic
 
 
 def _drawn(row: Mapping[str, Any], case: Case, *, id: str, **design: Any) -> DrawnReply:
-    earlier = [f"{turn.role}: {turn.content}" for turn in case.history]
+    earlier = [turn.line for turn in case.history]
     context = render_text(case.context) if case.context is not None else ""
     return DrawnReply(
         label="",

@@ -29,7 +29,7 @@ from casewise.annotation.revision.journal import (
     VotedError,
 )
 from casewise.annotation.revision.revision_state import Pair, PairStatus
-from casewise.cases import Case, Side, digest
+from casewise.cases import Case, Side, Turn, digest
 from casewise.contexts import differing_parameters
 from casewise.errors import UsageError
 
@@ -41,20 +41,13 @@ class _Sent(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class SentTurn(_Sent):
-    """One earlier turn."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
 class SentCase(_Sent):
     """The changed fields of one case; fields that are not sent stay as they are."""
 
     id: str
     query: str = ""
     context: tuple[Node, ...] | None = None
-    history: tuple[SentTurn, ...] = ()
+    history: tuple[Turn, ...] = ()
     category: str | None = None
     intended: Side | None = None
     tags: tuple[str, ...] = ()
@@ -65,7 +58,7 @@ class SentCase(_Sent):
         if sent.get("context") is not None:
             sent["context"] = from_tree(sent["context"])
         if "history" in sent:
-            sent["history"] = [turn.model_dump() for turn in sent["history"]]
+            sent["history"] = [turn.model_dump(mode="json") for turn in sent["history"]]
         return sent
 
 
@@ -148,7 +141,7 @@ def _case(case: Case) -> dict[str, Any]:
         "id": case.id,
         "query": case.query,
         "context": None if tree is None else [node.model_dump(mode="json") for node in tree],
-        "history": [turn.model_dump() for turn in case.history],
+        "history": [turn.model_dump(mode="json") for turn in case.history],
         "category": case.category,
         "intended": case.intended,
         "tags": list(case.tags),

@@ -28,6 +28,7 @@ from inspect_ai.model import (
     ModelAPI,
     ModelOutput,
     ModelUsage,
+    StopReason,
 )
 from inspect_ai.tool import ToolChoice, ToolInfo
 
@@ -44,7 +45,7 @@ from casewise.evaluation.models._faults import (
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._target_file import TargetFile
 from casewise.evaluation.models._target_http import ABSENT, Bot, Reading
-from casewise.logs import TARGETS
+from casewise.logs import TARGETS, message_text
 
 MOST_MISSES = 4
 """Answers without a reply, before any that has one, after which the target is given up."""
@@ -83,12 +84,15 @@ class Target:
         """Seconds after which a request is given up, where the run says nothing."""
         return self.spec.timeout if isinstance(self.spec, TargetFile) else None
 
-    def check(self, conversations: Iterable[Sequence[str]], settings: Iterable[str] = ()) -> None:
+    def check(
+        self, conversations: Iterable[Sequence[str]], settings: Iterable[str], tools: bool
+    ) -> None:
         """Refuse what would reach the bot in part.
 
         Args:
             conversations: Each as the roles of its messages before the first reply.
             settings: Names of settings of its generation.
+            tools: Whether the deployment has tools.
 
         Raises:
             UsageError: It would.
@@ -98,6 +102,11 @@ class Target:
         for name in settings:
             if name not in places:
                 raise UsageError(f"{self.given}: nothing takes the setting {name} to the bot")
+        if tools and "tools" not in places:
+            raise UsageError(
+                f"{self.given}: it has no place for the deployment's tools: add {{tools}} to the "
+                "body, or leave the tools to the bot, and out of the card"
+            )
         if not isinstance(spec, TargetFile) or spec.sends_history:
             return
         if problem := next(filter(None, map(spec.unsent, conversations)), None):
@@ -324,8 +333,10 @@ class TargetModel(ModelAPI):
             source="generate",
             model=self.model_name,
             metadata=known or None,
+            tool_calls=list(reading.calls) or None,
         )
-        reason = "content_filter" if reading.refused else "stop"
+        reason: StopReason = "tool_calls" if reading.calls else "stop"
+        reason = "content_filter" if reading.refused else reason
         usage = None
         if reading.usage is not None:
             taken, given = reading.usage
@@ -384,4 +395,4 @@ def _as_text(messages: Sequence[ChatMessage]) -> str:
     """A conversation as one text: of a single message its own, else each after who says it."""
     if len(messages) == 1:
         return messages[0].text
-    return "\n\n".join(f"{one.role.capitalize()}: {one.text}" for one in messages)
+    return "\n\n".join(f"{one.role.capitalize()}: {message_text(one)}" for one in messages)

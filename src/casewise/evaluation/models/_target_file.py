@@ -140,6 +140,8 @@ class TargetFile(_Part):
     """True where the bot itself says that it declined, or that a filter stopped it."""
     accept: Expression | None = None
     """True of every answer that counts; another is a fault, and asked for again."""
+    tool_calls: Expression | None = None
+    """Where the answer has the tools that the bot calls: a list in OpenAI's form."""
     usage: TokenExpressions | None = None
     session: Expression | None = None
     """Where the first answer has the id of the conversation; else {session} is made here."""

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import httpx2
 import jmespath
+from inspect_ai.tool import ToolCall
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
@@ -88,6 +89,8 @@ class Reading:
     session: str | None = None
     usage: tuple[int, int] | None = None
     """Tokens in and out."""
+    calls: tuple[ToolCall, ...] = ()
+    """Tools that the bot calls."""
 
 
 @dataclass(slots=True)
@@ -290,6 +293,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> Reading:
             refused=whole.refused or part.refused,
             session=part.session or whole.session,
             usage=part.usage or whole.usage,
+            calls=whole.calls + part.calls,
         )
         if spec.end and not spec.end.startswith("[") and _search(told, "end", spec.end):
             ended = True
@@ -297,9 +301,9 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> Reading:
     if spec.end and not ended:
         raise _unread(f"the stream ended before its last line ({spec.end})")
     reply = "".join(replies)
-    if not reply and not whole.refused:
+    if not reply and not whole.refused and not whole.calls:
         raise _unread(f"no line of the stream has a text at reply ({spec.reply})")
-    return Reading(reply, whole.refused, whole.session, whole.usage)
+    return replace(whole, reply=reply)
 
 
 def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> Reading:
@@ -308,7 +312,8 @@ def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> Reading:
         raise _unread(f"accept ({spec.accept}) is not true of it")
     refused = bool(spec.refused and _search(told, "refused", spec.refused))
     reply = _search(told, "reply", spec.reply)
-    if reply is None and (refused or not whole):
+    calls = _calls(_search(told, "tool_calls", spec.tool_calls)) if spec.tool_calls else ()
+    if reply is None and (refused or calls or not whole):
         reply = ""
     if not isinstance(reply, str):
         found = "nothing" if reply is None else _KINDS.get(type(reply), "no text")
@@ -322,7 +327,21 @@ def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> Reading:
         ]
         if all(isinstance(one, int) and not isinstance(one, bool) for one in counts):
             usage = counts[0], counts[1]
-    return Reading(reply, refused, None if session is None else str(session), usage)
+    return Reading(reply, refused, None if session is None else str(session), usage, calls)
+
+
+def _calls(found: Any) -> tuple[ToolCall, ...]:
+    """Tool calls in OpenAI's form; arguments as JSON, or as they are."""
+    calls = []
+    for number, call in enumerate(found or []):
+        try:
+            said = call["function"]["arguments"] or {}
+            arguments = json.loads(said) if isinstance(said, str) else dict(said)
+            name, id = str(call["function"]["name"]), str(call.get("id") or f"call_{number}")
+            calls.append(ToolCall(id=id, function=name, arguments=arguments))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise _unread("expected tool calls in OpenAI's form at tool_calls") from None
+    return tuple(calls)
 
 
 _KINDS = {

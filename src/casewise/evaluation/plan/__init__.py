@@ -273,13 +273,11 @@ def _check_target(condition: Condition, draw: Draw, request: RunRequest) -> RunR
     """Refuse what would reach a target in part; the options with its own patience."""
     target = open_again(request.model_args)
     system = ["system"] if draw.system else []
-    target.check(
-        (
-            [*system, *(said.role for said in opening.messages), "user"]
-            for opening in condition.openings
-        ),
-        draw.settings,
+    roles = (
+        [*system, *(said.role for said in opening.messages), "user"]
+        for opening in condition.openings
     )
+    target.check(roles, draw.settings, bool(condition.tools))
     return replace(request, attempt_timeout=request.attempt_timeout or target.timeout)
 
 

@@ -17,6 +17,7 @@ from casewise.cases import Case
 from casewise.errors import UsageError
 from casewise.evaluation.models import Prices, model_info
 from casewise.evaluation.models._answer_journal import Underway
+from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.plan._sampling import Draw
@@ -76,9 +77,10 @@ def measure(condition: Condition) -> RequestCount:
     """Count the requests of a condition and estimate their tokens."""
     usual = ANSWER_TOKENS[condition.protocol]
     requests = tokens = 0
+    tools = sum(len(tool.model_dump_json()) for tool in condition.tools)
     for opening in condition.openings:
         requests += len(opening.turns)
-        tokens += _asked(opening, usual)
+        tokens += _asked(opening, usual, tools)
     return RequestCount(requests, tokens)
 
 
@@ -109,7 +111,7 @@ def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[t
     """
     context = case.context.root if case is not None and case.context is not None else None
     shown = json.dumps(context, ensure_ascii=False) if context else None
-    said = [(str(message.role), message.content) for message in opening.messages]
+    said = [(str(message.role), message.text) for message in opening.messages]
     for place, turn in enumerate(opening.turns, start=1):
         said.append(("user", turn))
         if every or place == len(opening.turns):
@@ -144,18 +146,24 @@ def estimate(
 
 
 def check_window(condition: Condition, draw: Draw, model: str) -> None:
-    """Refuse a conversation that can't fit into a model's window, where that is known.
+    """Refuse what a model can't be asked: with tools, or beyond its window where that is known.
 
     Raises:
-        UsageError: The longest conversation is larger, by a cautious estimate.
+        UsageError: It takes no tools; or the longest conversation is larger, by a cautious
+            estimate.
     """
+    if condition.tools and is_in_process(model):
+        raise UsageError(
+            f"{model} takes no tools, and the deployment has {len(condition.tools)}: ask a model "
+            "that is served (openai-api/SERVICE/NAME, vllm/NAME...)"
+        )
     info = model_info(model)
     window = CONTEXT_TOKENS if model == SMOLLM2 else info and (info.context_length or None)
     if not window:
         return
     answer = draw.config.max_tokens or ANSWER_TOKENS[condition.protocol]
     for opening in condition.openings:
-        said = [*(message.content for message in opening.messages), *opening.turns]
+        said = [*(message.text for message in opening.messages), *opening.turns]
         size = sum(len(text.encode(errors="replace")) for text in said)
         # Half of the usual size of a token in bytes: nothing that might fit is refused.
         least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
@@ -166,9 +174,9 @@ def check_window(condition: Condition, draw: Draw, model: str) -> None:
             )
 
 
-def _asked(opening: Opening, answer_tokens: int) -> int:
-    """Tokens sent over a conversation: each request holds all that was said before."""
-    said = sum(len(message.content.encode(errors="replace")) for message in opening.messages)
+def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
+    """Tokens sent over a conversation: each request holds the tools and all that was said."""
+    said = tools + sum(len(message.text.encode(errors="replace")) for message in opening.messages)
     tokens = 0
     for place, turn in enumerate(opening.turns):
         said += len(turn.encode(errors="replace"))

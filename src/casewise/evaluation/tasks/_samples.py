@@ -4,17 +4,12 @@ import math
 import typing
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
-from uuid import uuid4
 
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
     GenerateConfig,
     Model,
     ModelOutput,
@@ -25,7 +20,7 @@ from inspect_ai.solver import Generate, Solver, TaskState
 from inspect_ai.util import Store
 
 import casewise
-from casewise.cases import Case, flags_query
+from casewise.cases import Case, Turn, flags_query
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._model_address import with_address
@@ -41,8 +36,9 @@ from casewise.evaluation.plan._sampling import (
     resolve_sampling,
     setting_parts,
 )
+from casewise.evaluation.tasks._messages import to_message
 from casewise.logs import GENERATE
-from casewise.protocols import Protocol, Script
+from casewise.protocols import Opening, Protocol, Script
 
 REPLIES = "replies"
 """Where a sample keeps how many replies it has."""
@@ -63,20 +59,14 @@ LANGUAGE = "language"
 """Where a sample keeps the language in which its answer is read, beside English."""
 
 
-_PROCESS, _number = uuid4().hex, count()
-
-
 def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
     """A case as Inspect's sample; its metadata is what the judgement table is made from."""
     opening = condition.prompts.open(case)
     first, *later = opening.turns
-    said = [(message.role, message.content) for message in opening.messages] + [("user", first)]
-    if draw.system and not any(role == "system" for role, _ in said):
-        said.insert(0, ("system", draw.system))
-    # With ids of ours: Inspect would ask the system for chance, for each message.
-    messages = [
-        _MESSAGES[role](id=f"{_PROCESS}.{next(_number)}", content=content) for role, content in said
-    ]
+    said = [*opening.messages, Turn(role="user", content=first)]
+    if draw.system and not any(turn.role == "system" for turn in said):
+        said.insert(0, Turn(role="system", content=draw.system))
+    messages = [to_message(turn) for turn in said]
     return Sample(
         id=case.id,
         input=messages,
@@ -93,7 +83,11 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
             CONTEXT: case.context.root if case.context is not None else None,
         }
         | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
-        | ({HISTORY: [turn.model_dump() for turn in case.history]} if case.history else {})
+        | (
+            {HISTORY: [turn.model_dump(mode="json") for turn in case.history]}
+            if case.history
+            else {}
+        )
         | ({"no_context": True} if case.context is None else {})
         | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
         | ({GRADE_ALL: True} if condition.escalates else {}),
@@ -110,13 +104,12 @@ _WANTED = {"allowed": "answer", "disallowed": "refuse", "partly": "partial"}
 """What a line of a deployment card wants of a reply."""
 
 
-def script_sample(script: Script, system: str | None) -> Sample:
+def script_sample(script: Script, opening: Opening) -> Sample:
     """A script as Inspect's sample; each of its turns becomes a row of the judgement table."""
-    first, *later = [turn.user for turn in script.turns]
-    messages: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
+    first, *later = opening.turns
     return Sample(
         id=script_id(script.name),
-        input=[*messages, ChatMessageUser(content=first)],
+        input=[to_message(turn) for turn in (*opening.messages, Turn(role="user", content=first))],
         metadata={
             "query_id": script_id(script.name),
             "category": "script",
@@ -129,13 +122,6 @@ def script_sample(script: Script, system: str | None) -> Sample:
 def script_id(name: str) -> str:
     """The id of a script's sample."""
     return f"script:{name}"
-
-
-_MESSAGES: dict[str, Callable[..., ChatMessage]] = {
-    "system": ChatMessageSystem,
-    "user": ChatMessageUser,
-    "assistant": ChatMessageAssistant,
-}
 
 
 def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[str, Any]:
@@ -157,6 +143,7 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[
         }
         | ({"verdict_words": words} if (words := condition.words_version) else {})
         | ({GENERATE: dict(draw.settings)} if draw.settings else {})
+        | ({"tools": tools} if (tools := [tool.model_dump() for tool in condition.tools]) else {})
     )
 
 
@@ -164,8 +151,8 @@ def samples_of(condition: Condition, draw: Draw) -> Iterator[Sample]:
     """Every case of a condition, each made when it is asked for, then its script."""
     for case in condition.cases:
         yield to_sample(case, condition, draw)
-    if condition.script is not None:
-        yield script_sample(condition.script, condition.system)
+    if condition.script is not None and (opening := condition.script_opening) is not None:
+        yield script_sample(condition.script, opening)
 
 
 @dataclass(frozen=True, slots=True)
