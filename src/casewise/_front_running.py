@@ -147,6 +147,7 @@ def plan(
     models: Texts = "casewise/smollm2",
     protocol: Texts = "probability",
     *,
+    targets: Texts = (),
     delivery: Texts = (),
     ablate: Sequence[str | None] = (None,),
     swap: Sequence[str | None] = (None,),
@@ -182,6 +183,8 @@ def plan(
             under their hash, so that logs can name them.
         models: As Inspect names them.
         protocol: ``binary``, ``score``, ``probability``, ``guard`` or ``respond``.
+        targets: Bots of one's own beside the models (``models=[]``: instead of them): files, or
+            functions as ``MODULE:FUNCTION``.
         delivery: Where the context stands; empty is each protocol's usual place.
         ablate: What to remove from every context: a group or parameter, or several joined by
             commas; None leaves contexts whole.
@@ -220,6 +223,7 @@ def plan(
     refuse_password("model_base_url", model_base_url)
     request = RunRequest(
         models=_texts(models),
+        targets=_texts(targets),
         cases=_name_of(cases),
         protocols=_texts(protocol),
         deliveries=_texts(delivery),

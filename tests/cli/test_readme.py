@@ -159,6 +159,7 @@ def test_casebench(run: Run, tmp_path: Path, casebench: Path) -> None:
         *("", "run", "score", "compare", "report", "gate", "describe", "power", "export", "cases"),
         *(f"cases {n}" for n in ("show", "fetch", "convert", "split", "sample", "merge", "diff")),
         "graders check",
+        "target check",
     ],
 )
 def test_help_fits_and_has_examples(cli: Cli, command: str) -> None:

@@ -117,6 +117,10 @@ GROUPS = {
             "collect": "_annotate_exchange:collect",
         },
     ),
+    "target": (
+        "A bot of your own, behind its own address: send it one message, and see what is read.",
+        {"check": "_target:check"},
+    ),
     "graders": (
         "Graders of replies: draw replies for people to label, check a grader against labels.",
         {"check": "_graders:check", "sample": "_grader_sample:sample"},

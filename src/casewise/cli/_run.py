@@ -26,6 +26,7 @@ def run(
     context: typer.Context,
     sweep: options.Sweep = None,
     model: options.Model = ["casewise/smollm2"],  # noqa: B006 - typer copies it
+    target: options.Targets = [],  # noqa: B006
     cases: options.Cases = "starter",
     protocol: options.Protocol = "probability",
     delivery: options.Delivery = None,
@@ -85,6 +86,8 @@ def run(
 
     casewise run -m openai/gpt-4o --protocol respond --deployment therapy-support
 
+    casewise run --target target.yaml --protocol respond --deployment our-card.yaml
+
     casewise run -m openai/gpt-4o --cases casebench --protocol binary --batch --log-dir logs/a
 
     casewise run sweep.yaml --max-cost 20
@@ -120,8 +123,11 @@ def run(
 
     refuse_password("--model-base-url", model_base_url)
 
+    source = context.get_parameter_source("model")
+    alone = target and source is not None and source.name == "DEFAULT"
     request = RunRequest(
-        models=tuple(dict.fromkeys(model)),
+        models=() if alone else tuple(dict.fromkeys(model)),
+        targets=tuple(dict.fromkeys(target)),
         cases=cases,
         protocols=_list(protocol),
         deliveries=_list(delivery) if delivery else (),
@@ -185,11 +191,11 @@ def _say_what(plan: "Plan", log_dir: Path) -> None:
     from casewise.evaluation import SMOLLM2
 
     request: RunRequest = plan.request
-    judged = plan.judgements
+    judged, models = plan.judgements, dict.fromkeys(cell.model for cell in plan.cells)
     note(
-        f"{', '.join(request.models)} on {request.deployment or request.cases}: "
+        f"{', '.join(models)} on {request.deployment or request.cases}: "
         f"{judged:,} judgements "
         f"({', '.join(request.protocols)}); logs in {address_of(log_dir)}"
     )
-    if SMOLLM2 in request.models:
+    if SMOLLM2 in models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")

@@ -142,6 +142,15 @@ Model = Annotated[
         "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
     ),
 ]
+Targets = Annotated[
+    list[str],
+    typer.Option(
+        "--target",
+        metavar="FILE",
+        help="A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
+        "(docs/your-bot.md). Instead of --model, or beside it. Repeat for several.",
+    ),
+]
 Cases = Annotated[
     str, typer.Option(help="starter (bundled), casebench (fetched), or a file of cases.")
 ]

@@ -17,7 +17,7 @@ from casewise.evaluation.generate._generation_plan import (
     plan_generation,
 )
 from casewise.evaluation.generate._rounds import RoundStep
-from casewise.evaluation.models import Prices
+from casewise.evaluation.models import Prices, TargetCheck, check_target
 from casewise.evaluation.models._batches import BatchCounts
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
@@ -56,10 +56,12 @@ __all__ = [
     "StartSummary",
     "Sweep",
     "SweepCell",
+    "TargetCheck",
     "check_generation",
     "check_models",
     "check_out",
     "check_settings",
+    "check_target",
     "fetch_weights",
     "generate_contexts",
     "grade_replies",

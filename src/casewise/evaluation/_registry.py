@@ -1,4 +1,4 @@
-"""What Inspect finds by entry point: tasks, models that run in this process, scanners of Scout."""
+"""What Inspect finds by entry point: tasks, models of our own, and scanners of Scout."""
 
 import sys
 
@@ -6,6 +6,7 @@ from inspect_ai.model import ModelAPI, modelapi
 
 from casewise.evaluation.tasks._judge import judge
 from casewise.evaluation.tasks._respond import respond
+from casewise.logs import TARGETS
 
 
 @modelapi(name="casewise")
@@ -24,8 +25,16 @@ def casewise_hf() -> type[ModelAPI]:
     return HuggingFace
 
 
+@modelapi(name=TARGETS)
+def casewise_target() -> type[ModelAPI]:
+    """The provider of ``casewise-target/NAME``: bots behind addresses of their own, functions."""
+    from casewise.evaluation.models._target import TargetModel
+
+    return TargetModel
+
+
 if "inspect_scout" in sys.modules:
     # Only where Scout runs: it takes seconds to import, and is an extra.
     from casewise.evaluation.tasks._scanners import casewise_grader, casewise_rules  # noqa: F401
 
-__all__ = ["casewise", "casewise_hf", "judge", "respond"]
+__all__ = ["casewise", "casewise_hf", "casewise_target", "judge", "respond"]

@@ -6,7 +6,7 @@ seconds to import, so whoever can do without it imports this room late.
 
 from casewise.logs._attempts import Asked, Attempts, LoggedRun, counting, runs_of
 from casewise.logs._header import LogFolder, LogHeader, list_logs, read_header
-from casewise.logs._key import GENERATE, RunKey, without_keys
+from casewise.logs._key import GENERATE, TARGETS, RunKey, without_keys
 from casewise.logs._part import (
     BROKEN,
     LOCK,
@@ -57,6 +57,7 @@ __all__ = [
     "START",
     "SampleRecord",
     "ScoreRecord",
+    "TARGETS",
     "calls_of",
     "counting",
     "is_readable",

@@ -10,6 +10,9 @@ from inspect_ai.log import EvalLog
 GENERATE = "generate"
 """Where a log's metadata has the settings of a model's generation that a person gave."""
 
+TARGETS = "casewise-target"
+"""The provider of targets: bots of one's own, whose arguments name the file that describes them."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunKey:

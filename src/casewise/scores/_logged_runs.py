@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import is_elsewhere
-from casewise.logs import REDACTED, SHARDS, LoggedRun
+from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun
 from casewise.scores._run_commands import resume_line, run_commands
 from casewise.scores._run_record import (
     RunRecord,
@@ -34,7 +34,8 @@ def run_record(run: LoggedRun) -> RunRecord:
     completed = [one.stats.completed_at for one in parts]
     ended = run.alone or run.complete
     said = spec.metadata or {}
-    shown, hidden = clean_arguments(spec.model_args)
+    target = _target(spec.model, spec.model_args)
+    shown, hidden = clean_arguments({} if target else spec.model_args)
     given = said.get("generate")
     settings_shown, settings_hidden = clean_settings(given if isinstance(given, Mapping) else {})
     config = first.plan.config
@@ -59,7 +60,7 @@ def run_record(run: LoggedRun) -> RunRecord:
         variation_version=_text(said.get("variation_version")),
         grader=_text(said.get("grader")),
         grader_version=_text(said.get("grader_version")),
-        asked=_asked(spec.task_args, said),
+        asked=_asked(spec.task_args, said) | ({"target": last_part(target)} if target else {}),
         settings={name: value for name, value in settings.items() if value is not None},
         samples=_whole(said.get("samples")),
         epochs=max((one.part.epoch for one in run.logs if one.part), default=None)
@@ -72,6 +73,11 @@ def run_record(run: LoggedRun) -> RunRecord:
             one.results.total_samples if one.results else one.eval.dataset.samples for one in parts
         ),
     )
+
+
+def _target(model: str, given: Mapping[str, Any]) -> str | None:
+    """What names the target that a run asked: its file, or MODULE:FUNCTION."""
+    return _text(given.get("target")) if model.startswith(f"{TARGETS}/") else None
 
 
 def _made_with(said: object) -> dict[str, str]:
@@ -144,6 +150,7 @@ def _as_started(log_dir: Path) -> list[str]:
 def _record(run: LoggedRun) -> RunRecord:
     """What the log says of its run, with its files as they can be found from here."""
     record = run_record(run)
-    given = run.first.log.eval.task_args
-    files = {name: str(given[name]) for name in _FILES if name in record.asked}
+    spec = run.first.log.eval
+    files = {name: str(spec.task_args[name]) for name in _FILES if name in record.asked}
+    files |= {"target": target} if (target := _target(spec.model, spec.model_args)) else {}
     return replace(record, asked={**record.asked, **files})

@@ -205,7 +205,8 @@ class Work:
 
 def cell_name(cell: Cell) -> str:
     """The name of a cell in the journal of answers: the same in every start."""
-    set_besides = [json.dumps(cell.draw.settings, sort_keys=True)] if cell.draw.settings else []
+    besides = (cell.draw.settings, without_keys(cell.request.model_args))
+    set_besides = [json.dumps(given, sort_keys=True, default=str) for given in besides if given]
     arguments = json.dumps(cell.arguments, sort_keys=True, default=str)
     return digest(cell.planned.version, arguments, *set_besides)
 

@@ -1,12 +1,15 @@
 """Open the models that a run asks: their clients, their patience, and their prices.
 
 The room holds all that stands between casewise and a model: providers that run in this process
-(``_smollm2``, ``_hf_provider``), what goes wrong with requests and how it is counted (``_faults``,
-``_reachability``, ``_provider_calls``), answers kept for the next start (``_answer_journal``), and
-what is used of Inspect's private parts (``_seam``).
+(``_smollm2``, ``_hf_provider``), bots behind addresses of their own (``_target``), what goes wrong
+with requests and how it is counted (``_faults``, ``_reachability``, ``_provider_calls``), answers
+kept for the next start (``_answer_journal``), and what is used of Inspect's private parts
+(``_seam``).
 """
 
+import asyncio
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,9 +17,11 @@ from typing import Any
 
 import yaml
 from inspect_ai.model import (
+    GenerateConfig,
     Model,
     ModelCost,
     ModelInfo,
+    ModelOutput,
     get_model,
     get_model_info,
     set_model_cost,
@@ -25,12 +30,21 @@ from inspect_ai.model import (
 
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models._batches import PRICE
-from casewise.evaluation.models._faults import redacted
+from casewise.evaluation.models._faults import (
+    FailedRequestError,
+    FaultKind,
+    asked,
+    counted,
+    redacted,
+)
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._model_address import check_address, check_proxy
 from casewise.evaluation.models._provider_calls import watch
+from casewise.evaluation.models._reachability import reached_anew
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._smollm2 import SMOLLM2, prepare
+from casewise.evaluation.models._target import Target, load_target
+from casewise.evaluation.models._target_http import Exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +255,45 @@ def plain(text: str) -> str:
     from rich.text import Text
 
     return " ".join(Text.from_markup(text).plain.removeprefix("ERROR:").split())
+
+
+@dataclass(frozen=True, slots=True)
+class TargetCheck:
+    """One message to a target, and what came of it."""
+
+    target: Target
+    message: str
+    exchange: Exchange | None
+    """What was sent and what came; None of a function."""
+    answer: ModelOutput | None
+    problem: str | None
+    """Why there is no answer."""
+    seconds: float
+
+
+def check_target(given: str, message: str) -> TargetCheck:
+    """Send one message to a target, once, and see what is read of its answer.
+
+    Raises:
+        InputError: The target's file can't be used.
+        ModelError: What it needs of the environment is missing or wrong.
+        UsageError: There is no such function.
+    """
+    target = load_target(given)
+    (model,) = open_models([target.model], model_args=target.arguments, memoize=False)
+    config = GenerateConfig(max_retries=0, attempt_timeout=attempt_timeout(target.timeout))
+    said: list[str] = []
+    answer, problem, began = None, None, time.monotonic()
+    with reached_anew(), counted(lambda _, what: said.append(what)):
+        try:
+            answer = asyncio.run(asked(model.generate(message, config=config)))
+        except ModelError as error:
+            problem = redacted(str(error))
+        except FailedRequestError as error:
+            unconnected = error.kind is FaultKind.CONNECTION and said
+            problem = error.plain if error.status_code else said[-1] if unconnected else str(error)
+    seconds = time.monotonic() - began
+    exchange: Exchange | None = getattr(getattr(model.api, "client", None), "last", None)
+    if exchange is not None:
+        exchange.answer = redacted(exchange.answer)
+    return TargetCheck(target, message, exchange, answer, problem, seconds)

@@ -72,6 +72,12 @@ def _exposed(where: str) -> UsageError:
     )
 
 
+def exposes_secret(name: str, value: str) -> bool:
+    """Whether a value is a secret: by its name, its form, or what is known of keys."""
+    by_name = is_secret(name) or _PROOF.search(name) is not None
+    return by_name or _PROVEN.match(value) is not None or redacted(value) != value
+
+
 def refuse_secrets_within(where: str, value: Any) -> None:
     """Refuse a value that is a secret, or holds one, by the names in it and what is known of keys.
 
@@ -202,10 +208,11 @@ class FailedRequestError(RuntimeError):
 
 
 _HINTS = {
-    401: "the key is wrong, missing or expired: check the provider's ..._API_KEY",
+    401: "the key is wrong, missing or expired: check the provider's ..._API_KEY, "
+    "or the headers of a target",
     403: "the key has no permission for this model, or from this place",
-    404: "there is no such model, or no such path: check the model's name, and --model-base-url "
-    "or the provider's ..._BASE_URL",
+    404: "there is no such model, or no such path: check the model's name, and --model-base-url, "
+    "the provider's ..._BASE_URL, or the url of a target",
 }
 """What to do about a status that no later request will mend."""
 

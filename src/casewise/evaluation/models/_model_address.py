@@ -12,6 +12,7 @@ from urllib.request import proxy_bypass
 from inspect_ai.model import Model
 
 from casewise.errors import ModelError
+from casewise.logs import TARGETS
 
 PROXY_S = 3.0
 """How long a proxy may take to accept a connection, when nothing else is sent."""
@@ -27,8 +28,8 @@ class Address:
     url: str
     """Base of the API, without name and password; empty where only the provider knows it."""
     host: str
-    variable: str
-    """The environment variable that sets it."""
+    setting: str
+    """What sets it: an environment variable or an option, or a target's file."""
     proxy: str
     """Host and port of the proxy on the way; empty where there is none."""
     proxy_variable: str
@@ -45,25 +46,27 @@ def address_of_model(model: Model) -> Address:
     """Where a model's requests go, by its client, its name and the environment."""
     api = model.api
     base = str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
-    variable = _variable_of(str(model))
+    setting = _setting_of(str(model))
     try:
         parts = urlsplit(base)
         port = parts.port
     except ValueError:
-        return Address("", "", variable, "", "")
+        return Address("", "", setting, "", "")
     host = parts.hostname or ""
     netloc = _host_and_port(host, port or _PORTS.get(parts.scheme))
     url = f"{parts.scheme}://{_host_and_port(host, port)}{parts.path.rstrip('/')}" if host else ""
     name, proxy = _proxy_of(parts.scheme, host)
-    return Address(url, netloc if host else "", variable, proxy, name)
+    return Address(url, netloc if host else "", setting, proxy, name)
 
 
-def _variable_of(model: str) -> str:
-    """The environment variable that sets the address of a model's server."""
+def _setting_of(model: str) -> str:
+    """What sets the address of a model's server."""
     service, *rest = model.split("/")
+    if service == TARGETS:
+        return "the field url of the target"
     if service == "openai-api" and rest:
         service = rest[0]
-    return f"{service.upper().replace('-', '_')}_BASE_URL"
+    return f"{service.upper().replace('-', '_')}_BASE_URL or --model-base-url"
 
 
 def _host_and_port(host: str, port: int | None) -> str:
@@ -139,23 +142,27 @@ def with_address(model: Model, problem: object) -> str:
     return f"{model}: {problem}" + (f"; its address is {url}" if url else "")
 
 
+def is_web_address(text: str) -> bool:
+    """Whether a request can be sent to an address, by its form."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def check_address(model: str, given: str) -> None:
     """Refuse an address that no request can be sent to.
 
     Raises:
         ModelError: It is no address of a web server.
     """
-    try:
-        parts = urlsplit(given)
-        fits = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits:
+    if not is_web_address(given):
         # What stands before an @ may be a password.
         raise ModelError(
             f"{model}: no request can be sent to the address {given.rsplit('@', 1)[-1]!r} "
             "(expected http://HOST:PORT/PATH or https://HOST/PATH): check "
-            f"{_variable_of(model)} or --model-base-url"
+            f"{_setting_of(model)}"
         )
 
 

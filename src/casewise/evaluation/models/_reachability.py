@@ -175,7 +175,7 @@ class Reach:
         return (
             f"{self.model}: given up after {self.patience:.0f} s without any answer: "
             f"{self.reason}. Check: is the server up? Is the address right{address}: "
-            f"{where.variable} or --model-base-url? And {proxies}."
+            f"{where.setting}? And {proxies}."
         )
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import CARDS, CASEBENCH, STARTER
-from casewise.errors import ModelError
+from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._batches import check_batches
 from casewise.evaluation.models._smollm2 import SMOLLM2
+from casewise.evaluation.models._target import load_target, open_again
 from casewise.evaluation.plan._condition import (
     Condition,
     judge_version,
@@ -39,7 +40,7 @@ from casewise.evaluation.plan._sampling import (
     resolve_sampling,
     setting_parts,
 )
-from casewise.logs import RunKey, without_keys
+from casewise.logs import TARGETS, RunKey, without_keys
 from casewise.protocols import UPSTREAM, Protocol, is_ours
 
 
@@ -169,11 +170,25 @@ def make_plan(request: RunRequest) -> Plan:
         InputError: Cases or a template that can't be used.
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
+    asked = _asked_models(request)
     conditions = plan_conditions(request)
     cells = [
-        plan_cell(condition, model, request) for model in request.models for condition in conditions
+        plan_cell(condition, model, options) for model, options in asked for condition in conditions
     ]
     return Plan(request, tuple(cells))
+
+
+def _asked_models(request: RunRequest) -> list[tuple[str, RunRequest]]:
+    """Each model with its options; of a target the address and the arguments are its own."""
+    if not request.models and (request.model_args or request.model_base_url):
+        raise UsageError("--model-arg and --model-base-url are for --model: a target has its file")
+    asked = [(model, request) for model in request.models]
+    for target in map(load_target, request.targets):
+        if target.model in (model for model, _ in asked):
+            raise UsageError(f"{target.given}: another target is named {target.name!r} as well")
+        own = replace(request, model_args=target.arguments, model_base_url=None)
+        asked.append((target.model, own))
+    return asked
 
 
 def plan_conditions(request: RunRequest) -> tuple[PlannedCondition, ...]:
@@ -241,6 +256,8 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
         draw = draw.with_settings(settings)
     if protocol is Protocol.RESPOND:
         check_window(planned.condition, draw, model)
+    if model.startswith(f"{TARGETS}/"):
+        request = _check_target(planned.condition, draw, request)
     prices = _prices(model, request, acts=protocol is Protocol.RESPOND)
     title = ", ".join([planned.condition.title, *setting_parts(draw.settings)])
     count, usual = planned.extent.times(draw.samples * request.epochs), ANSWER_TOKENS[protocol]
@@ -250,6 +267,18 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
         count, known = planned.grading.times(request.epochs), prices[request.grader]
         grading = estimate(request.grader, title, count, GRADE_TOKENS, known, grades=model)
     return Cell(model, planned, request, draw, estimated, grading)
+
+
+def _check_target(condition: Condition, draw: Draw, request: RunRequest) -> RunRequest:
+    """Refuse what would reach a target in part; the options with its own patience."""
+    target = open_again(request.model_args)
+    system = ["system"] if draw.system else []
+    roles = (
+        [*system, *(said.role for said in opening.messages), "user"]
+        for opening in condition.openings
+    )
+    target.check(roles, draw.settings, bool(condition.tools))
+    return replace(request, attempt_timeout=request.attempt_timeout or target.timeout)
 
 
 def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]:

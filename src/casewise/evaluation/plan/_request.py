@@ -59,6 +59,8 @@ class RunRequest:
     generate: dict[str, Any] = field(default_factory=dict)
     """Inspect's settings of the models' generation that casewise leaves open, by name."""
     prices: Prices = field(default_factory=Prices)
+    targets: tuple[str, ...] = ()
+    """Files of targets, or functions of Python (MODULE:FUNCTION), beside the models."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from casewise.cases import digest
 from casewise.errors import UsageError
 from casewise.evaluation.models._faults import redacted, refuse_secret, refuse_secrets_within
+from casewise.logs import TARGETS
 from casewise.protocols import Protocol
 
 SAMPLES = 3
@@ -40,7 +41,7 @@ LOCAL_PROVIDERS = frozenset(
 )
 """Providers that serve open models; the published runs sample those in another way."""
 
-NO_LOGPROBS = frozenset({"anthropic", "bedrock"})
+NO_LOGPROBS = frozenset({"anthropic", "bedrock", TARGETS})
 """Providers that return no log-probabilities, known beforehand; others are found out at the first
 answer."""
 
@@ -192,6 +193,7 @@ _OF_A_BODY = ("frequency_penalty", "logit_bias", "presence_penalty", "reasoning_
 TAKEN: Mapping[str, tuple[str, ...]] = {
     "casewise": ("response_schema", "stop_seqs", "top_k", "top_p"),
     "casewise-hf": ("stop_seqs", "top_k", "top_p"),
+    TARGETS: ("top_p",),
     "openai-api": (
         *_OF_A_BODY,
         *("extra_body", "extra_headers", "reasoning_history", "response_schema", "stop_seqs"),

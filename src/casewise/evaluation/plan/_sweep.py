@@ -239,7 +239,7 @@ def _for_model(planned: PlannedCondition, entry: ModelEntry) -> PlannedCondition
 def _options(request: RunRequest, entry: ModelEntry) -> RunRequest:
     return replace(
         request,
-        models=(entry.model,),
+        models=(entry.asked,),
         model_base_url=entry.base_url,
         model_args=entry.args,
         prices=Prices(entry.price_in, entry.price_out),
@@ -338,7 +338,7 @@ def _each_once(cells: Iterable[_Found]) -> list[_Found]:
 
 def _cell(cell: _Found, path: Path) -> Cell:
     try:
-        return plan_cell(cell.planned, cell.wanted.entry.model, cell.request)
+        return plan_cell(cell.planned, cell.wanted.entry.asked, cell.request)
     except UsageError as error:
         raise _fault(path, cell.wanted.line, str(error)) from None
 

@@ -2,13 +2,14 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from casewise.cases import read_model
+from casewise.cases import fault, read_model
 from casewise.errors import InputError
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
+from casewise.evaluation.models._target import load_target
 from casewise.evaluation.plan._sampling import Sampling, check_settings, check_taken
 from casewise.protocols import Delivery, Protocol
 
@@ -44,10 +45,12 @@ class _Part(BaseModel):
 class ModelEntry(_Part):
     """A model, and how it is reached."""
 
-    model: Text
+    model: Text | None = None
     """As Inspect names it."""
     name: Text | None = None
     """How rules and the matrix name it."""
+    target: Text | None = None
+    """In the model's place a target's file, as seen from this one, or MODULE:FUNCTION."""
     base_url: Text | None = None
     args: dict[str, Any] = Field(default_factory=dict)
     """What the provider's client takes besides."""
@@ -61,10 +64,23 @@ class ModelEntry(_Part):
     batch: Annotated[bool, Field(strict=True)] | None = None
     """Whether it is asked in batches; None as the file says of all."""
 
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.model is None) == (self.target is None):
+            raise fault("neither a model nor a target, or both", expected="model or target")
+        if self.target is not None and (self.base_url is not None or self.args):
+            raise fault("a target's address and arguments stand in its file", expected="target")
+        return self
+
     @property
     def label(self) -> str:
         """Its short name."""
-        return self.name or self.model
+        return self.name or self.asked
+
+    @property
+    def asked(self) -> str:
+        """The model, as Inspect names it."""
+        return self.model or ""
 
 
 class GraderEntry(_Part):
@@ -159,7 +175,7 @@ def load_sweep(path: Path) -> SweepFile:
     Raises:
         InputError: What is wrong, with the file, the entry and the field.
     """
-    sweep = read_model(path, SweepFile, "sweep")
+    sweep = _with_targets(read_model(path, SweepFile, "sweep"), path.parent)
     _check_models(sweep, path)
     if sweep.name is not None and not re.fullmatch(r"[\w.-]+", sweep.name):
         expected = "letters, digits, '.', '_' and '-' only: it names a folder"
@@ -167,6 +183,19 @@ def load_sweep(path: Path) -> SweepFile:
             "wrong value", file=path, field="name", found=sweep.name, expected=expected
         )
     return sweep
+
+
+def _with_targets(sweep: SweepFile, folder: Path) -> SweepFile:
+    """The sweep with a model in the place of each target, and the arguments that lead there."""
+    models = []
+    for entry in sweep.models:
+        if entry.target is not None:
+            is_file = (folder / entry.target).exists() or ":" not in entry.target
+            target = load_target(str(folder / entry.target) if is_file else entry.target)
+            found = {"model": target.model, "name": entry.name or target.name}
+            entry = entry.model_copy(update={**found, "args": target.arguments})
+        models.append(entry)
+    return sweep.model_copy(update={"models": models})
 
 
 def _check_models(sweep: SweepFile, path: Path) -> None:
@@ -178,7 +207,7 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
         for name in entry.args:
             refuse_secret(f"{path}, {record}, field 'args'", name)
         where = f"{path}, {record}, field 'generate':"
-        check_taken(where, entry.model, check_settings(where, entry.generate), entry.args)
+        check_taken(where, entry.asked, check_settings(where, entry.generate), entry.args)
         if entry.label in seen:
             expected = f"another name than that of record {seen[entry.label]} (field 'name')"
             raise InputError(
@@ -189,7 +218,7 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
                 expected=expected,
             )
         seen[entry.label] = number
-        other = clients.setdefault(entry.model, (number, entry))
+        other = clients.setdefault(entry.asked, (number, entry))
         if other[1] is entry:
             continue
         first, same = other
@@ -198,7 +227,7 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
                 f"the same model as record {first}: an address tells no results apart",
                 file=path,
                 record=record,
-                found=entry.model,
+                found=entry.asked,
                 expected="other args, max_tokens or generate",
             )
         if (same.price_in, same.price_out) != (entry.price_in, entry.price_out):
@@ -206,7 +235,7 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
                 f"another price than in record {first}, of the same model",
                 file=path,
                 record=record,
-                found=entry.model,
+                found=entry.asked,
                 expected="one price a model",
             )
     check_settings(f"{path}, field 'generate':", sweep.generate or {})

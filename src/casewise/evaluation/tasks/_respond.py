@@ -12,6 +12,7 @@ from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.model import (
+    ChatMessage,
     ChatMessageTool,
     ChatMessageUser,
     GenerateConfig,
@@ -29,6 +30,7 @@ from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._faults import FaultKind, asked, failed
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
+from casewise.evaluation.models._target import DECLINED
 from casewise.evaluation.plan._condition import respond_version
 from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling
 from casewise.evaluation.tasks._messages import send_tools_as_defined, to_tool
@@ -147,7 +149,8 @@ def ask_chatbot(tools: Sequence[ToolDefinition] = ()) -> Ask:
     """Send the user's turns one after another, each when the last one is answered.
 
     A provider's own refusal ends the conversation: what the user would say next has nothing to
-    follow. A call of a tool does not: the model is told that it was not run.
+    follow. A target's own, said in words, does not; nor does a call of a tool: the model is told
+    that it was not run.
 
     Args:
         tools: What the model may call.
@@ -169,10 +172,15 @@ def ask_chatbot(tools: Sequence[ToolDefinition] = ()) -> Ask:
             state.output = await asked(model.generate(state.messages, known, choice, config=config))
             state.messages.append(state.output.message)
             state.store.set(REPLIES, state.store.get(REPLIES, 0) + 1)
-            if provider_refused(state.output):
+            if provider_refused(state.output) and not _declined(state.output.message):
                 return
 
     return ask
+
+
+def _declined(reply: ChatMessage) -> bool:
+    """Whether a target says of a reply that it declines."""
+    return bool((reply.metadata or {}).get(DECLINED))
 
 
 GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
@@ -337,7 +345,8 @@ async def _grade(
 ) -> tuple[Graded, str]:
     """The grade of the reply at a place of the conversation, and who gave it."""
     reply = state.messages[place]
-    if place == len(state.messages) - 1 and provider_refused(state.output):
+    last = place == len(state.messages) - 1
+    if _declined(reply) or (last and provider_refused(state.output)):
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
     calls = [call.function for call in calls_of(reply)]
     if calls and not reply.text.strip():

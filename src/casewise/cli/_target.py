@@ -1,0 +1,106 @@
+"""``casewise target check``: one harmless message to a bot of one's own."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import RenderableType
+
+from casewise.cli._console import Format, FormatOption, err, print_as
+from casewise.sheets import Column, Row, Table, markdown, terminal, to_json
+
+if TYPE_CHECKING:
+    from casewise.evaluation import TargetCheck
+
+UNREAD = 1
+HELLO = "Hello! What can you help me with?"
+
+
+def check(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Its file, or MODULE:FUNCTION.")],
+    message: Annotated[str, typer.Option(help="What is sent.")] = HELLO,
+    format: FormatOption = Format.TABLE,
+) -> None:
+    """Send one harmless message to a bot of your own, and show what was sent and read.
+
+    Headers are shown by name. Ends with 0 if a reply was read, 1 if none was
+    (what came stands there), 2 if the file can't be used (docs/your-bot.md).
+
+    [bold]Examples[/]
+
+    casewise target check target.yaml
+
+    casewise target check mybot:answer --format json
+    """
+    # Inspect takes seconds to import.
+    with err().status("loading"):
+        from casewise.evaluation import check_target
+    with err().status("waiting for the bot"):
+        found = check_target(target, message)
+    print_as(format, _renderable, _json, _markdown, found)
+    if found.problem is not None:
+        err().print(f"no reply was read: {found.problem}", markup=False)
+        raise typer.Exit(UNREAD)
+
+
+def _renderable(found: "TargetCheck") -> RenderableType:
+    return terminal(_table(found))
+
+
+def _markdown(found: "TargetCheck") -> str:
+    return markdown(_table(found))
+
+
+def _json(found: "TargetCheck") -> str:
+    return to_json(
+        {
+            "target": found.target.given,
+            "name": found.target.name,
+            **{part: dict(rows) for part, rows in _parts(found).items()},
+            "seconds": found.seconds,
+            "problem": found.problem,
+        }
+    )
+
+
+def _table(found: "TargetCheck") -> Table:
+    rows = [
+        Row([name.replace("_", " "), _shown(value)], part)
+        for part, values in _parts(found).items()
+        for name, value in values.items()
+    ]
+    title = f"{found.target.model} ({found.target.given})"
+    return Table([Column(""), Column("")], rows, title)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
+    """What was sent, what came, and what was read of it; what there is nothing of is left out."""
+    seen, answer = found.exchange, found.answer
+    sent: dict[str, Any] = {"message": found.message}
+    came: dict[str, Any] = {}
+    if seen is not None:
+        headers = list(seen.headers)
+        sent |= {"request": f"{seen.method} {seen.url}", "headers": headers, "body": seen.body}
+        came = {"status": seen.status, "content_type": seen.content_type}
+        # Of what could be read, the reply says more.
+        came |= {} if answer is not None else {"answer": seen.answer}
+    read: dict[str, Any] = {}
+    if answer is not None:
+        usage = answer.usage
+        read = {
+            "reply": answer.completion,
+            "refused": answer.stop_reason == "content_filter",
+            "session": (answer.message.metadata or {}).get("session"),
+            "input_tokens": usage.input_tokens if usage else None,
+            "output_tokens": usage.output_tokens if usage else None,
+        }
+    parts = {"sent": sent, "came": came, "read": read}
+    return {
+        part: {name: value for name, value in values.items() if value not in (None, "", [])}
+        for part, values in parts.items()
+    }

@@ -1,0 +1,398 @@
+"""Targets: a bot behind an address of one's own, or a Python function, as Inspect's model.
+
+The provider of ``casewise-target/NAME``. To Inspect it is a model like any other, so retries,
+limits, logs and resumption are those of the rest.
+"""
+
+import importlib
+import inspect
+import json
+import random
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import anyio.to_thread
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+)
+from inspect_ai.tool import ToolChoice, ToolInfo
+
+from casewise.cases import digest, read_model
+from casewise.errors import CasewiseError, ModelError, UsageError
+from casewise.evaluation.models._faults import (
+    FailedRequestError,
+    FaultKind,
+    UnreadAnswerError,
+    kind_of,
+    redacted,
+    status_of,
+)
+from casewise.evaluation.models._seam import PrerequisiteError
+from casewise.evaluation.models._target_file import TargetFile
+from casewise.evaluation.models._target_http import ABSENT, Bot, Reading
+from casewise.logs import TARGETS, message_text
+
+MOST_MISSES = 4
+"""Answers without a reply, before any that has one, after which the target is given up."""
+LONGEST_WAIT_S = 60.0
+"""Of a Retry-After that is followed; where a bot asks for longer, waits are our own."""
+SESSION = "session"
+"""Where a reply's metadata has the id of its conversation."""
+DECLINED = "declined"
+"""Where it says that the bot itself calls it a refusal, in words that a conversation can go on
+from."""
+
+
+Function = Callable[[list[dict[str, Any]]], Any]
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_NAME = "letters, digits, '.', '_' and '-' only"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A checked target."""
+
+    given: str
+    """Its file, or MODULE:FUNCTION."""
+    name: str
+    spec: TargetFile | Function
+    arguments: dict[str, Any]
+    """Of its model's client: by them logs, a resumed run and a cluster find it again."""
+
+    @property
+    def model(self) -> str:
+        """Its name as Inspect knows it."""
+        return f"{TARGETS}/{self.name}"
+
+    @property
+    def timeout(self) -> int | None:
+        """Seconds after which a request is given up, where the run says nothing."""
+        return self.spec.timeout if isinstance(self.spec, TargetFile) else None
+
+    def check(
+        self, conversations: Iterable[Sequence[str]], settings: Iterable[str], tools: bool
+    ) -> None:
+        """Refuse what would reach the bot in part.
+
+        Args:
+            conversations: Each as the roles of its messages before the first reply.
+            settings: Names of settings of its generation.
+            tools: Whether the deployment has tools.
+
+        Raises:
+            UsageError: It would.
+        """
+        spec = self.spec
+        places = spec.places if isinstance(spec, TargetFile) else frozenset()
+        for name in settings:
+            if name not in places:
+                raise UsageError(f"{self.given}: nothing takes the setting {name} to the bot")
+        if tools and "tools" not in places:
+            raise UsageError(
+                f"{self.given}: it has no place for the deployment's tools: add {{tools}} to the "
+                "body, or leave the tools to the bot, and out of the card"
+            )
+        if not isinstance(spec, TargetFile) or spec.sends_history:
+            return
+        if problem := next(filter(None, map(spec.unsent, conversations)), None):
+            raise UsageError(f"{self.given}: {problem}")
+
+
+def load_target(given: str, folder: str | None = None) -> Target:
+    """Read a target's file, or import its function; nothing is sent.
+
+    Args:
+        given: A file, or MODULE:FUNCTION.
+        folder: Where the module may stand; None is the current folder.
+
+    Raises:
+        InputError: The file can't be used.
+        UsageError: There is no such function, or it can't be called with messages.
+    """
+    if _FUNCTION.fullmatch(given) and not Path(given).exists():
+        return _load_function(given, folder or str(Path.cwd()))
+    path = Path(given)
+    spec = read_model(path, TargetFile, "target", expected={"name": _NAME})
+    version = digest(spec.model_dump(mode="json", exclude={"timeout"}))
+    arguments = {"target": str(path.resolve()), "version": f"v{version}"}
+    return Target(given, spec.name, spec, arguments)
+
+
+def _load_function(given: str, folder: str) -> Target:
+    module_name, _, name = given.partition(":")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever the module raises
+        if isinstance(error, ModuleNotFoundError) and error.name == module_name.split(".")[0]:
+            raise UsageError(
+                f"{given}: no such module: expected {module_name.replace('.', '/')}.py in "
+                f"{folder}, a package that is installed, or the file of a target"
+            ) from None
+        raise UsageError(
+            f"{given}: can't be imported: {_raised(error)}: {redacted(str(error))}"
+        ) from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        functions = [one for one, value in vars(module).items() if inspect.isfunction(value)]
+        known = f": choose from {', '.join(functions)}" if functions else ""
+        raise UsageError(f"{given}: {module_name} has no function {name!r}{known}")
+    try:
+        inspect.signature(function).bind([])
+    except TypeError:
+        raise UsageError(
+            f"{given}: {name} can't be called with one argument: expected "
+            f"def {name}(messages: list[dict]) -> str"
+        ) from None
+    source = inspect.getsourcefile(module)
+    text = Path(source).read_text("utf-8", errors="replace") if source else ""
+    arguments = {"target": given, "folder": folder, "version": f"v{digest(name, text)}"}
+    return Target(given, given, function, arguments)
+
+
+def _raised(error: Exception) -> str:
+    """What an error is, and where it was raised; its own words may quote what was asked."""
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in every if not frame.filename.startswith("<")]
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}{where}"
+
+
+def open_again(arguments: Mapping[str, Any]) -> Target:
+    """The target that a client's arguments name.
+
+    Raises:
+        InputError: Its file can't be used.
+        ModelError: It was changed since; or none is named.
+        UsageError: There is no such function.
+    """
+    given, version = arguments.get("target"), arguments.get("version")
+    if not given:
+        raise ModelError("a target is named by its file: casewise run --target target.yaml")
+    target = load_target(str(given), arguments.get("folder"))
+    if version not in (None, target.arguments["version"]):
+        raise ModelError(f"{given}: it was changed since the run was planned: start the run again")
+    return target
+
+
+class TargetModel(ModelAPI):
+    """A target as Inspect's model."""
+
+    def __init__(
+        self,
+        model_name: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's signature
+        **model_args: Any,
+    ) -> None:
+        super().__init__(model_name, config=config)
+        if base_url is not None:
+            raise ModelError("the address of a target stands in its file, and nowhere else")
+        self.target = open_again(model_args)
+        self.client: Bot | None = None
+        """Of a bot behind an address; None of a function."""
+        self._misses: int | None = 0
+        """Answers without a reply; None once there was one that has it."""
+        if isinstance(self.target.spec, TargetFile):
+            if lacking := self.target.spec.missing():
+                raise PrerequisiteError(f"{self.target.given}, {lacking}")
+            self.client = Bot(self.target.spec)
+            self.base_url = self.client.base_url
+
+    def connection_key(self) -> str:
+        """Requests at once are counted for each address."""
+        return str(self.base_url or self.model_name)
+
+    def should_retry(self, ex: Exception) -> bool:
+        """Whether another attempt may do better."""
+        return kind_of(ex) in _PASSING or status_of(ex) in (409, 425)
+
+    def retry_wait(self) -> Any:
+        """As long as the bot says, else half a second, and twice as long each time."""
+        return _wait
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Send what was said, and read the reply.
+
+        Raises:
+            BotStatusError: The bot's status tells of an error.
+            FailedRequestError: The function raised an error.
+            ModelError: The target doesn't fit the conversation, or no answer has a reply.
+            UnreadAnswerError: The answer has no reply.
+        """
+        if self.client is None:
+            return self._output(await self._call(_openai_form(input)))
+        spec, users = self.client.spec, [one for one in input if isinstance(one, ChatMessageUser)]
+        goes_on = any(one.source == "generate" for one in input)
+        session = _session(input) if goes_on or spec.session else uuid4().hex
+        if not goes_on and (problem := spec.unsent([one.role for one in input])):
+            raise ModelError(f"{self.target.given}: {problem}")
+        replays = spec.history == "replay" and not goes_on and not spec.sends_history
+        reading = Reading()
+        for turn in users if replays else users[-1:]:
+            values = self._values(spec, input, turn.text, session, tools, config)
+            reading = await self._ask(self.client, values)
+            session = reading.session or session
+        return self._output(reading, session if "session" in spec.places else None)
+
+    async def _ask(self, client: Bot, values: Mapping[str, Any]) -> Reading:
+        try:
+            reading = await client.ask(values)
+        except UnreadAnswerError as error:
+            if self._misses is None:
+                raise
+            self._misses += 1
+            if self._misses < MOST_MISSES:
+                raise
+            raise ModelError(
+                f"{self.target.given}: {error}; so it was with the first {self._misses} answers "
+                f"(casewise target check {self.target.given} shows one)"
+            ) from None
+        self._misses = None
+        return reading
+
+    async def _call(self, messages: list[dict[str, Any]]) -> Reading:
+        """What the function returns, called in a thread unless it is asynchronous."""
+        function, given = self.target.spec, self.target.given
+        assert not isinstance(function, TargetFile)
+        try:
+            if inspect.iscoroutinefunction(function):
+                said = await function(messages)
+            else:
+                said = await anyio.to_thread.run_sync(function, messages, abandon_on_cancel=True)
+        except CasewiseError:
+            raise
+        except Exception as error:  # whatever the function raises
+            raise FailedRequestError(kind_of(error), _raised(error), status_of(error)) from None
+        if isinstance(said, str):
+            return Reading(said)
+        if isinstance(said, Mapping) and isinstance(said.get("content"), str):
+            return Reading(said["content"], bool(said.get("refused")))
+        raise ModelError(
+            f"{given} returned {type(said).__name__}: expected a text, or a mapping with content "
+            "(a text) and refused (true where it declined)"
+        )
+
+    def _values(
+        self,
+        spec: TargetFile,
+        input: list[ChatMessage],
+        last: str,
+        session: str | None,
+        tools: list[ToolInfo],
+        config: GenerateConfig,
+    ) -> dict[str, Any]:
+        """What the placeholders stand for."""
+        system = "\n\n".join(one.text for one in input if one.role == "system")
+        shown = [one for one in input if one.role != "system" or "system" not in spec.places]
+        known = {
+            "messages": _openai_form(shown),
+            "text": _as_text(shown),
+            "last": last,
+            "system": system or None,
+            "session": session,
+            "tools": [_tool(one) for one in tools] or None,
+            "model": self.target.name,
+            "max_tokens": config.max_tokens,
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+            "seed": config.seed,
+        }
+        given = {name: ABSENT if value is None else value for name, value in known.items()}
+        return given | spec.environment()
+
+    def _output(self, reading: Reading, session: str | None = None) -> ModelOutput:
+        known: dict[str, Any] = {SESSION: session} if session is not None else {}
+        known |= {DECLINED: True} if reading.refused and reading.reply.strip() else {}
+        message = ChatMessageAssistant(
+            # A bot may repeat the key that it was sent.
+            content=redacted(reading.reply),
+            source="generate",
+            model=self.model_name,
+            metadata=known or None,
+            tool_calls=list(reading.calls) or None,
+        )
+        reason: StopReason = "tool_calls" if reading.calls else "stop"
+        reason = "content_filter" if reading.refused else reason
+        usage = None
+        if reading.usage is not None:
+            taken, given = reading.usage
+            usage = ModelUsage(input_tokens=taken, output_tokens=given, total_tokens=taken + given)
+        choice = ChatCompletionChoice(message=message, stop_reason=reason)
+        return ModelOutput(model=self.model_name, choices=[choice], usage=usage)
+
+
+_PASSING = (
+    *(FaultKind.RATE_LIMITED, FaultKind.SERVER_ERROR),
+    *(FaultKind.TIMEOUT, FaultKind.CONNECTION),
+)
+
+
+def _wait(state: Any) -> float:
+    """Seconds before the next attempt, by Inspect's state of its retries."""
+    told: float | None = getattr(state.outcome.exception(), "retry_after", None)
+    if told is not None and told <= LONGEST_WAIT_S:
+        return told
+    return float(0.5 * 2 ** (state.attempt_number - 1) * random.uniform(0.8, 1.2))
+
+
+def _session(input: Sequence[ChatMessage]) -> str | None:
+    """The id of the conversation, as the bot's newest reply has it."""
+    found = [(one.metadata or {}).get(SESSION) for one in input if one.source == "generate"]
+    return next((str(one) for one in reversed(found) if one is not None), None)
+
+
+def _openai_form(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
+    return [_message(one) for one in messages]
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    given: dict[str, Any] = {"role": message.role, "content": message.text}
+    if isinstance(message, ChatMessageTool):
+        return given | {"tool_call_id": message.tool_call_id or ""}
+    if isinstance(message, ChatMessageAssistant) and message.tool_calls:
+        calls = [
+            {"name": call.function, "arguments": json.dumps(call.arguments)}
+            for call in message.tool_calls
+        ]
+        given["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": function}
+            for call, function in zip(message.tool_calls, calls, strict=True)
+        ]
+    return given
+
+
+def _tool(tool: ToolInfo) -> dict[str, Any]:
+    parameters = tool.parameters.model_dump(mode="json", exclude_none=True)
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def _as_text(messages: Sequence[ChatMessage]) -> str:
+    """A conversation as one text: of a single message its own, else each after who says it."""
+    if len(messages) == 1:
+        return messages[0].text
+    return "\n\n".join(f"{one.role.capitalize()}: {message_text(one)}" for one in messages)

@@ -1,0 +1,289 @@
+"""The file that describes a target: where a bot is, what it is sent, where its reply stands.
+
+It is YAML (docs/your-bot.md) and holds no secret: what stands in the environment is named there,
+and read when a request is sent.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import parse_qsl, urlsplit
+
+import jmespath
+from jmespath.exceptions import JMESPathError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    field_validator,
+    model_validator,
+)
+
+from casewise.cases import fault
+from casewise.evaluation.models._faults import exposes_secret, keep_secret, redacted
+from casewise.evaluation.models._model_address import is_web_address
+
+PLACES = {
+    "messages": "the conversation in OpenAI's form, a list",
+    "text": "the conversation as one text",
+    "last": "the user's newest message",
+    "system": "the system message",
+    "session": "the conversation's id",
+    "tools": "the tools that the model may call, in OpenAI's form, a list",
+    "model": "the target's name",
+    "max_tokens": "the longest answer, in tokens",
+    "temperature": "0 where sampling is greedy",
+    "top_p": "of the sampling",
+    "seed": "of the sampling",
+}
+"""What stands for a part of a request in a template: each name in braces."""
+
+_LISTS = ("messages", "tools")
+_ANYWHERE = {"session", "model"}
+BY_NAME = re.compile(r"\{\{|\}\}|\{(env:)?([A-Za-z_]\w*)\}")
+_EXPECTED = ", ".join(f"{{{name}}}" for name in PLACES) + " or {env:NAME}"
+
+
+def _unquoted(value: Any) -> Any:
+    """A template in which placeholders may stand without quotes: YAML reads them as mappings."""
+    if isinstance(value, list):
+        return [_unquoted(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((name, inner),) = value.items()
+        if inner is None and (name in PLACES or str(name).startswith("env:")):
+            return f"{{{name}}}"
+        if name == "env" and isinstance(inner, str):
+            return f"{{env:{inner}}}"
+    return {name: _unquoted(inner) for name, inner in value.items()}
+
+
+def _check_places(template: Any) -> Any:
+    for place, text in _leaves(template):
+        for found in BY_NAME.finditer(text):
+            name = found[2]
+            if name is None or found[1]:
+                continue
+            if name not in PLACES:
+                problem = "unknown placeholder (a brace that means itself is written twice)"
+                raise fault(problem, *place, found=found[0], expected=_EXPECTED)
+            if name in _LISTS and found[0] != text:
+                expected = f"{found[0]} alone: it is a list; {{text}} is a text"
+                raise fault("a list within a text", *place, found=text, expected=expected)
+    return template
+
+
+def _leaves(template: Any, *place: int | str) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """The texts of a template, each with the way that leads there."""
+    if isinstance(template, str):
+        yield place, template
+    elif isinstance(template, dict):
+        for name, inner in template.items():
+            yield from _leaves(inner, *place, name)
+    elif isinstance(template, list):
+        for number, inner in enumerate(template):
+            yield from _leaves(inner, *place, number)
+
+
+def _names(text: str) -> set[str]:
+    """The placeholders of a text, those of the environment apart."""
+    return {one[2] for one in BY_NAME.finditer(text) if one[2] and not one[1]}
+
+
+def _check_expression(text: str) -> str:
+    try:
+        jmespath.compile(text)
+    except JMESPathError as error:
+        problem = f"not a JMESPath expression: {str(error).splitlines()[0]}"
+        expected = "for example choices[0].message.content (https://jmespath.org)"
+        raise fault(problem, found=text, expected=expected) from None
+    return text
+
+
+Template = Annotated[JsonValue, BeforeValidator(_unquoted), AfterValidator(_check_places)]
+Text = Annotated[str, Field(min_length=1)]
+TextTemplate = Annotated[Text, BeforeValidator(_unquoted), AfterValidator(_check_places)]
+Expression = Annotated[Text, AfterValidator(_check_expression)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TokenExpressions(_Part):
+    """Where an answer says how many tokens it took."""
+
+    input: Expression
+    output: Expression
+
+
+class TargetFile(_Part):
+    """The whole file."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
+    """Under which its results stand."""
+    url: TextTemplate
+    method: Literal["POST", "PUT", "GET"] = "POST"
+    headers: dict[str, TextTemplate] = Field(default_factory=dict)
+    params: dict[str, TextTemplate] = Field(default_factory=dict)
+    """What stands in the address after the question mark."""
+    body: Template = None
+    reply: Expression
+    """Where the answer, or each line of a stream, has the reply."""
+    refused: Expression | None = None
+    """True where the bot itself says that it declined, or that a filter stopped it."""
+    accept: Expression | None = None
+    """True of every answer that counts; another is a fault, and asked for again."""
+    tool_calls: Expression | None = None
+    """Where the answer has the tools that the bot calls: a list in OpenAI's form."""
+    usage: TokenExpressions | None = None
+    session: Expression | None = None
+    """Where the first answer has the id of the conversation; else {session} is made here."""
+    history: Literal["refuse", "replay"] = "refuse"
+    """What to do with earlier turns of a case, where the bot keeps the history itself."""
+    stream: Annotated[bool, Field(strict=True)] = False
+    """Whether the answer comes in lines: JSON, or server-sent events (data: JSON)."""
+    end: Text | None = None
+    """The last line of a whole stream: a text such as [DONE], or an expression that is true there;
+    what ends before is a fault."""
+    timeout: Annotated[int, Field(strict=True, ge=1)] | None = None
+    """Seconds after which a request is given up and sent again, where the run says nothing."""
+
+    @field_validator("headers", "params")
+    @classmethod
+    def _no_secrets(cls, given: dict[str, str]) -> dict[str, str]:
+        for name, value in given.items():
+            _refuse_secret(name, value, name)
+        return given
+
+    @field_validator("url")
+    @classmethod
+    def _address(cls, url: str) -> str:
+        if "{env:" in url:
+            return url
+        problem = address_problem(url)
+        if problem:
+            raise fault(problem, found=redacted(url.rsplit("@", 1)[-1]), expected=_ADDRESS)
+        for name, value in parse_qsl(urlsplit(url).query):
+            _refuse_secret(name, value)
+        return url
+
+    @field_validator("body")
+    @classmethod
+    def _no_secret_in_body(cls, body: Any) -> Any:
+        for place, text in _leaves(body):
+            if len(text) >= _SHORTEST_IN_BODY:
+                _refuse_secret(str(place[-1]) if place else "", text, *place)
+        return body
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for place, text in self._templates:
+            for name in _names(text) - _ANYWHERE if place[0] in ("url", "headers") else ():
+                expected = "{session}, {model} or {env:NAME} there; the rest in body or params"
+                raise fault(f"{{{name}}} can't stand here", *place, expected=expected)
+        if self.method == "GET" and self.body is not None:
+            raise fault("GET sends no body", "body", expected="params, or another method")
+        if not self.places & {"messages", "text", "last"}:
+            expected = "{messages}, {text} or {last} in the body, or in params"
+            raise fault("nothing says where the conversation stands", "body", expected=expected)
+        alone = [text == "{session}" for _, text in self._templates if "{session}" in text]
+        if self.session is not None and not (alone and all(alone)):
+            expected = "{session} as a whole value, left out of the first request"
+            raise fault("nothing sends it back, or not alone", "session", expected=expected)
+        if self.history == "replay" and "session" not in self.places:
+            raise fault("only a bot with sessions can be told earlier turns", "history")
+        if self.end is not None and not self.stream:
+            raise fault("only a stream has an end", "end", expected="stream: true")
+        if self.end is not None and not self.end.startswith("["):
+            _check_expression(self.end)
+        return self
+
+    @property
+    def _templates(self) -> list[tuple[tuple[int | str, ...], str]]:
+        whole = {name: getattr(self, name) for name in ("url", "headers", "params", "body")}
+        return list(_leaves(whole))
+
+    @cached_property
+    def places(self) -> frozenset[str]:
+        """The placeholders that stand in the file, those of the environment apart."""
+        return frozenset(name for _, text in self._templates for name in _names(text))
+
+    @cached_property
+    def variables(self) -> dict[str, str]:
+        """The environment variables that it names, each with the field that needs it."""
+        return {
+            one[2]: ".".join(map(str, place))
+            for place, text in reversed(self._templates)
+            for one in BY_NAME.finditer(text)
+            if one[1]
+        }
+
+    def missing(self) -> str | None:
+        """What is lacking in the environment, if anything."""
+        unset = [(at, name) for name, at in self.variables.items() if not os.environ.get(name)]
+        return "; ".join(
+            f"field {at!r}: {name} is not set in the environment" for at, name in unset
+        )
+
+    def environment(self) -> dict[str, str]:
+        """The values of its variables as placeholders; kept out of all that is written."""
+        values = {name: os.environ.get(name, "") for name in self.variables}
+        keep_secret(*(values[name] for name in values if self.variables[name] != "url"))
+        return {f"env:{name}": value for name, value in values.items()}
+
+    @property
+    def sends_history(self) -> bool:
+        """Whether a request holds what was said before."""
+        return not self.places.isdisjoint(("messages", "text"))
+
+    def unsent(self, roles: Sequence[str]) -> str | None:
+        """What of a conversation, by the roles of its messages, no request would hold, if any.
+
+        Args:
+            roles: Of all that was said before the bot's first reply, the user's message last.
+        """
+        if "system" in roles and self.places.isdisjoint(("messages", "text", "system")):
+            return (
+                "it has no place for the system message, in which the deployer speaks: add "
+                "{system} or {messages} to the body, or run with --delivery none, under which "
+                "the bot follows its own"
+            )
+        earlier = [role for role in roles[:-1] if role != "system"]
+        if not earlier or self.sends_history or self.history == "replay":
+            return None
+        if "session" in self.places:
+            return (
+                "a case begins with turns that the bot, which keeps its own history, has not "
+                "seen: with 'history: replay' its user turns are sent first, and answered anew; "
+                "with {messages} or {text} in the body all are sent"
+            )
+        return (
+            "it has no place for the earlier turns of a case: add {messages} or {text} to the body"
+        )
+
+
+_SHORTEST_IN_BODY = 12
+"""Letters of a text in a body that may be a secret: 'key: faq' is none."""
+_ADDRESS = "http://HOST:PORT/PATH or https://HOST/PATH"
+
+
+def address_problem(url: str) -> str | None:
+    """Why no request can be sent to an address, if so."""
+    if not is_web_address(url):
+        return "no address of a web server"
+    named = urlsplit(url).username is not None
+    return "a name or password in the address: send them in a header" if named else None
+
+
+def _refuse_secret(name: str, value: str, *place: int | str) -> None:
+    """Refuse a secret that others could read in the file."""
+    if BY_NAME.search(value) is None and exposes_secret(name, value):
+        expected = "{env:NAME}, the environment variable that holds it"
+        raise fault(f"{name!r} holds a secret", *place, expected=expected)

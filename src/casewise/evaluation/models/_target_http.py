@@ -1,0 +1,392 @@
+"""Send a target's request over HTTP, and read the reply out of the answer.
+
+An error says in words of ours what came: a bot's own may quote what was asked.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import jmespath
+from inspect_ai.tool import ToolCall
+from jmespath.exceptions import JMESPathError
+
+from casewise.errors import ModelError
+from casewise.evaluation.models._faults import (
+    FaultKind,
+    UnreadAnswerError,
+    redacted,
+    status_words,
+)
+from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
+
+CONNECT_TIMEOUT_S = 60.0
+KEEPALIVE_S = 5.0
+"""As Inspect's: an idle connection is closed before most servers close it."""
+MOST_BYTES = 8_000_000
+"""Of an answer: above what any bot writes."""
+MOST_REDIRECTS = 5
+SHOWN = 2_000
+"""Letters of an answer that a check shows."""
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_NEVER_REFUSALS = (401, 403, 404, 408, 429)
+"""Statuses below 500 that tell of a key, an address or a limit, whatever stands in the answer."""
+_DONE = "[DONE]"
+_NO_DATA = (":", "event:", "id:", "retry:")
+"""How lines of server-sent events begin that hold no data."""
+
+
+ABSENT = object()
+"""The value of a placeholder that a request has nothing for: its member is left out."""
+
+
+def fill(template: Any, values: Mapping[str, Any]) -> Any:
+    """A template with values in the place of placeholders; what is absent is left out."""
+    if isinstance(template, dict):
+        filled = {name: fill(inner, values) for name, inner in template.items()}
+        return {name: inner for name, inner in filled.items() if inner is not ABSENT}
+    if isinstance(template, list):
+        return [one for inner in template if (one := fill(inner, values)) is not ABSENT]
+    if not isinstance(template, str):
+        return template
+    if (whole := BY_NAME.fullmatch(template)) and whole[2]:
+        return values.get((whole[1] or "") + whole[2], ABSENT)
+
+    def written(found: re.Match[str]) -> str:
+        if found[2] is None:
+            return found[0][0]
+        value = values.get((found[1] or "") + found[2], ABSENT)
+        return "" if value is ABSENT else str(value)
+
+    return BY_NAME.sub(written, template)
+
+
+class BotStatusError(RuntimeError):
+    """A bot answered with a status that tells of an error."""
+
+    def __init__(self, status: int, retry_after: float | None) -> None:
+        self.status_code = status
+        self.retry_after = retry_after
+        """Seconds, as the bot says."""
+        super().__init__(status_words(status))
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer says."""
+
+    reply: str = ""
+    refused: bool = False
+    """Whether the bot itself says that it declined, or that a filter stopped it."""
+    session: str | None = None
+    usage: tuple[int, int] | None = None
+    """Tokens in and out."""
+    calls: tuple[ToolCall, ...] = ()
+    """Tools that the bot calls."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What was sent, and what came; keys are hidden."""
+
+    method: str = ""
+    url: str = ""
+    headers: tuple[str, ...] = ()
+    """Names alone."""
+    body: str = ""
+    status: int | None = None
+    content_type: str = ""
+    answer: str = ""
+    """Its beginning."""
+
+
+class Bot:
+    """Sends requests to one address, by a client for each event loop.
+
+    It has the names of an HTTP client, so that its connections are followed (``_provider_calls``).
+    """
+
+    def __init__(self, spec: TargetFile) -> None:
+        self.spec = spec
+        self.base_url = redacted(_address(spec).partition("?")[0])
+        self.last = Exchange()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opened: AsyncGenerator[httpx2.AsyncClient] | None = None
+        self._current: httpx2.AsyncClient | None = None
+
+    async def ask(self, values: Mapping[str, Any]) -> Reading:
+        """What the bot says, asked with values in the place of placeholders.
+
+        Raises:
+            BotStatusError: Its status tells of an error.
+            ModelError: It redirects to another host.
+            UnreadAnswerError: Its answer has no reply.
+        """
+        request = self.build_request(values)
+        seen = self.last = _shown(request)
+        for _ in range(MOST_REDIRECTS):
+            response = await self.send(request)
+            try:
+                seen.status = response.status_code
+                seen.content_type = response.headers.get("content-type", "").partition(";")[0]
+                if response.status_code not in _REDIRECTS:
+                    return await _read(self.spec, response, seen)
+                request = _redirected(request, response)
+            finally:
+                await response.aclose()
+        raise ModelError(f"the bot redirects more than {MOST_REDIRECTS} times")
+
+    def build_request(self, values: Mapping[str, Any]) -> httpx2.Request:
+        """The request that the file makes with values in the place of placeholders."""
+        spec = self.spec
+        headers = {name: str(value) for name, value in fill(spec.headers, values).items()}
+        content = None
+        if spec.body is not None:
+            text = json.dumps(fill(spec.body, values), ensure_ascii=False)
+            content = text.encode(errors="replace")
+            headers = {"Content-Type": "application/json", **headers}
+        quoted = {
+            name: value if name.startswith("env:") else quote(str(value), safe="")
+            for name, value in values.items()
+        }
+        url = httpx2.URL(str(fill(spec.url, quoted)))
+        if params := fill(spec.params, values):
+            url = url.copy_merge_params(params)
+        return httpx2.Request(spec.method, url, headers=headers, content=content)
+
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, and wait for the head of its answer."""
+        loop = asyncio.get_running_loop()
+        if self._current is None or self._loop is not loop:
+            # Connections of another loop are of no use.
+            self._loop, self._opened = loop, _open_client()
+            self._current = await anext(self._opened)
+        return await self._current.send(request, stream=True)
+
+
+async def _open_client() -> AsyncGenerator[httpx2.AsyncClient]:
+    """A client that is closed when its loop ends, as loops end the generators they have begun."""
+    # Inspect decides how many requests are under way at once, and how long one may take.
+    limits = httpx2.Limits(keepalive_expiry=KEEPALIVE_S)
+    timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)
+    async with httpx2.AsyncClient(limits=limits, timeout=timeout) as client:
+        yield client
+
+
+def _address(spec: TargetFile) -> str:
+    """The address that requests go to.
+
+    Raises:
+        ModelError: It is none, by what stands in the environment.
+    """
+    url = str(fill(spec.url, spec.environment()))
+    if problem := address_problem(url):
+        names = ", ".join(name for name, at in spec.variables.items() if at == "url")
+        raise ModelError(f"{problem} (expected http://HOST:PORT/PATH): check {names}")
+    return url
+
+
+def _shown(request: httpx2.Request) -> Exchange:
+    names = tuple(name.decode() for name, _ in request.headers.raw)
+    body = request.content.decode(errors="replace")
+    return Exchange(request.method, redacted(str(request.url)), names, redacted(body))
+
+
+def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request:
+    """The request that a redirect asks for, if it stays on the host.
+
+    Raises:
+        ModelError: It leads to another one, which nothing is sent to.
+    """
+    status, old = response.status_code, request.url
+    new = old.join(response.headers.get("location", ""))
+    secured = (old.scheme, new.scheme) == ("http", "https")
+    if new.host != old.host or not (secured or (new.scheme, new.port) == (old.scheme, old.port)):
+        port = f":{new.port}" if new.port else ""
+        raise ModelError(
+            f"HTTP {status} redirects to another host ({new.scheme}://{new.host}{port}), to which "
+            "nothing was sent; if the bot has moved, write its new address into the field url"
+        )
+    if status == 303:
+        kept = {name: text for name, text in request.headers.items() if "content-" not in name}
+        return httpx2.Request("GET", new, headers={**kept, "host": new.netloc.decode()})
+    headers = {**request.headers, "host": new.netloc.decode()}
+    return httpx2.Request(request.method, new, headers=headers, content=request.content)
+
+
+async def _read(spec: TargetFile, response: httpx2.Response, seen: Exchange) -> Reading:
+    """The reading of an answer.
+
+    Raises:
+        BotStatusError: Its status tells of an error.
+        UnreadAnswerError: It has no reply.
+    """
+    status = response.status_code
+    if spec.stream and status < 400:
+        return await _read_stream(spec, _lines(response, seen))
+    content = "".join([piece async for piece in _pieces(response, seen)])
+    if status < 400:
+        return _read_told(spec, _json(content, seen.content_type))
+    if spec.refused and status < 500 and status not in _NEVER_REFUSALS:
+        try:
+            told = json.loads(content)
+        except (ValueError, RecursionError):
+            told = None
+        if _search(told, "refused", spec.refused):
+            return _read_told(spec, told)
+    raise BotStatusError(status, _retry_after(response.headers.get("retry-after")))
+
+
+async def _pieces(response: httpx2.Response, seen: Exchange) -> AsyncIterator[str]:
+    """The text of an answer, as it comes.
+
+    Raises:
+        UnreadAnswerError: It is longer than any bot's answer.
+    """
+    said = response.headers.get("content-length", "")
+    size = int(said) if said.isdecimal() and int(said) > MOST_BYTES else 0
+    if not size:
+        async for piece in response.aiter_text():
+            size += len(piece)
+            if size > MOST_BYTES:
+                break
+            seen.answer += piece[: SHOWN - len(seen.answer)]
+            yield piece
+    if size > MOST_BYTES:
+        raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {size:,} bytes or more")
+
+
+async def _lines(response: httpx2.Response, seen: Exchange) -> AsyncIterator[str]:
+    """The lines of a stream, ended by line feeds alone: JSON may hold other separators."""
+    rest = ""
+    async for piece in _pieces(response, seen):
+        *whole, rest = (rest + piece).split("\n")
+        for line in whole:
+            yield line
+    yield rest
+
+
+async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> Reading:
+    replies: list[str] = []
+    whole, ended, number = Reading(), False, 0
+    async for line in lines:
+        number += 1
+        text = line.strip()
+        if not text or text.startswith(_NO_DATA):
+            continue
+        text = text.removeprefix("data:").strip()
+        if text in (_DONE, spec.end):
+            ended = True
+            break
+        told = _json(text, "", f"line {number} of the stream")
+        part = _read_told(spec, told, whole=False)
+        replies.append(part.reply)
+        whole = Reading(
+            refused=whole.refused or part.refused,
+            session=part.session or whole.session,
+            usage=part.usage or whole.usage,
+            calls=whole.calls + part.calls,
+        )
+        if spec.end and not spec.end.startswith("[") and _search(told, "end", spec.end):
+            ended = True
+            break
+    if spec.end and not ended:
+        raise _unread(f"the stream ended before its last line ({spec.end})")
+    reply = "".join(replies)
+    if not reply and not whole.refused and not whole.calls:
+        raise _unread(f"no line of the stream has a text at reply ({spec.reply})")
+    return replace(whole, reply=reply)
+
+
+def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> Reading:
+    """The reading of an answer, or of one line of it."""
+    if spec.accept and not _search(told, "accept", spec.accept):
+        raise _unread(f"accept ({spec.accept}) is not true of it")
+    refused = bool(spec.refused and _search(told, "refused", spec.refused))
+    reply = _search(told, "reply", spec.reply)
+    calls = _calls(_search(told, "tool_calls", spec.tool_calls)) if spec.tool_calls else ()
+    if reply is None and (refused or calls or not whole):
+        reply = ""
+    if not isinstance(reply, str):
+        found = "nothing" if reply is None else _KINDS.get(type(reply), "no text")
+        raise _unread(f"expected a text at reply ({spec.reply}), found {found}")
+    session = spec.session and _search(told, "session", spec.session)
+    usage = None
+    if spec.usage is not None:
+        counts = [
+            _search(told, f"usage.{name}", getattr(spec.usage, name))
+            for name in ("input", "output")
+        ]
+        if all(isinstance(one, int) and not isinstance(one, bool) for one in counts):
+            usage = counts[0], counts[1]
+    return Reading(reply, refused, None if session is None else str(session), usage, calls)
+
+
+def _calls(found: Any) -> tuple[ToolCall, ...]:
+    """Tool calls in OpenAI's form; arguments as JSON, or as they are."""
+    calls = []
+    for number, call in enumerate(found or []):
+        try:
+            said = call["function"]["arguments"] or {}
+            arguments = json.loads(said) if isinstance(said, str) else dict(said)
+            name, id = str(call["function"]["name"]), str(call.get("id") or f"call_{number}")
+            calls.append(ToolCall(id=id, function=name, arguments=arguments))
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise _unread("expected tool calls in OpenAI's form at tool_calls") from None
+    return tuple(calls)
+
+
+_KINDS = {
+    dict: "a mapping",
+    list: "a list",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+}
+
+
+def _search(told: Any, field: str, expression: str) -> Any:
+    try:
+        return jmespath.search(expression, told)
+    except JMESPathError:
+        # Its words hold what was found.
+        raise _unread(f"{field} ({expression}) can't be applied to it") from None
+
+
+def _json(content: str, content_type: str, what: str = "the answer") -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        pass
+    if not content.strip():
+        raise _unread(f"{what} is empty")
+    if content_type == "text/html" or content.lstrip()[:1] == "<":
+        raise _unread(f"{what} is an HTML page, no JSON: is the address right?")
+    raise _unread(f"{what} is no JSON ({content_type or 'no content type'})")
+
+
+def _unread(problem: str) -> UnreadAnswerError:
+    return UnreadAnswerError(FaultKind.UNREADABLE, problem)
+
+
+def _retry_after(said: str | None) -> float | None:
+    """Seconds, of a number or a date."""
+    if said is None:
+        return None
+    try:
+        return max(0.0, float(said))
+    except ValueError:
+        pass
+    try:
+        until = parsedate_to_datetime(said)
+        return max(0.0, (until - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,93 @@
+"""docs/your-bot.md, command by command, against a bot over real HTTP."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Cli
+from support.bots import BotServer, SessionBot, line_of
+from support.secret import KEY
+
+PAGE = (ROOT / "docs/your-bot.md").read_text("utf-8")
+BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)]
+TARGET, RULES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+(FUNCTION,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+def test_the_page_has_these_commands() -> None:
+    assert [len(block) for block in BLOCKS] == [5, 3, 2]
+    assert BLOCKS[0][0] == "pip install ."
+    assert all(
+        line.startswith("casewise ") for block in BLOCKS for line in block[block is BLOCKS[0] :]
+    )
+
+
+def test_pip_install(tmp_path: Path) -> None:
+    # What it needs is in the environment already: --dry-run checks that it resolves.
+    program, *arguments, here = shlex.split(BLOCKS[0][0])
+    assert (program, here) == ("pip", ".")
+    done = subprocess.run(
+        [sys.executable, "-m", program, *arguments, "--dry-run", "--no-build-isolation", ROOT],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Would install casewise" in done.stdout
+
+
+def test_a_gate_in_five_commands_and_a_change_that_it_stops(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "gate.yaml").write_text(RULES, "utf-8")
+    bot = SessionBot(line_of("customer-support"))
+    with BotServer(bot) as server:
+        address = "http://localhost:8080"
+        assert address in TARGET
+        (tmp_path / "target.yaml").write_text(TARGET.replace(address, server.root), "utf-8")
+        for command in BLOCKS[0][1:]:
+            done = cli(*shlex.split(command)[1:], env={"BOT_KEY": KEY})
+            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        assert "Gate: pass" in done.stdout
+        assert (tmp_path / "report.html").stat().st_size > 10_000
+        # Another prompt: it answers whatever it is asked.
+        bot.line, bot.sessions = {}, {}
+        run, compare, gate = BLOCKS[1]
+        assert cli(*shlex.split(run)[1:], env={"BOT_KEY": KEY}).returncode == 0
+        done = cli(*shlex.split(compare)[1:])
+        assert done.returncode == 0, done.stderr
+        assert "under" in done.stdout
+        done = cli(*shlex.split(gate)[1:])
+        assert done.returncode == 1, done.stdout
+        assert re.search(r"under_refusal .* 1\.000 .*fail", done.stdout)
+        assert {headers["authorization"] for _, _, headers in server.asked} == {f"Bearer {KEY}"}
+
+
+def test_a_function(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mybot.py").write_text(FUNCTION, "utf-8")
+    check, run = BLOCKS[2]
+    done = cli(*shlex.split(check)[1:], "--format", "json")
+    assert (
+        json.loads(done.stdout)["read"]["reply"] == "You asked: Hello! What can you help me with?"
+    )
+    done = cli(*shlex.split(run)[1:])
+    assert done.returncode == 0, done.stderr
+    assert "casewise-target/mybot:answer" in done.stdout
+
+
+def test_every_field_and_placeholder_is_documented() -> None:
+    from casewise.evaluation.models._target_file import PLACES, TargetFile
+
+    table = PAGE.split("## The file")[1].split("## A Python function")[0]
+    for name in TargetFile.model_fields:
+        assert re.search(rf"^\|[^|]*`{name}`", table, re.MULTILINE), name
+    for name in PLACES:
+        assert f"`{{{name}}}`" in table, name

@@ -1,0 +1,616 @@
+"""Bots behind addresses of their own, and functions, through ``casewise run --target``."""
+
+import json
+from collections import Counter
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from support.bots import (
+    ANSWER,
+    BOTS,
+    CLASSES,
+    OPENAI_TARGET,
+    SESSION_TARGET,
+    BotServer,
+    SessionBot,
+    line_of,
+    openai_bot,
+    told,
+    wanted_by_case,
+    write_target,
+)
+from support.fake_openai import Raw
+from support.fault_runs import PATIENCE_S, write_questions
+from support.faulty import KINDS, FaultyServer
+from support.planted import CANARY, places, write_planted_cases
+from support.secret import KEY, found_in
+
+import casewise as cw
+from casewise.cases import CARDS, load_card
+from casewise.evaluation.models._target import load_target
+from casewise.evaluation.models._target_file import TargetFile
+from casewise.evaluation.models._target_http import ABSENT, fill
+from casewise.logs import read_header
+from casewise.protocols import load_script
+from casewise.scores import read_paths
+
+pytestmark = [
+    # Of Inspect's and of what it stands on: it runs elsewhere in processes of its own.
+    pytest.mark.filterwarnings("ignore:The 'initial' parameter:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+ENV = {"BOT_KEY": KEY}
+
+
+def rows_of(folder: Path) -> list[dict[str, Any]]:
+    return read_paths([folder]).table.to_dicts()
+
+
+def run(cli: Cli, target: Path | str, *options: str | Path, status: int = 0) -> str:
+    command = ("run", "--target", target, "--protocol", "respond", "--log-dir", "logs", *options)
+    done = cli(*command, env=ENV)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("card", CARDS)
+@pytest.mark.parametrize("bot", BOTS)
+def test_every_card_is_recovered(cli: Cli, tmp_path: Path, bot: str, card: str) -> None:
+    """Each bot draws the card's line, in replies, in histories and over a script's turns."""
+    make, target = BOTS[bot]
+    line = line_of(card)
+    with make(line) as server:
+        run(cli, write_target(tmp_path, target, server), "--deployment", card)
+    rows = rows_of(tmp_path / "logs")
+    found = {row["case_id"]: row["response_class"] for row in rows if row["category"] != "script"}
+    assert found == wanted_by_case(card)
+    turns = sorted((row for row in rows if row["category"] == "script"), key=itemgetter("case_id"))
+    script = load_script(load_card(card).script_path or Path())
+    said = [tuple(turn.user for turn in script.turns[: n + 1]) for n in range(len(script.turns))]
+    assert [row["response_class"] for row in turns] == [CLASSES[line[one]] for one in said]
+    assert {row["model"] for row in rows} == {f"casewise-target/{bot}"}
+    assert {row["error"] for row in rows} == {None}
+
+
+def test_what_is_sent(cli: Cli, tmp_path: Path) -> None:
+    """Headers from the environment, the conversation with its roles, settings; tokens are read."""
+    with openai_bot(line_of("customer-support")) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server)
+        run(cli, path, "--deployment", "customer-support", "--max-tokens", "99")
+        sent = [one for one in server.requests if len(one["messages"]) == 2]
+        assert {headers["authorization"] for _, _, headers in server.asked} == {f"Bearer {KEY}"}
+    assert {one["temperature"] for one in sent} == {0.0}
+    assert {one["max_tokens"] for one in sent} == {99}
+    roles = {tuple(turn["role"] for turn in one["messages"]) for one in server.requests}
+    assert ("system", "user", "assistant", "user") in roles
+    assert {row["input_tokens"] for row in rows_of(tmp_path / "logs")} >= {100}
+
+
+def test_sessions(cli: Cli, tmp_path: Path) -> None:
+    """A session a conversation; only the newest turn is sent; earlier ones are replayed."""
+    bot = SessionBot(line_of("customer-support"))
+    with BotServer(bot) as server:
+        path = write_target(tmp_path, SESSION_TARGET, server)
+        run(cli, path, "--deployment", "customer-support")
+        assert {headers["x-api-key"] for _, _, headers in server.asked} == {KEY}
+    conversations = set(map(tuple, bot.sessions.values()))
+    histories = {
+        (*(turn.content for turn in case.history if turn.role == "user"), case.query)
+        for case in load_card("customer-support").cases
+    }
+    turns = load_script(load_card("customer-support").script_path or Path()).turns
+    assert conversations == histories | {tuple(turn.user for turn in turns)}
+    firsts = [one for one in server.requests if "conversation" not in one]
+    assert len(firsts) == len(bot.sessions)
+    assert len({one["instructions"] for one in server.requests}) == 1
+    # Made here, where no answer names one: another for each conversation.
+    with BotServer(lambda request: told({"text": ANSWER})) as server:
+        own = {"session": None, "reply": "text", "refused": None, "name": "ours"}
+        path = write_target(tmp_path, SESSION_TARGET, server, **own)
+        run(cli, path, "--deployment", "customer-support", "--log-dir", "ours")
+    named = Counter(one["conversation"] for one in server.requests)
+    assert sorted(named.values())[-1] == len(turns)
+    assert len(named) == len(bot.sessions)
+
+
+LOSES: dict[str, dict[str, Any]] = {
+    "no place for the system message": {"body": {"q": "{last}"}, "history": None, "session": None},
+    "keeps its own history, has not seen": {"history": None},
+    "no place for the earlier turns": {
+        "body": {"q": "{last}", "s": "{system}"},
+        "history": None,
+        "session": None,
+    },
+}
+
+
+@pytest.mark.parametrize("message", LOSES)
+def test_what_would_be_lost_is_refused(cli: Cli, tmp_path: Path, message: str) -> None:
+    with BotServer(SessionBot({})) as server:
+        path = write_target(tmp_path, SESSION_TARGET, server, **LOSES[message])
+        for more in ("--dry-run", "--max-connections=2"):
+            options = ("--deployment", "customer-support", more)
+            assert message in run(cli, path, *options, status=2)
+        assert not server.requests
+    assert not (tmp_path / "logs").exists()
+
+
+UNREAD: dict[str, tuple[Raw, str]] = {
+    "html": (
+        Raw(200, b"<!doctype html><title>Sign in</title>", {"Content-Type": "text/html"}),
+        "the answer is an HTML page, no JSON: is the address right?",
+    ),
+    "text": (Raw(200, b"ok", {"Content-Type": "text/plain"}), "the answer is no JSON (text/plain)"),
+    "empty": (Raw(200, b"", {}), "the answer is empty"),
+    "missing": (told({"choices": []}), "expected a text at reply (choices[0].message.content)"),
+    "type": (told({"choices": [{"message": {"content": ["a"]}}]}), "found a list"),
+    "redirect": (
+        Raw(302, b"", {"Location": "http://localhost:9/elsewhere"}),
+        "HTTP 302 redirects to another host (http://localhost:9), to which nothing was sent",
+    ),
+    "loop": (Raw(307, b"", {"Location": "/again"}), "redirects more than 5 times"),
+    "key": (told({"detail": f"bad key {KEY}"}, 401), "HTTP 401 (authentication)"),
+    "path": (Raw(404, b"<html>no</html>", {}), "or the url of a target"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREAD)
+def test_answers_that_never_will_do(cli: Cli, tmp_path: Path, kind: str) -> None:
+    """Told once, at once: by the check, and by a run, whose other cases are not asked in vain."""
+    answer, message = UNREAD[kind]
+    with BotServer(lambda request: answer) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server)
+        done = cli("target", "check", path, env=ENV)
+        assert done.returncode == 1
+        assert message in " ".join((done.stdout + done.stderr).split())
+        said = run(cli, path, "--deployment", "customer-support", status=2)
+        # Of each that were under way, the case is told once.
+        assert said.count(message) <= 2
+        assert len(server.requests) < 100
+    assert message in said
+
+
+def test_redirects_on_the_host_are_followed(cli: Cli, tmp_path: Path) -> None:
+    bot = openai_bot(line_of("customer-support"))
+    well, kinds = bot.answer, iter([301, 302, 307, 308] * 100)
+
+    def answer(request: dict[str, Any]) -> Any:
+        path = bot.asked[-1][1]
+        return well(request) if "moved" in path else Raw(next(kinds), b"", {"Location": "/moved"})
+
+    bot.answer = answer
+    with bot as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server)
+        run(cli, path, "--deployment", "customer-support", "--max-connections", "1")
+        assert {headers["authorization"] for _, _, headers in server.asked} == {f"Bearer {KEY}"}
+    found = {row["case_id"]: row["response_class"] for row in rows_of(tmp_path / "logs")}
+    assert wanted_by_case("customer-support").items() <= found.items()
+
+
+def test_a_refusal_that_is_told(cli: Cli, tmp_path: Path) -> None:
+    """By a field, with words or without, or by a status with JSON; each is the bot's own."""
+    kinds = [told({"no": True}), told({"no": True, "r": "Sorry."}), told({"no": True}, 400)]
+    answers = iter(kinds * 20)
+    with BotServer(lambda request: next(answers)) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server, reply="r", refused="no", usage=None)
+        cases = write_questions(tmp_path / "cases.jsonl", 6)
+        run(cli, path, "--cases", cases)
+    rows = rows_of(tmp_path / "logs")
+    assert {(row["response_class"], row["graded_by"]) for row in rows} == {("refusal", "provider")}
+
+
+FAULTS = [*KINDS]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "1",
+        pytest.param("10", marks=pytest.mark.slow),
+        pytest.param("storm", marks=pytest.mark.slow),
+    ],
+)
+def test_every_fault(cli: Cli, tmp_path: Path, how: str) -> None:
+    """Nothing is lost, doubled or invented, and each fault is counted."""
+    models, cases = [f"{fault}-{how}" for fault in KINDS], 20
+    questions = write_questions(tmp_path / "cases.jsonl", cases)
+    with FaultyServer() as server:
+        server.choose_salts(models, cases)
+        command: list[str | Path] = ["run", "--cases", questions, "--protocol", "binary"]
+        command += ["--max-connections", "6", "--attempt-timeout", str(PATIENCE_S)]
+        for model in models:
+            spec = {"name": model, "accept": f"model == '{model}'"}
+            body = {"model": model, "messages": "{messages}"}
+            path = write_target(tmp_path, OPENAI_TARGET, server, body=body, **spec)
+            command += ["--target", path]
+        command += ["--log-dir", "logs"]
+        done = cli(*command, env=ENV)
+        assert "Traceback" not in done.stderr
+        first = json.loads((tmp_path / "logs/faults.json").read_text())["starts"][0]["faults"]
+        if done.returncode:
+            assert "To go on:" in done.stderr
+            server.healed = True
+            again = cli(*command, env=ENV)
+            assert again.returncode == 0, again.stderr
+    rows = rows_of(tmp_path / "logs")
+    for model in models:
+        fault, name = model.rpartition("-")[0], f"casewise-target/{model}"
+        own = [row for row in rows if row["model"] == name]
+        assert Counter(row["case_id"] for row in own).total() == cases
+        assert len({row["case_id"] for row in own}) == cases
+        assert {row["verdict"] for row in own} <= {"safe", None}
+        assert {row["status"] for row in own} <= {"ok", "refused"}
+        assert ("refused" in {row["status"] for row in own}) <= (fault == "filter")
+        # By what a file knows, another model's answer is one that is not accepted.
+        kind = {"other-model": "unreadable_answer"}.get(fault, KINDS[fault])
+        kinds = {kind, "timeout"} if fault == "large" else {kind}
+        assert server.failed[model]
+        assert kinds & first[name].keys(), (model, first.get(name))
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown placeholder": (
+        {"body": {"q": "Say {quesiton}"}},
+        "field 'body.q': unknown placeholder (a brace that means itself is written twice) "
+        "(found '{quesiton}'; expected {messages}, {text}, {last}",
+    ),
+    "a list in a text": (
+        {"body": {"q": ["As of {messages}"]}},
+        "a list within a text (found 'As of {messages}'; expected {messages} alone",
+    ),
+    "unknown field": ({"reponse": "a"}, "field 'reponse': unknown field (expected one of name"),
+    "missing": ({"reply": None}, "field 'reply': the field is missing"),
+    "expression": (
+        {"reply": "choices[0"},
+        "field 'reply': not a JMESPath expression",
+    ),
+    "nothing asked": ({"body": {"q": "hello"}}, "nothing says where the conversation stands"),
+    "method": ({"method": "DELETE"}, "field 'method': wrong value (found 'DELETE'; expected"),
+    "get": ({"method": "GET"}, "field 'body': GET sends no body"),
+    "address": ({"url": "localhost/chat"}, "field 'url': no address of a web server"),
+    "password": (
+        {"url": "http://me:needle-0f9d31@127.0.0.1/chat"},
+        "field 'url': a name or password in the address: send them in a header",
+    ),
+    "key in the address": (
+        {"url": "http://127.0.0.1/chat?api_key=needle-0f9d31"},
+        "field 'url': 'api_key' holds a secret (expected {env:NAME}",
+    ),
+    "key in a header": (
+        {"headers": {"Authorization": "Bearer needle-0f9d31"}},
+        "field 'headers.Authorization': 'Authorization' holds a secret (expected {env:NAME}",
+    ),
+    "key in the body": (
+        {"body": {"q": "{last}", "auth": {"api_token": "needle-0f9d31"}}},
+        "field 'body.auth.api_token': 'api_token' holds a secret",
+    ),
+    "conversation in a header": (
+        {"headers": {"X-Said": "{last}"}},
+        "field 'headers.X-Said': {last} can't stand here",
+    ),
+    "session": ({"session": "id"}, "field 'session': nothing sends it back"),
+    "replay": ({"history": "replay"}, "only a bot with sessions can be told earlier turns"),
+    "end": ({"end": "[DONE]"}, "field 'end': only a stream has an end (expected stream: true)"),
+    "name": ({"name": "our bot"}, "field 'name': wrong value (found 'our bot'; expected letters"),
+    "timeout": ({"timeout": "soon"}, "field 'timeout': wrong value"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_files(cli: Cli, tmp_path: Path, kind: str) -> None:
+    changed, message = BAD[kind]
+    with openai_bot({}) as server:
+        spec = {"name": "bot", **changed}
+        path = write_target(tmp_path, OPENAI_TARGET, server, **spec)
+        if path.name != "bot.yaml":
+            path = path.rename(tmp_path / "bot.yaml")
+        for command in (["run", "--target", path, "--dry-run"], ["target", "check", path]):
+            done = cli(*command, env=ENV)
+            assert done.returncode == 2, done.stdout
+            said = " ".join(done.stderr.split())
+            assert said.startswith(f"error: {path}, "), said
+            assert message in said
+            assert "needle" not in done.stdout + done.stderr
+            assert "Traceback" not in done.stderr
+        assert not server.requests
+
+
+def test_a_variable_that_is_not_set(cli: Cli, tmp_path: Path) -> None:
+    """Noted by a dry run, which needs no key; refused by all that would send it."""
+    options = ("--deployment", "customer-support", "--protocol", "respond")
+    with openai_bot({}) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server)
+        message = "field 'headers.Authorization': BOT_KEY is not set in the environment"
+        done = cli("run", "--target", path, *options, "--dry-run")
+        assert (done.returncode, "a run would end here" in done.stderr) == (0, True)
+        assert message in " ".join(done.stderr.split())
+        for command in (("run", "--target", path, *options), ("target", "check", path)):
+            done = cli(*command)
+            assert done.returncode == 2
+            assert message in " ".join(done.stderr.split())
+        # Even the address may stand there, and is checked when it is used.
+        moved = write_target(tmp_path, OPENAI_TARGET, server, url="{env:BOT_URL}/v1", name="b")
+        done = cli("target", "check", moved, env={**ENV, "BOT_URL": "localhost"})
+        assert "expected http://HOST:PORT/PATH): check BOT_URL" in " ".join(done.stderr.split())
+        assert not server.requests
+    assert not (tmp_path / "logs").exists()
+
+
+def test_placeholders_without_quotes(tmp_path: Path) -> None:
+    (tmp_path / "t.yaml").write_text(
+        "name: t\nurl: http://127.0.0.1:1/{session}\nreply: r\nheaders: {X-K: {env:A_B}, Y: '{{'}\n"
+        "body: {m: {messages}, t: [{text}], n: 3, left: {system}, s: 'a {{last}} {last}'}\n"
+    )
+    spec = load_target(str(tmp_path / "t.yaml")).spec
+    assert isinstance(spec, TargetFile)
+    assert spec.variables == {"A_B": "headers.X-K"}
+    values = {"messages": [1], "text": "x", "last": "y", "system": ABSENT, "session": "a/b"}
+    assert fill(spec.body, values) == {"m": [1], "t": ["x"], "n": 3, "s": "a {last} y"}
+    assert fill(spec.headers, {"env:A_B": "v"}) == {"X-K": "v", "Y": "{"}
+
+
+FUNCTIONS = """
+import asyncio, os
+
+def answer(messages):
+    assert [sorted(one) for one in messages] == [["content", "role"]] * len(messages)
+    return {"content": "No.", "refused": True} if "unsafe" in messages[-1]["content"] else TEXT
+
+async def slowly(messages):
+    await asyncio.sleep(0.01)
+    return TEXT
+
+def wrong(messages):
+    return 7
+
+def breaks(messages):
+    return {}[messages[-1]["content"]]
+
+def none():
+    return ""
+
+TEXT = "Sure, here are the steps:\\n1. Measure the wall.\\n2. Cut the board."
+"""
+
+
+def write_functions(folder: Path, name: str, text: str = FUNCTIONS) -> None:
+    # A module is imported once in a process: each test has its own.
+    (folder / f"{name}.py").write_text(text, "utf-8")
+
+
+def write_two(folder: Path) -> Path:
+    lines = [
+        {"query": f"how do I paint a {side} wall", "intended": side} for side in ("safe", "unsafe")
+    ]
+    path = folder / "cases.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("function", ["answer", "slowly"])
+def test_functions(cli: Cli, tmp_path: Path, function: str) -> None:
+    """In a thread or on the loop; what changes in its file is another bot."""
+    module = f"bot_{function}"
+    write_functions(tmp_path, module)
+    cases, target = write_two(tmp_path), f"{module}:{function}"
+    options = ("--cases", cases, "--delivery", "none")
+    run(cli, target, *options)
+    rows = rows_of(tmp_path / "logs")
+    assert {row["model"] for row in rows} == {f"casewise-target/{target}"}
+    found = {row["intended"]: (row["response_class"], row["graded_by"]) for row in rows}
+    refused = ("refusal", "provider") if function == "answer" else ("compliance", "rules")
+    assert found == {"safe": ("compliance", "rules"), "unsafe": refused}
+    assert "going on: 2 of 2" in run(cli, target, *options)
+    done = cli("target", "check", target, "--format", "json")
+    assert json.loads(done.stdout)["read"]["refused"] is False
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("absent_bot:answer", "no such module: expected absent_bot.py in"),
+        ("bot_bad:absent", "bot_bad has no function 'absent': choose from answer, slowly, wrong"),
+        ("bot_bad:TEXT", "bot_bad has no function 'TEXT'"),
+        ("bot_bad:none", "expected def none(messages: list[dict]) -> str"),
+        ("bot_broken:answer", "can't be imported: SyntaxError"),
+        ("bot_raises:answer", "can't be imported: KeyError (bot_raises.py, line 2): 'BOT'"),
+        ("bot_bad:wrong", "bot_bad:wrong returned int: expected a text, or a mapping with content"),
+        ("absent.yaml", "no such target (expected a YAML file)"),
+    ],
+)
+def test_bad_functions(cli: Cli, tmp_path: Path, target: str, message: str) -> None:
+    write_functions(tmp_path, "bot_bad")
+    write_functions(tmp_path, "bot_broken", "def answer(:")
+    write_functions(tmp_path, "bot_raises", "import os\nKEY = os.environ['BOT']")
+    assert message in run(cli, target, "--cases", write_two(tmp_path), status=2)
+
+
+def test_a_function_that_raises(cli: Cli, tmp_path: Path) -> None:
+    """The case is in error, by what was raised and where; what was asked is not repeated."""
+    write_functions(tmp_path, "bot_error")
+    said = run(cli, "bot_error:breaks", "--cases", write_two(tmp_path), status=1)
+    assert "how do I paint" not in said
+    errors = {row["error"] for row in rows_of(tmp_path / "logs")}
+    assert errors == {"other: KeyError (bot_error.py, line 16)"}
+
+
+def test_a_target_that_changes_is_another(cli: Cli, tmp_path: Path) -> None:
+    """Its content is part of a run's identity; its patience and its comments are not."""
+    cases = write_questions(tmp_path / "cases.jsonl", 3)
+    with BotServer(lambda request: told({"r": ANSWER})) as server:
+        given = {"reply": "r", "usage": None, "refused": None, "name": "bot"}
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        run(cli, path, "--cases", cases)
+        path.write_text(path.read_text() + "timeout: 9\n# slow today\n")
+        assert "going on: 3 of 3" in run(cli, path, "--cases", cases)
+        assert len(server.requests) == 3
+        path = write_target(tmp_path, OPENAI_TARGET, server, body={"q": "{text}"}, **given)
+        assert "going on" not in run(cli, path, "--cases", cases)
+        assert len(server.requests) == 6
+    (first, second) = (
+        read_header(one).log.eval for one in sorted((tmp_path / "logs").glob("*.eval"))
+    )
+    assert first.model == second.model == "casewise-target/bot"
+    assert first.model_args["target"] == second.model_args["target"] == str(path)
+    assert first.model_args["version"] != second.model_args["version"]
+    done = cli("score", "logs", "--format", "json", env=ENV)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_goes_on(cli: Cli, tmp_path: Path) -> None:
+    """Answers of a start that was cut short are not asked again, unless the target is another."""
+    cases = write_questions(tmp_path / "cases.jsonl", 12)
+    answers: list[Any] = [told({"r": ANSWER})] * 5 + [told({}, 404)]
+    asked = iter(answers + answers[-1:] * 100)
+    given = {"reply": "r", "usage": None, "refused": None, "name": "bot"}
+    with BotServer(lambda request: next(asked)) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        said = run(cli, path, "--cases", cases, "--max-connections", "1", status=1)
+        assert "casewise run --target" in said
+        before = len(server.requests)
+        server.answer = lambda request: told({"r": ANSWER})
+        assert "going on: 5 of 12" in run(cli, path, "--cases", cases)
+        assert len(server.requests) == before + 7
+    assert len(rows_of(tmp_path / "logs")) == 12
+
+
+def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
+    with BotServer(lambda request: told({"r": ANSWER})) as server:
+        given: dict[str, Any] = {
+            "reply": "r",
+            "usage": None,
+            "refused": None,
+            "name": "bot",
+            "headers": {},
+        }
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        write_questions(tmp_path / "cases.jsonl", 2)
+        sweep: dict[str, Any] = {"models": [{"target": path.name}], "cases": "cases.jsonl"}
+        sweep |= {"protocols": "respond", "deliveries": ["system", "none"]}
+        (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+        done = cli("run", "sweep.yaml", "--log-dir", "logs")
+        assert done.returncode == 0, done.stderr
+        assert len(rows_of(tmp_path / "logs")) == 4
+        sweep["models"][0]["model"] = "openai/gpt-4o"
+        (tmp_path / "sweep.yaml").write_text(json.dumps(sweep))
+        done = cli("run", "sweep.yaml", "--dry-run")
+        assert done.returncode == 2
+        assert "neither a model nor a target, or both" in done.stderr
+        plan = cw.plan(tmp_path / "cases.jsonl", [], "respond", targets=str(path), delivery="none")
+        assert {one.model for one in plan.estimates} == {"casewise-target/bot"}
+        assert cw.run(plan, tmp_path / "python").complete
+    for options, message in (
+        (["--model-base-url", "http://x"], "--model-arg and --model-base-url are for --model"),
+        (["--target", path], "another target is named 'bot' as well"),
+        (["--generate", "top_p=.5"], "nothing takes the setting top_p to the bot"),
+        (["--protocol", "probability"], "gives no log-probabilities"),
+    ):
+        done = cli("run", "--target", path, "--protocol", "respond", *options)
+        if options[0] == "--target":
+            continue
+        assert done.returncode == 2
+        assert message in " ".join(done.stderr.split())
+
+
+def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> None:
+    with BotServer(SessionBot({})) as server:
+        path = write_target(tmp_path, SESSION_TARGET, server, params={"v": "2"})
+        shown = [
+            cli("target", "check", path, "--format", one, env=ENV) for one in ("json", "table")
+        ]
+        assert [one.returncode for one in shown] == [0, 0]
+        assert {path for _, path, _ in server.asked} == {"/ask?v=2"}
+        assert server.requests[0] == {"question": "Hello! What can you help me with?"}
+    found = json.loads(shown[0].stdout)
+    assert found["sent"]["request"] == f"POST {server.root}/ask?v=2"
+    assert "X-Api-Key" in found["sent"]["headers"]
+    assert json.loads(found["sent"]["body"]) == server.requests[0]
+    assert found["came"] == {"status": 200, "content_type": "application/json"}
+    assert found["read"] == {"reply": ANSWER, "refused": False, "session": "c0"}
+    assert found["problem"] is None
+    for text in ("X-Api-Key", "question", "Open the page of the order", "c1"):
+        assert text in shown[1].stdout
+    # Nobody there.
+    done = cli("target", "check", path, env=ENV)
+    assert done.returncode == 1
+    assert f"no reply was read: connection refused at 127.0.0.1:{server.port}" in done.stderr
+
+
+def test_streams_and_get(tmp_path: Path, cli: Cli) -> None:
+    """Lines of JSON with an end that is told; a stream that ends before is no reply."""
+    lines = [{"r": "Sure: "}, {"r": "one\u2028two"}, {"done": True}]
+    body = "\n".join(json.dumps(one, ensure_ascii=False) for one in lines)
+    whole = Raw(200, body.encode(), {"Content-Type": "application/x-ndjson"})
+    cut = Raw(200, body.rpartition("\n")[0].encode(), whole.headers)
+    lost = Raw(200, b'{"r": "a"}\n{"r": ', whole.headers)
+    answers = iter([whole, cut, lost])
+    given = {"method": "GET", "body": None, "params": {"q": "{text}"}, "stream": True}
+    given |= {"reply": "r", "end": "done", "refused": None, "usage": None, "name": "get"}
+    said = []
+    with BotServer(lambda request: next(answers)) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server, **given)
+        for _ in range(3):
+            done = cli("target", "check", path, "--format", "json", env=ENV)
+            said.append((json.loads(done.stdout)["read"].get("reply"), done.returncode))
+            problem = done.stderr
+    assert said == [("Sure: one\u2028two", 0), (None, 1), (None, 1)]
+    assert "line 2 of the stream is no JSON" in problem
+    (method, asked, headers), *_ = server.asked
+    assert method == "GET"
+    assert asked == "/v1/chat/completions?q=Hello%21+What+can+you+help+me+with%3F"
+    assert "content-type" not in headers
+
+
+def test_nothing_leaves_a_withheld_run(cli: Cli, tmp_path: Path) -> None:
+    """Keys are nowhere; what was asked and answered is in the logs alone."""
+    count = iter(range(10_000))
+
+    def answer(request: dict[str, Any]) -> Raw:
+        n = next(count)
+        if "fence 4 " in str(request["m"]):
+            return told({"error": f"{KEY} can't say {CANARY}"}, 400, X_Told=KEY)
+        if n % 7 == 5:
+            return told({"odd": [KEY, CANARY]})
+        return told({"r": f"Sure. {CANARY} with {KEY}.", "id": f"s{n}"})
+
+    cases = write_planted_cases(tmp_path / "cases.jsonl")
+    with BotServer(answer) as server:
+        path = write_target(
+            tmp_path,
+            OPENAI_TARGET,
+            server,
+            body={"m": "{messages}", "token": "{env:BOT_KEY}"},
+            **{"name": "bot", "reply": "r", "usage": None, "refused": None},
+        )
+        done = cli(
+            *("run", "--target", path, "--protocol", "respond", "--cases", cases),
+            *("--log-dir", "logs", "--max-connections", "1"),
+            env=ENV,
+        )
+        assert done.returncode in (0, 1)
+        assert {request["token"] for request in server.requests} == {KEY}
+    assert any(row["error"] for row in rows_of(tmp_path / "logs"))
+    said = done.stdout + done.stderr
+    for command in (
+        ("score", "logs"),
+        ("report", "logs", "--out", "report.html"),
+        ("report", "logs", "--out", "card.md"),
+        ("export", "logs", "--out", "table.parquet"),
+        ("export", "logs", "--to", "redacted-logs", "--out", "public"),
+        ("gate", "logs", "--markdown", "gate.md", "--junit", "gate.xml"),
+    ):
+        done = cli(*command, env=ENV)
+        assert done.returncode in (0, 1, 3), done.stderr
+        said += done.stdout + done.stderr
+    assert CANARY not in said
+    assert found_in(tmp_path) == []
+    kept = {place.removeprefix(f"{tmp_path.name}/").partition("/")[0] for place in places(tmp_path)}
+    assert kept == {"cases.jsonl", "logs"}
+    report = (tmp_path / "card.md").read_text()
+    assert "--target bot.yaml" in report
