@@ -18,7 +18,7 @@ from casewise.logs._records import (
     is_readable,
     read_records,
 )
-from casewise.logs._write import LogStatus, LogWriter
+from casewise.logs._write import LogStatus, LogWriter, without_texts
 
 __all__ = [
     "ANSWERED_BY",
@@ -47,4 +47,5 @@ __all__ = [
     "read_records",
     "runs_of",
     "without_keys",
+    "without_texts",
 ]
