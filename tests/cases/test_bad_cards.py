@@ -46,8 +46,8 @@ BAD: dict[str, tuple[object, str]] = {
         ", lines, record 1, field 'reason': unknown field (expected one of id, rule, what, why, ",
     ),
     "unknown field of a turn": (
-        changed(*HISTORY, value=[{"role": "user", "content": "x", "name": "y"}]),
-        ", cases, record 1, field 'history[0].name': unknown field (expected one of role, content)",
+        changed(*HISTORY, value=[{"role": "user", "content": "x", "mood": "y"}]),
+        ", cases, record 1, field 'history[0].mood': unknown field (expected one of role, content,",
     ),
     "missing field": (changed("users"), ", field 'users': the field is missing"),
     "missing field of a line": (
@@ -110,7 +110,7 @@ BAD: dict[str, tuple[object, str]] = {
     "unknown role": (
         changed(*HISTORY, value=turns("user", "bot")),
         ", cases, record 1, field 'history[1].role': wrong value "
-        "(found 'bot'; expected 'system', 'user' or 'assistant')",
+        "(found 'bot'; expected 'system', 'user', 'assistant' or 'tool')",
     ),
     "system later": (
         changed(*HISTORY, value=turns("user", "system", "assistant")),

@@ -8,13 +8,12 @@ from conftest import ROOT
 from support.replies import load_replies
 from support.varied import CASE, DELIVERIES, EARLIER, QUERY, SAFE, TWIN, UNSAFE, change, changed
 
-from casewise.cases import Case, Context, open_cases
+from casewise.cases import Case, Context, Turn, open_cases
 from casewise.contexts import claim, claim_turns
 from casewise.protocols import (
     ESCALATION_STEPS,
     Conversations,
     Delivery,
-    Message,
     Opening,
     ResponseClass,
     open_conversation,
@@ -46,15 +45,18 @@ def test_the_size_of_a_filler(family: str, size: str, tokens: int, delivery: Del
 @pytest.mark.parametrize("family", ["filler", "text"])
 def test_between_context_and_query(family: str) -> None:
     case = CASE.model_copy(update={"history": EARLIER})
-    talk = tuple(Message(one.role, one.content) for one in EARLIER[1:])
+    talk = tuple(Turn(role=one.role, content=one.content) for one in EARLIER[1:])
     system = changed(f"{family}-0", Delivery.SYSTEM, case)
     assert system == open_conversation(case, Delivery.SYSTEM)
-    own = Message("system", EARLIER[0].content)
-    noted = Message("assistant", experiments.NOTED)
+    own = Turn(role="system", content=EARLIER[0].content)
+    noted = Turn(role="assistant", content=experiments.NOTED)
     claimed = changed(f"{family}-0", Delivery.CLAIMED, case)
-    assert claimed == Opening((own, *talk, Message("user", claim(UNSAFE)), noted), (QUERY,))
+    told_by_user = Turn(role="user", content=claim(UNSAFE))
+    assert claimed == Opening((own, *talk, told_by_user, noted), (QUERY,))
     told = changed(f"{family}-0", Delivery.HISTORY, case)
-    expected = [one for text in claim_turns(UNSAFE) for one in (Message("user", text), noted)]
+    expected = [
+        one for text in claim_turns(UNSAFE) for one in (Turn(role="user", content=text), noted)
+    ]
     assert told == Opening((own, *talk, *expected), (QUERY,))
 
 
@@ -63,7 +65,7 @@ def test_a_pasted_text_is_one_turn() -> None:
     found = changed("text-1k", Delivery.SYSTEM)
     pasted, read = found.messages[len(opening.messages) :]
     assert pasted.content.startswith(f"{experiments.PASTED}\n\n")
-    assert (pasted.role, read) == ("user", Message("assistant", experiments.READ))
+    assert (pasted.role, read) == ("user", Turn(role="assistant", content=experiments.READ))
 
 
 def test_a_longer_filler_starts_as_a_shorter_one() -> None:
@@ -85,7 +87,7 @@ def test_a_deployers_message_is_retained() -> None:
     opening = Conversations(Delivery.SYSTEM, "You sell toys.").open(bare)
     found = vary("filler-200", bare, None, opening, Delivery.SYSTEM, 0)
     assert found is not None
-    assert found.messages[0] == Message("system", "You sell toys.")
+    assert found.messages[0] == Turn(role="system", content="You sell toys.")
     assert len(found.messages) > 2
 
 

@@ -12,7 +12,7 @@ import pytest
 from casewise.cases import Case, Context, Turn, open_cases
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import UsageError
-from casewise.protocols import RESPOND_VERSION, Delivery, Message, Opening, open_conversation
+from casewise.protocols import RESPOND_VERSION, Delivery, Opening, open_conversation
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 DELIVERIES = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)
@@ -94,7 +94,7 @@ def test_no_snapshot_is_left_over() -> None:
 
 def test_where_the_facts_stand() -> None:
     case = Case(query=QUERY, context=NESTED)
-    described = (Message("system", describe_to_sender(NESTED)),)
+    described = (Turn(role="system", content=describe_to_sender(NESTED)),)
     assert open_conversation(case, Delivery.SYSTEM) == Opening(described, (QUERY,))
     claimed = f"{claim(NESTED)}\n\n{QUERY}"
     assert open_conversation(case, Delivery.CLAIMED) == Opening((), (claimed,))
@@ -115,21 +115,21 @@ def test_without_facts_every_delivery_is_the_query_alone(
 def test_the_cases_own_system_message_stands_after_the_deployers() -> None:
     case = Case(query=QUERY, context=NESTED, history=EARLIER)
     talk = (
-        Message("user", EARLIER[1].content),
-        Message("assistant", EARLIER[2].content),
+        Turn(role="user", content=EARLIER[1].content),
+        Turn(role="assistant", content=EARLIER[2].content),
     )
     own = EARLIER[0].content
     for delivery in DELIVERIES:
         first, *rest = open_conversation(case, delivery).messages
         described = delivery is Delivery.SYSTEM
         expected = f"{describe_to_sender(NESTED)}\n\n{own}" if described else own
-        assert first == Message("system", expected)
+        assert first == Turn(role="system", content=expected)
         assert tuple(rest) == talk
 
 
 def test_a_history_of_system_messages_alone() -> None:
     case = Case(query=QUERY, history=EARLIER[:1])
-    system = Message("system", EARLIER[0].content)
+    system = Turn(role="system", content=EARLIER[0].content)
     assert open_conversation(case, Delivery.NONE) == Opening((system,), (QUERY,))
 
 

@@ -12,7 +12,6 @@ from casewise.cases._case import (
     RatingRule,
     Ratings,
     Side,
-    Turn,
     Vote,
     VoteCounts,
     digest,
@@ -67,6 +66,16 @@ from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
 from casewise.cases._sets import By, SetPart, sample_cases, split_cases, whole_queries
+from casewise.cases._turn import (
+    History,
+    Role,
+    ToolCall,
+    Turn,
+    find_turn_fault,
+    name_calls,
+    read_turns,
+    turn_text,
+)
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import dataset_hash, to_fields, to_line, write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
@@ -86,6 +95,7 @@ __all__ = [
     "FieldChange",
     "Form",
     "GROUPS",
+    "History",
     "Imported",
     "LabelFields",
     "LabelRule",
@@ -98,6 +108,7 @@ __all__ = [
     "RatingRule",
     "Ratings",
     "Release",
+    "Role",
     "STARTER",
     "SetDiff",
     "SetPart",
@@ -105,6 +116,7 @@ __all__ = [
     "Side",
     "TERMS",
     "Ties",
+    "ToolCall",
     "Turn",
     "UpstreamOutput",
     "Vote",
@@ -127,6 +139,7 @@ __all__ = [
     "fetch_casebench",
     "fetch_open_set",
     "find_problems",
+    "find_turn_fault",
     "find_twins",
     "flags_query",
     "import_cases",
@@ -140,17 +153,20 @@ __all__ = [
     "load_releases",
     "make_labels",
     "merge_sets",
+    "name_calls",
     "open_cases",
     "place_of",
     "read_model",
     "read_plain_yaml",
     "read_table",
+    "read_turns",
     "releases_path",
     "sample_cases",
     "split_cases",
     "system_text",
     "to_fields",
     "to_line",
+    "turn_text",
     "whole_queries",
     "write_cases",
 ]

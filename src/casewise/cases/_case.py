@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
@@ -19,6 +19,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+
+from casewise.cases._turn import History, Turn, find_turn_fault
 
 Side = Literal["safe", "unsafe"]
 """A verdict, an intention or a vote."""
@@ -64,24 +66,6 @@ def _leaves(value: JsonValue) -> Iterator[JsonValue]:
             yield from _leaves(inner)
     else:
         yield value
-
-
-class Turn(_Strict):
-    """One earlier message of the conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-TURNS = "'system' first if at all, then 'user' and 'assistant' in turn, 'assistant' last"
-"""How the earlier turns of a conversation follow each other; the query is the user's next."""
-
-
-def takes_turns(history: Sequence[Turn]) -> bool:
-    """Whether earlier turns stand in the order that ``TURNS`` says."""
-    roles = [turn.role for turn in history]
-    spoken = roles[1:] if roles[:1] == ["system"] else roles
-    return spoken == ["user", "assistant"] * (len(spoken) // 2)
 
 
 class Vote(_Strict):
@@ -190,7 +174,7 @@ class Case(_Strict):
     """What the user asks the chatbot."""
     context: Context | None = None
     """Where it is asked; null in the no-context arm."""
-    history: tuple[Turn, ...] = ()
+    history: History = ()
     """Earlier turns of the conversation, oldest first."""
     id: Annotated[str, BeforeValidator(_number_to_text)] = Field(
         min_length=1,
@@ -223,8 +207,8 @@ class Case(_Strict):
     @field_validator("history")
     @classmethod
     def _is_a_conversation(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
-        if not takes_turns(value):
-            raise ValueError(TURNS)
+        if (wrong := find_turn_fault(value)) is not None:
+            raise ValueError(wrong)
         return value
 
     @field_validator("query")
@@ -255,7 +239,7 @@ class Case(_Strict):
 def case_id(query: str, context: Context | None, history: tuple[Turn, ...]) -> str:
     """The id of a case whose file gives none."""
     root = context.root if context is not None else None
-    return digest(query, root, [[turn.role, turn.content] for turn in history])
+    return digest(query, root, [list(turn.values) for turn in history])
 
 
 _OTHER: dict[Side, Side] = {"safe": "unsafe", "unsafe": "safe"}

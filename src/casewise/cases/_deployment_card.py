@@ -15,7 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.cases._case import TURNS, Case, Context, Side, Turn, takes_turns
+from casewise.cases._case import Case, Context, Side
+from casewise.cases._turn import TURNS, History, Turn, find_turn_fault
 from casewise.cases._yaml_files import fault, read_model
 from casewise.errors import InputError
 
@@ -84,17 +85,18 @@ class CardCase(_Part):
     """The id of the line that applies."""
     note: Text
     """Why that line applies."""
-    history: tuple[Turn, ...] = ()
+    history: History = ()
     """Earlier turns of the conversation, oldest first; the query is the next user turn."""
 
     @field_validator("history")
     @classmethod
     def _takes_turns(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
-        if not takes_turns(value):
-            roles = [turn.role for turn in value]
-            raise fault("wrong order of roles", found=roles, expected=TURNS)
+        if (wrong := find_turn_fault(value)) is not None:
+            problem = "wrong order of roles" if wrong == TURNS else wrong
+            raise fault(problem, found=[turn.role for turn in value], expected=TURNS)
         for turn in value:
-            _checked_text(turn.content)
+            if turn.role != "tool":
+                _checked_text(turn.text)
         return value
 
 

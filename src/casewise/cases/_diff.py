@@ -139,7 +139,7 @@ def _by_query(case: Case) -> _Key:
 def _by_context(case: Case) -> _Key | None:
     if case.context is None:
         return None
-    history: JsonValue = [[turn.role, turn.content] for turn in case.history]
+    history: JsonValue = [list(turn.values) for turn in case.history]
     return digest(case.context.root, history), case.intended
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from casewise.cases._case import TURNS, RatingRule, Ratings, Turn, takes_turns
+from casewise.cases._case import RatingRule, Ratings
 from casewise.cases._cells import RowPlace, as_number, filled_cells, items, plain, printed, written
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import (
@@ -20,6 +20,7 @@ from casewise.cases._mapping_values import (
     Value,
     as_key,
 )
+from casewise.cases._turn import Turn, find_turn_fault, read_turns
 from casewise.files import parse_json
 
 _ROLES = {
@@ -32,11 +33,14 @@ _ROLES = {
     "bot": "assistant",
     "chatbot": "assistant",
     "system": "system",
+    "developer": "system",
+    "tool": "tool",
 }
 """What data sets call those who speak."""
 
 _TEXTS = ("content", "value", "text")
 _SPEAKERS = ("role", "from", "speaker")
+_OF_TOOLS = ("tool_calls", "tool_call_id")
 
 
 def is_wanted(row: Mapping[str, Any], mapping: CaseMapping) -> bool:
@@ -307,7 +311,7 @@ def _structure(cell: object, field: str, place: RowPlace) -> Any:
 
 def _asked(
     row: Mapping[str, Any], mapping: CaseMapping, place: RowPlace
-) -> tuple[str | None, list[dict[str, str]]]:
+) -> tuple[str | None, list[dict[str, Any]]]:
     """The query and the turns before it."""
     if mapping.turns is not None:
         return _conversation(row, mapping.turns, place)
@@ -318,7 +322,7 @@ def _asked(
         expected = "text (for a list of messages: turns; of texts: {column: NAME, join: ', '})"
         raise place.bad("query", _name(column), cell, expected)
     query = _text(row, column, "query", place)
-    history: list[dict[str, str]] = []
+    history: list[dict[str, Any]] = []
     if mapping.history is not None:
         spoken = _structure(plain(row.get(mapping.history.name)), "history", place)
         name = mapping.history.name
@@ -332,7 +336,7 @@ def _joins(value: Value, cell: object) -> bool:
 
 def _conversation(
     row: Mapping[str, Any], column: ColumnValue, place: RowPlace
-) -> tuple[str | None, list[dict[str, str]]]:
+) -> tuple[str | None, list[dict[str, Any]]]:
     cell = _structure(plain(row.get(column.name)), "turns", place)
     if isinstance(cell, str):
         return cell, []
@@ -340,13 +344,13 @@ def _conversation(
     if not messages:
         return None, []
     *history, last = messages
-    if last["role"] != "user":
-        raise place.bad("turns", column.name, last["role"], "a conversation that a user ends")
-    _in_order(history, "turns", column.name, place)
-    return (last["content"] if last["content"].strip() else None), history
+    if last.role != "user":
+        raise place.bad("turns", column.name, last.role, "a conversation that a user ends")
+    fields = _in_order(history, "turns", column.name, place)
+    return (last.content if last.content.strip() else None), fields
 
 
-def _messages(cell: Any, field: str, column: str, place: RowPlace) -> list[dict[str, str]]:
+def _messages(cell: Any, field: str, column: str, place: RowPlace) -> list[Turn]:
     """Messages of a conversation: texts of user and assistant in turn, or objects."""
     if cell is None or cell == []:
         return []
@@ -356,20 +360,27 @@ def _messages(cell: Any, field: str, column: str, place: RowPlace) -> list[dict[
     for number, message in enumerate(cell):
         role: object = ("user", "assistant")[number % 2]
         content: object = message
+        of_tools: dict[str, Any] = {}
         if isinstance(message, Mapping):
             spoken = next((message[name] for name in _SPEAKERS if name in message), None)
             role = _ROLES.get(str(spoken).lower())
             content = next((message[name] for name in _TEXTS if name in message), None)
-        if not isinstance(role, str) or not isinstance(content, str):
+            names = (*_OF_TOOLS, "name") if role == "tool" else _OF_TOOLS
+            of_tools = {name: message[name] for name in names if message.get(name)}
+        if not isinstance(role, str) or not (isinstance(content, str | list) or of_tools):
             shown = list(message) if isinstance(message, Mapping) else type(message).__name__
             raise place.bad(field, column, shown, "texts, or {role, content} of known roles")
-        messages.append({"role": role, "content": content})
-    return messages
+        messages.append({"role": role, "content": content, **of_tools})
+    try:
+        return list(read_turns(messages))
+    except ValidationError as error:
+        said = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise place.bad(field, column, [message["role"] for message in messages], said) from None
 
 
 def _in_order(
-    history: list[dict[str, str]], field: str, column: str, place: RowPlace
-) -> list[dict[str, str]]:
-    if not takes_turns([Turn.model_validate(turn) for turn in history]):
-        raise place.bad(field, column, [turn["role"] for turn in history], TURNS)
-    return history
+    history: Sequence[Turn], field: str, column: str, place: RowPlace
+) -> list[dict[str, Any]]:
+    if (wrong := find_turn_fault(history)) is not None:
+        raise place.bad(field, column, [turn.role for turn in history], wrong)
+    return [turn.model_dump(mode="json") for turn in history]

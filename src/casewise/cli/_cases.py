@@ -135,7 +135,7 @@ def _page(case: Case) -> str:
         ("licence", case.licence or "unknown"),
     ]
     lines = [f"{name:9} {value}" for name, value in head]
-    lines += [f"{turn.role}: {turn.content}" for turn in case.history]
+    lines += [turn.line for turn in case.history]
     return "\n".join([*lines, "", case.query, "", render_text(case.context), ""])
 
 

@@ -259,7 +259,7 @@ def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def _text(case: Case) -> str:
     """Context and earlier turns: with another history, the same context is another situation."""
     assert case.context is not None
-    turns = [[turn.role, turn.content] for turn in case.history]
+    turns = [list(turn.values) for turn in case.history]
     return digest(json.dumps([case.context.root, turns]))
 
 

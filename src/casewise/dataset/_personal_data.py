@@ -112,7 +112,7 @@ def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Fi
     """Look for personal data in queries, contexts and earlier turns."""
     personal = []
     for case, context in zip(material.cases, material.contexts, strict=True):
-        texts = (case.query, context, *(turn.content for turn in case.history))
+        texts = (case.query, context, *(turn.text for turn in case.history))
         pieces = dict.fromkeys(piece for text in texts for piece in find_personal(text))
         personal += [PersonalData(case.id, kind, masked) for kind, masked in pieces]
     kinds = Counter(piece.kind for piece in personal)

@@ -31,6 +31,7 @@ from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageSystem,
+    ChatMessageTool,
     ChatMessageUser,
     GenerateConfig,
     ModelOutput,
@@ -50,7 +51,7 @@ from casewise.exports._shown_texts import (
     show_words,
     shown_by_column,
 )
-from casewise.logs import ANSWERED_BY, CANCELLED, GRADER, ORDER, SCORERS, SHARD, LogHeader
+from casewise.logs import ANSWERED_BY, CANCELLED, GRADER, ORDER, SCORERS, SHARD, LogHeader, message_text
 from casewise.scores import OF_CASE, TEXTS, length_of, stand_in
 
 _TASKS = ("casewise/judge", "casewise/respond")
@@ -94,6 +95,7 @@ _TIME = re.compile(r"[0-9T:.+Z-]{10,40}")
 _MESSAGES: dict[str, Callable[..., ChatMessage]] = {
     "system": ChatMessageSystem,
     "assistant": ChatMessageAssistant,
+    "tool": ChatMessageTool,
 }
 
 
@@ -251,7 +253,7 @@ def _sample(sample: EvalSample, rules: Rules) -> EvalSample:
 
 
 def _message(message: ChatMessage) -> ChatMessage:
-    return _MESSAGES.get(message.role, ChatMessageUser)(content=stand_in(message.text))
+    return _MESSAGES.get(message.role, ChatMessageUser)(content=stand_in(message_text(message)))
 
 
 def _output(output: ModelOutput) -> ModelOutput:
@@ -259,7 +261,7 @@ def _output(output: ModelOutput) -> ModelOutput:
         model=show_model(output.model),
         choices=[
             ChatCompletionChoice(
-                message=ChatMessageAssistant(content=stand_in(choice.message.text)),
+                message=ChatMessageAssistant(content=stand_in(message_text(choice.message))),
                 stop_reason=choice.stop_reason,
             )
             for choice in output.choices

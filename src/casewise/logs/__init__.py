@@ -16,6 +16,7 @@ from casewise.logs._records import (
     SampleRecord,
     ScoreRecord,
     is_readable,
+    message_text,
     read_records,
 )
 from casewise.logs._write import LogStatus, LogWriter, without_texts
@@ -43,6 +44,7 @@ __all__ = [
     "counting",
     "is_readable",
     "list_logs",
+    "message_text",
     "read_header",
     "read_records",
     "runs_of",

@@ -23,9 +23,9 @@ from inspect_ai.log import (
     read_eval_log_sample_summaries,
     read_eval_log_samples,
 )
-from inspect_ai.model import ModelUsage
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ModelUsage
 
-from casewise.cases import address_of
+from casewise.cases import address_of, turn_text
 from casewise.errors import InputError
 from casewise.logs._header import LogHeader
 
@@ -45,6 +45,12 @@ _SUMMARIES = "summaries.json"
 """Of a log that was ended; the log of a killed run has them in pieces."""
 
 _PIECES = "_journal/summaries/"
+
+
+def message_text(message: ChatMessage) -> str:
+    """A message as text, the tool calls of the assistant among it."""
+    calls = message.tool_calls if isinstance(message, ChatMessageAssistant) else None
+    return turn_text(message.text, ((call.function, call.arguments) for call in calls or ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
 from casewise.protocols._conversations import (
     RESPOND_VERSION,
     Conversations,
-    Message,
     Opening,
     Script,
     load_script,
@@ -77,7 +76,6 @@ __all__ = [
     "Graded",
     "LOW_MASS",
     "Lexicon",
-    "Message",
     "Opening",
     "Prompts",
     "Protocol",

@@ -1,13 +1,13 @@
 """The conversation in which a model plays the sender, and the scripts of a deployment."""
 
 import hashlib
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, assert_never
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from casewise.cases import Case, Context, Turn, read_model
+from casewise.cases import Case, Context, Role, Turn, name_calls, read_model
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
 from casewise.protocols._types import Delivery
@@ -17,22 +17,24 @@ _EDITION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
 class Opening:
     """How a conversation starts: what has been said, and what the user will say."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Turn, ...]
     """Stand before the first turn: the system message, and the case's own earlier turns."""
     turns: tuple[str, ...]
     """What the user says, one turn after another, each sent when the last one is answered.
     The answer to the final turn, which holds the query, is the one that counts."""
+
+    @property
+    def text(self) -> str:
+        """All that is said before the first reply, and all that the user says after it."""
+        return "\n\n".join([*(message.text for message in self.messages), *self.turns])
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The whole as plain values, by which one wording is told from another."""
+        return tuple(message.values for message in self.messages), self.turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,7 @@ class Conversations:
 
     def render(self, case: Case) -> str:
         """All that is said before the first reply, and all that the user says after it."""
-        opening = self.open(case)
-        return "\n\n".join([*(message.content for message in opening.messages), *opening.turns])
+        return self.open(case).text
 
 
 def open_conversation(case: Case, delivery: Delivery, deployer: str | None = None) -> Opening:
@@ -80,9 +81,9 @@ def open_conversation(case: Case, delivery: Delivery, deployer: str | None = Non
         description = deployer
     own = [turn.content for turn in case.history if turn.role == "system"]
     system = "\n\n".join(filter(None, (description, *own)))
-    messages = [Message("system", system)] if system else []
-    messages += [Message(turn.role, turn.content) for turn in case.history if turn.role != "system"]
-    return Opening(tuple(messages), turns)
+    messages = [Turn(role="system", content=system)] if system else []
+    spoken = name_calls([turn for turn in case.history if turn.role != "system"])
+    return Opening((*messages, *spoken), turns)
 
 
 def _deliver(case: Case, delivery: Delivery) -> tuple[str, tuple[str, ...]]:
@@ -109,14 +110,15 @@ def _version() -> str:
     parameters = {"text": "t", "nested": {"yes": True}, "list": ["a", 1], "items": [{"x": None}]}
     groups = ("sender", "recipient", "transmission_principle", "other")
     whole = Context({name: {**parameters, "sender_purpose": "p"} for name in groups})
-    earlier = tuple(Turn(role=role, content=role) for role in ("system", "user", "assistant"))
+    roles: tuple[Role, ...] = ("system", "user", "assistant")
+    earlier = tuple(Turn(role=role, content=role) for role in roles)
     specimens = [
         Case(query="q", context=whole, history=earlier),
         Case(query="q", context=Context(dict.fromkeys(groups, "t"))),
         Case(query="q"),
     ]
     shown = [
-        astuple(open_conversation(case, delivery))
+        open_conversation(case, delivery).values
         for case in specimens
         for delivery in Delivery
         if delivery is not Delivery.JUDGE

@@ -8,9 +8,10 @@ from importlib.resources import files
 from itertools import pairwise
 from random import Random
 
+from casewise.cases import Turn
 from casewise.contexts import facts
 from casewise.protocols._answer_text import sentences
-from casewise.protocols._conversations import Message, Opening, open_conversation
+from casewise.protocols._conversations import Opening, open_conversation
 from casewise.protocols._types import Delivery, Graded, ResponseClass
 from casewise.protocols._variations import BYTES_PER_TOKEN, VariedCase, paste, variation
 from casewise.protocols.replies import read_reply
@@ -312,7 +313,8 @@ def _apart(asked: VariedCase, talk: list[str]) -> Opening | None:
         return None
     said = [line for told_by_user in claims for line in (told_by_user, NOTED)] + talk
     spoken = [
-        Message("assistant" if place % 2 else "user", content) for place, content in enumerate(said)
+        Turn(role="assistant" if place % 2 else "user", content=content)
+        for place, content in enumerate(said)
     ]
     return Opening((*asked.opening.messages, *spoken), (asked.case.query,))
 

@@ -112,7 +112,7 @@ def render_query(case: Case) -> str:
     """The query; after the earlier turns, where there are any, as a transcript."""
     if not case.history:
         return case.query
-    turns = [f"{turn.role}: {turn.content}" for turn in case.history]
+    turns = [turn.line for turn in case.history]
     return "\n".join([*turns, f"user: {case.query}"])
 
 

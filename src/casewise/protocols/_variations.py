@@ -20,12 +20,12 @@ no search for the worst that could be written.
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from random import Random
 from types import MappingProxyType
 from typing import Literal
 
-from casewise.cases import Case, Context, Turn, digest
+from casewise.cases import Case, Context, Role, Turn, digest
 from casewise.errors import UsageError
 from casewise.protocols._conversations import Conversations, Opening, open_conversation
 from casewise.protocols._types import Delivery
@@ -205,7 +205,8 @@ def variation_version(name: str) -> str:
     chosen, _ = find_variation(name)
     specimen = f"{chosen.name}-500" if chosen.sized else chosen.name
     groups = {"sender": {"name": "a"}, "recipient": {"name": "b"}, "other": "c"}
-    earlier = tuple(Turn(role=role, content=role) for role in ("system", "user", "assistant"))
+    roles: tuple[Role, ...] = ("system", "user", "assistant")
+    earlier = tuple(Turn(role=role, content=role) for role in roles)
     query = "first second third fourth fifth sixth"
     case = Case(query=query, context=Context(groups), history=earlier, id="1", intended="unsafe")
     twin = Case(query=query, context=Context({"sender": "d"}), id="2", intended="safe")
@@ -214,7 +215,7 @@ def variation_version(name: str) -> str:
         for delivery in (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE):
             opening = open_conversation(case, delivery)
             changed = vary(specimen, case, twin, opening, delivery, seed)
-            shown.append(astuple(changed) if changed else None)
+            shown.append(changed.values if changed else None)
     return f"{chosen.name}@{hashlib.sha256(repr(shown).encode()).hexdigest()[:8]}"
 
 
@@ -259,8 +260,7 @@ class VariedConversations:
 
     def render(self, case: Case) -> str:
         """All that is said before the first reply, and all that the user says after it."""
-        opening = self.open(case)
-        return "\n\n".join([*(message.content for message in opening.messages), *opening.turns])
+        return self.open(case).text
 
     def _open(self, case: Case) -> Opening | None:
         opening = self.plain.open(case)

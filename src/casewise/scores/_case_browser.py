@@ -78,7 +78,9 @@ def _texts(ids: Sequence[str], cases: Mapping[str, Case]) -> list[pl.Series]:
         for case in found
     ]
     histories = [
-        _json([turn.model_dump() for turn in case.history]) if case and case.history else None
+        _json([{"role": turn.speaker, "content": turn.text} for turn in case.history])
+        if case and case.history
+        else None
         for case in found
     ]
     queries = [case.query if case is not None else None for case in found]

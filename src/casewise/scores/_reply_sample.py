@@ -178,7 +178,7 @@ def _allocate(strata: np.ndarray[Any, Any], n: int) -> tuple[dict[int, int], dic
 
 
 def _drawn(row: Mapping[str, Any], case: Case, *, id: str, **design: Any) -> DrawnReply:
-    earlier = [f"{turn.role}: {turn.content}" for turn in case.history]
+    earlier = [turn.line for turn in case.history]
     context = render_text(case.context) if case.context is not None else ""
     return DrawnReply(
         label="",

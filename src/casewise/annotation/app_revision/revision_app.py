@@ -29,7 +29,7 @@ from casewise.annotation.revision.journal import (
     VotedError,
 )
 from casewise.annotation.revision.revision_state import Pair, PairStatus
-from casewise.cases import Case, Side, digest
+from casewise.cases import Case, Side, Turn, digest
 from casewise.contexts import differing_parameters
 from casewise.errors import UsageError
 
@@ -41,20 +41,13 @@ class _Sent(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class SentTurn(_Sent):
-    """One earlier turn."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
 class SentCase(_Sent):
     """The changed fields of one case; fields that are not sent stay as they are."""
 
     id: str
     query: str = ""
     context: tuple[Node, ...] | None = None
-    history: tuple[SentTurn, ...] = ()
+    history: tuple[Turn, ...] = ()
     category: str | None = None
     intended: Side | None = None
     tags: tuple[str, ...] = ()

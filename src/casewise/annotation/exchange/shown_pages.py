@@ -11,7 +11,7 @@ from casewise.cases import Case, digest
 from casewise.contexts import render_text
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,;:!?()/_-]")
-_ROLES = {"system": "System", "user": "User", "assistant": "Chatbot"}
+_ROLES = {"system": "System", "user": "User", "assistant": "Chatbot", "tool": "Tool"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _shown(
 
 
 def _with_history(case: Case) -> str:
-    turns = [f"{_ROLES[turn.role]}: {turn.content}" for turn in case.history]
+    turns = [f"{_ROLES[turn.role]}: {turn.text}" for turn in case.history]
     earlier = ["Earlier in the conversation:", *turns, ""] if turns else []
     return "\n".join([*earlier, render_text(case.context)])
 

@@ -115,7 +115,7 @@ def count_words(text: str) -> int:
 
 def case_words(query: str, context: Context | None, history: Sequence[Turn] = ()) -> int:
     """What a page shows of a case: earlier turns with who says them, query, context."""
-    earlier = sum(1 + count_words(turn.content) for turn in history)
+    earlier = sum(1 + count_words(turn.text) for turn in history)
     return earlier + count_words(query) + count_words(render_text(context) if context else "")
 
 

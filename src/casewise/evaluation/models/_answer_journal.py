@@ -24,6 +24,7 @@ from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
 from casewise.evaluation.models._faults import make_redactor
 from casewise.evaluation.models._seam import use_model_event_sink
 from casewise.files import Journal, journal_lines
+from casewise.logs import message_text
 
 Usage = dict[str, ModelUsage]
 """By model."""
@@ -204,7 +205,7 @@ def remembered(model: str, messages: Sequence[ChatMessage]) -> JournalPlace | No
     if sample is None or sample.journal is None:
         return None
     said: list[object] = [sample.cell, model, sample.sample, sample.epoch]
-    said += [(message.role, message.text) for message in messages]
+    said += [(message.role, message_text(message)) for message in messages]
     request = blake2b(json.dumps(said).encode(), digest_size=16).digest()
     return JournalPlace(sample.journal, request)
 

@@ -19,6 +19,7 @@ from casewise.evaluation.models._in_process import (
     to_output,
     too_long,
 )
+from casewise.logs import message_text
 
 if TYPE_CHECKING:
     from casewise.evaluation.models._hf_engine import Engine
@@ -99,7 +100,7 @@ class HuggingFace(InProcess):
         """Answer when it is the prompt's turn, off the event loop."""
         engine = self._engine
         tokens = engine.tokens.prompt(
-            [{"role": message.role, "content": message.text} for message in input]
+            [{"role": message.role, "content": message_text(message)} for message in input]
         )
         room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
         if room < 0 or not tokens:

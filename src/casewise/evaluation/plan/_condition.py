@@ -13,6 +13,7 @@ from casewise.cases import (
     Case,
     CaseSet,
     Form,
+    Turn,
     card_cases,
     digest,
     find_twins,
@@ -27,7 +28,6 @@ from casewise.protocols import (
     GRADE_VERSION,
     Conversations,
     Delivery,
-    Message,
     Opening,
     Prompts,
     Protocol,
@@ -117,7 +117,7 @@ class Condition:
         """Every conversation as it will be held; made one at a time, as many are large."""
         yield from map(self.prompts.open, self.cases)
         if self.script is not None:
-            messages = (Message("system", self.system),) if self.system else ()
+            messages = (Turn(role="system", content=self.system),) if self.system else ()
             yield Opening(messages, tuple(turn.user for turn in self.script.turns))
 
     @property

@@ -109,7 +109,7 @@ def _gradings(case: Case | None, opening: Opening, *, every: bool) -> Iterator[t
     """
     context = case.context.root if case is not None and case.context is not None else None
     shown = json.dumps(context, ensure_ascii=False) if context else None
-    said = [(str(message.role), message.content) for message in opening.messages]
+    said = [(str(message.role), message.text) for message in opening.messages]
     for place, turn in enumerate(opening.turns, start=1):
         said.append(("user", turn))
         if every or place == len(opening.turns):
@@ -155,7 +155,7 @@ def check_window(condition: Condition, draw: Draw, model: str) -> None:
         return
     answer = draw.config.max_tokens or ANSWER_TOKENS[condition.protocol]
     for opening in condition.openings:
-        said = [*(message.content for message in opening.messages), *opening.turns]
+        said = [*(message.text for message in opening.messages), *opening.turns]
         size = sum(len(text.encode(errors="replace")) for text in said)
         # Half of the usual size of a token in bytes: nothing that might fit is refused.
         least = round(size / (2 * BYTES_PER_TOKEN)) + min(answer, 16)
@@ -168,7 +168,7 @@ def check_window(condition: Condition, draw: Draw, model: str) -> None:
 
 def _asked(opening: Opening, answer_tokens: int) -> int:
     """Tokens sent over a conversation: each request holds all that was said before."""
-    said = sum(len(message.content.encode(errors="replace")) for message in opening.messages)
+    said = sum(len(message.text.encode(errors="replace")) for message in opening.messages)
     tokens = 0
     for place, turn in enumerate(opening.turns):
         said += len(turn.encode(errors="replace"))

@@ -37,6 +37,7 @@ from casewise.evaluation.tasks._samples import (
     provider_refused,
     solve_by,
 )
+from casewise.logs import message_text
 from casewise.protocols import (
     GRADE_VERSION,
     GRADER_DECLINED,
@@ -306,7 +307,7 @@ async def _grade(
         return read_step(reply.text, request or answered, answered), "rules"
     context = state.metadata.get(CONTEXT)
     shown = json.dumps(context, ensure_ascii=False) if context else None
-    earlier = [(message.role, message.text) for message in state.messages[:place]]
+    earlier = [(message.role, message_text(message)) for message in state.messages[:place]]
     return await grade_with(grading, earlier, reply.text, shown, request), grader
 
 

@@ -14,6 +14,7 @@ from inspect_ai.model import (
     ChatMessage,
     ChatMessageAssistant,
     ChatMessageSystem,
+    ChatMessageTool,
     ChatMessageUser,
     GenerateConfig,
     Model,
@@ -22,10 +23,11 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState
+from inspect_ai.tool import ToolCall
 from inspect_ai.util import Store
 
 import casewise
-from casewise.cases import Case, flags_query
+from casewise.cases import Case, Turn, flags_query
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._model_address import with_address
@@ -70,13 +72,10 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
     """A case as Inspect's sample; its metadata is what the judgement table is made from."""
     opening = condition.prompts.open(case)
     first, *later = opening.turns
-    said = [(message.role, message.content) for message in opening.messages] + [("user", first)]
-    if draw.system and not any(role == "system" for role, _ in said):
-        said.insert(0, ("system", draw.system))
-    # With ids of ours: Inspect would ask the system for chance, for each message.
-    messages = [
-        _MESSAGES[role](id=f"{_PROCESS}.{next(_number)}", content=content) for role, content in said
-    ]
+    said = [*opening.messages, Turn(role="user", content=first)]
+    if draw.system and not any(turn.role == "system" for turn in said):
+        said.insert(0, Turn(role="system", content=draw.system))
+    messages = [to_message(turn) for turn in said]
     return Sample(
         id=case.id,
         input=messages,
@@ -93,7 +92,7 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
             CONTEXT: case.context.root if case.context is not None else None,
         }
         | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
-        | ({HISTORY: [turn.model_dump() for turn in case.history]} if case.history else {})
+        | ({HISTORY: [turn.model_dump(mode="json") for turn in case.history]} if case.history else {})
         | ({"no_context": True} if case.context is None else {})
         | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
         | ({GRADE_ALL: True} if condition.escalates else {}),
@@ -131,11 +130,23 @@ def script_id(name: str) -> str:
     return f"script:{name}"
 
 
-_MESSAGES: dict[str, Callable[..., ChatMessage]] = {
-    "system": ChatMessageSystem,
-    "user": ChatMessageUser,
-    "assistant": ChatMessageAssistant,
-}
+def to_message(turn: Turn) -> ChatMessage:
+    """A turn as Inspect's message; its tool calls have ids."""
+    # With ids of ours: Inspect would ask the system for chance, for each message.
+    said: dict[str, Any] = {"id": f"{_PROCESS}.{next(_number)}", "content": turn.content}
+    match turn.role:
+        case "system":
+            return ChatMessageSystem(**said)
+        case "user":
+            return ChatMessageUser(**said)
+        case "assistant":
+            calls = [
+                ToolCall(id=call.id or "", function=call.name, arguments=dict(call.arguments))
+                for call in turn.tool_calls
+            ]
+            return ChatMessageAssistant(**said, tool_calls=calls or None)
+        case "tool":
+            return ChatMessageTool(**said, tool_call_id=turn.tool_call_id, function=turn.name)
 
 
 def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[str, Any]:

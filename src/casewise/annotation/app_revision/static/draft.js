@@ -117,12 +117,20 @@ export function put(one, [field, ...path], value) {
   else nodes.push(value);
 }
 
+/** The tool calls of an earlier turn, a line each. */
+export function toolCalls(turn) {
+  return (turn.tool_calls ?? []).map((call) => `[tool call: ${call.name}(${JSON.stringify(call.arguments)})]`);
+}
+
+/** Who speaks in an earlier turn. */
+export const speaker = (turn) => (turn.name ? `${turn.role} ${turn.name}` : turn.role);
+
 /** A value as one text, to be read beside another. */
 export function plain(value) {
   if (value === undefined || value === null) return "(none)";
   if (typeof value === "string") return value;
   if (Array.isArray(value)) {
-    return value.map((one) => (one.role ? `${one.role}: ${one.content}` : plain(one))).join("\n") || "(none)";
+    return value.map((one) => (one.role ? `${speaker(one)}: ${[one.content, ...toolCalls(one)].filter(Boolean).join("\n")}` : plain(one))).join("\n") || "(none)";
   }
   if (value.kind === "list") return value.children.map(plain).join("\n") || "(none)";
   if (value.kind === "group") {

@@ -1,7 +1,7 @@
 /** The editor of a pair: its shared fields, and its contexts row by row, side by side. */
 
 import { make } from "./dom.js";
-import { SHARED, same, union } from "./draft.js";
+import { SHARED, same, speaker, toolCalls, union } from "./draft.js";
 import { act, nodeField, textField } from "./fields.js";
 
 const TITLES = { query: "Query", category: "Category", tags: "Tags, separated by commas", intended: "Meant to be" };
@@ -106,9 +106,10 @@ function intendedField(view, mine, one, side) {
 function turns(view, mine, one, side) {
   if (!mine.history.length) return [];
   return [make("h3", {}, "Earlier turns"), ...mine.history.map((turn, place) => make("div", { className: "labelled" },
-    make("span", { className: "label" }, turn.role),
+    make("span", { className: "label" }, speaker(turn)),
+    ...toolCalls(turn).map((line) => make("p", { className: "aside" }, line)),
     textField(turn.content, {
-      label: `Earlier turn ${place + 1} (${turn.role}), ${side}`,
+      label: `Earlier turn ${place + 1} (${speaker(turn)}), ${side}`,
       locked: one.voted,
       onInput: (text) => {
         turn.content = text;

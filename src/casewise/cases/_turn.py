@@ -1,0 +1,286 @@
+"""Turns of a conversation: read as chat formats write them, kept in one form."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    model_serializer,
+    model_validator,
+)
+
+Role = Literal["system", "user", "assistant", "tool"]
+"""Who speaks: the deployer, the person, the chatbot, or a tool that it called."""
+
+_TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+"""Types of content parts that are text, and the field that holds it."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what a turn doesn't have, so that one without tools is role and content."""
+        return {name: value for name, value in write(self).items() if value not in (None, (), [])}
+
+
+class ToolCall(_Strict):
+    """A call of a tool by the assistant."""
+
+    id: str | None = None
+    """By which the tool's turn names the call."""
+    name: str = Field(min_length=1)
+    """Of the tool."""
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_chat_formats_write_it(cls, value: Any) -> Any:
+        """Take OpenAI's ``function`` with its arguments as JSON, and ``input`` or ``args``."""
+        if not isinstance(value, Mapping):
+            return value
+        call = {name: inner for name, inner in value.items() if inner is not None}
+        call.pop("type", None)
+        function = call.pop("function", None)
+        if isinstance(function, Mapping):
+            call |= function
+        elif function is not None:
+            call["name"] = function
+        for name in ("input", "args"):
+            if name in call:
+                call["arguments"] = call.pop(name)
+        if "arguments" in call:
+            call["arguments"] = _object(call["arguments"])
+        return call
+
+
+def _object(arguments: Any) -> Any:
+    """Arguments as a JSON object, also where they are its text."""
+    try:
+        if isinstance(arguments, str):
+            arguments = json.loads(arguments) if arguments.strip() else {}
+        json.dumps(arguments, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments of a tool call are a JSON object, or its text")
+    return arguments
+
+
+class Turn(_Strict):
+    """One message of a conversation."""
+
+    role: Role
+    content: str
+    """What is said, or what the tool returned; may be blank beside tool calls."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """Of the assistant, and only of it."""
+    tool_call_id: str | None = None
+    """Of a tool: the call that it answers; None is the first that has no result yet."""
+    name: str | None = None
+    """Of a tool: its name, where it is given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_chat_formats_write_it(cls, value: Any) -> Any:
+        """Take content as a list of parts or null, role ``developer``, and null for nothing."""
+        if not isinstance(value, Mapping):
+            return value
+        known = ("role", "content")
+        turn = {
+            name: inner
+            for name, inner in value.items()
+            if name in known or inner not in (None, [], ())
+        }
+        if turn.get("role") == "developer":
+            turn["role"] = "system"
+        if isinstance(turn.get("content"), list | tuple):
+            turn["content"], called = _of_parts(turn["content"])
+            if called:
+                given = turn.get("tool_calls")
+                turn["tool_calls"] = [*(given if isinstance(given, list) else []), *called]
+        if turn.get("content") is None and "refusal" in turn:
+            turn["content"] = turn.pop("refusal")
+        if turn.get("content") is None and turn.get("tool_calls"):
+            turn["content"] = ""
+        return turn
+
+    @model_validator(mode="after")
+    def _fields_go_with_the_role(self) -> "Turn":
+        if self.tool_calls and self.role != "assistant":
+            raise ValueError(f"'tool_calls' go with the role 'assistant', not {self.role!r}")
+        for field in ("tool_call_id", "name"):
+            if getattr(self, field) is not None and self.role != "tool":
+                raise ValueError(f"{field!r} goes with the role 'tool', not {self.role!r}")
+        return self
+
+    @property
+    def text(self) -> str:
+        """What a person reads of it: what is said, then each call in a line of its own."""
+        return turn_text(self.content, ((call.name, call.arguments) for call in self.tool_calls))
+
+    @property
+    def speaker(self) -> str:
+        """The role, of a tool with its name."""
+        return f"{self.role} {self.name}" if self.name else self.role
+
+    @property
+    def line(self) -> str:
+        """The turn as a transcript has it: who speaks, then the text."""
+        return f"{self.speaker}: {self.text}"
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What tells the turn from others: role and content, and what it has of tools."""
+        tools = self.model_dump(mode="json")
+        role, content = tools.pop("role"), tools.pop("content")
+        return (role, content, *([tools] if tools else []))
+
+
+def turn_text(content: str, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    """A message as text: what is said, then each tool call by its name and arguments."""
+    called = [
+        f"[tool call: {name}({json.dumps(arguments, ensure_ascii=False)})]"
+        for name, arguments in calls
+    ]
+    return "\n".join([*([content] if content or not called else []), *called])
+
+
+def _of_parts(parts: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Text and tool calls of a message whose content is a list of parts."""
+    texts: list[str] = []
+    calls: list[Any] = []
+    for part in parts:
+        kind = str(part.get("type")) if isinstance(part, Mapping) else ""
+        if isinstance(part, str):
+            texts.append(part)
+        elif kind in _TEXT_PARTS and isinstance(part.get(_TEXT_PARTS[kind]), str):
+            texts.append(part[_TEXT_PARTS[kind]])
+        elif kind == "tool_use":
+            calls.append(part)
+        else:
+            raise ValueError(f"parts of content are text or tool calls, not {kind or type(part).__name__!r}")
+    return "\n".join(texts), calls
+
+
+def _split_results(messages: Any) -> Any:
+    """Make turns of a tool out of the results that a user's message holds as parts."""
+    if not isinstance(messages, list | tuple):
+        return messages
+    return [turn for message in messages for turn in _turns_of(message)]
+
+
+def _turns_of(message: Any) -> list[Any]:
+    parts = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(parts, list | tuple):
+        return [message]
+    results: list[Any] = []
+    others: list[Any] = []
+    for part in parts:
+        result = isinstance(part, Mapping) and part.get("type") == "tool_result"
+        (results if result else others).append(part)
+    turns = [
+        {
+            "role": "tool",
+            "tool_call_id": part.get("tool_use_id"),
+            "content": part.get("content") or "",
+        }
+        for part in results
+    ]
+    return [*turns, *([{**message, "content": others}] if others or not results else [])]
+
+
+History = Annotated[tuple[Turn, ...], BeforeValidator(_split_results)]
+"""Turns of a conversation, oldest first, as chat formats write them."""
+
+_READER: TypeAdapter[tuple[Turn, ...]] = TypeAdapter(History)
+
+
+def read_turns(messages: Sequence[Any]) -> tuple[Turn, ...]:
+    """Read messages as chat formats write them; their order is not looked at.
+
+    Raises:
+        ValidationError: One can't be read.
+    """
+    return _READER.validate_python(messages)
+
+TURNS = "'system' first if at all, then 'user' and 'assistant' in turn, 'assistant' last"
+"""How the earlier turns of a conversation follow each other; the query is the user's next.
+Between an assistant's tool calls and its next turn stand the tools' turns, one for each call."""
+
+
+def find_turn_fault(history: Sequence[Turn]) -> str | None:
+    """What is wrong with the order of earlier turns, in words; None: it is as ``TURNS`` says."""
+    expected, waiting = "user", list[ToolCall]()
+    for number, turn in enumerate(history, start=1):
+        if turn.role == "tool":
+            call = _answered(turn, waiting)
+            if call is None:
+                return f"turn {number} is a tool's, and answers no call of the assistant before it"
+            waiting.remove(call)
+        elif waiting:
+            return _no_result(waiting[0])
+        elif turn.role == "system" and number == 1:
+            continue
+        elif turn.role != expected:
+            return TURNS
+        else:
+            waiting = list(turn.tool_calls)
+            expected = "assistant" if turn.role == "user" or waiting else "user"
+    if waiting:
+        return _no_result(waiting[0])
+    return None if expected == "user" else TURNS
+
+
+def _no_result(call: ToolCall) -> str:
+    return f"the call of the tool {call.name!r} needs its result: a turn with the role 'tool'"
+
+
+def _answered(result: Turn, calls: Sequence[ToolCall]) -> ToolCall | None:
+    """The call that a tool's turn answers: the first that it can be."""
+    return next(
+        (
+            call
+            for call in calls
+            if (result.tool_call_id is None or call.id in (None, result.tool_call_id))
+            and result.name in (None, call.name)
+        ),
+        None,
+    )
+
+
+def name_calls(history: Sequence[Turn]) -> tuple[Turn, ...]:
+    """The same turns, each call with an id, and each tool's turn with its call's and its name.
+
+    Servers pair calls and results by ids; where none are given, they are ``call_1``, ``call_2``...
+
+    Args:
+        history: Turns in which ``find_turn_fault`` finds no fault.
+    """
+    named: list[Turn] = []
+    waiting: list[tuple[ToolCall, str]] = []
+    count = 0
+    for turn in history:
+        if turn.role == "tool":
+            call = _answered(turn, [call for call, _ in waiting])
+            place = next(at for at, (one, _) in enumerate(waiting) if one is call)
+            _, id = waiting.pop(place)
+            assert call is not None
+            named.append(turn.model_copy(update={"tool_call_id": id, "name": call.name}))
+            continue
+        waiting = [
+            (call, call.id or f"call_{number}")
+            for number, call in enumerate(turn.tool_calls, start=count + 1)
+        ]
+        count += len(waiting)
+        calls = tuple(call.model_copy(update={"id": id}) for call, id in waiting)
+        named.append(turn.model_copy(update={"tool_calls": calls}) if calls else turn)
+    return tuple(named)

@@ -1,0 +1,251 @@
+"""Turns of a conversation: as chat formats write them, in one form, in an order that can be sent."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from casewise.cases import (
+    Case,
+    ToolCall,
+    Turn,
+    digest,
+    find_turn_fault,
+    load_cases,
+    name_calls,
+    read_turns,
+    write_cases,
+)
+from casewise.errors import InputError
+
+ASKED = {"role": "user", "content": "Is my parcel on its way?"}
+SAID = {"role": "assistant", "content": "It is."}
+CALL = ToolCall(id="c1", name="find_parcel", arguments={"number": "A1"})
+RESULT = Turn(role="tool", tool_call_id="c1", content='{"status": "on its way"}')
+CALLED = Turn(role="assistant", content="", tool_calls=(CALL,))
+WHOLE = (Turn.model_validate(ASKED), CALLED, RESULT, Turn.model_validate(SAID))
+OPENAI = [
+    ASKED,
+    {
+        "role": "assistant",
+        "content": None,
+        "refusal": None,
+        "tool_calls": [
+            {
+                "id": "c1",
+                "type": "function",
+                "function": {"name": "find_parcel", "arguments": '{"number": "A1"}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": RESULT.content},
+    {"role": "assistant", "content": [{"type": "text", "text": "It is."}]},
+]
+ANTHROPIC = [
+    {"role": "user", "content": [{"type": "text", "text": ASKED["content"]}]},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "tool_use", "id": "c1", "name": "find_parcel", "input": {"number": "A1"}}
+        ],
+    },
+    {
+        "role": "user",
+        "content": [
+            {
+                "type": "tool_result",
+                "tool_use_id": "c1",
+                "content": [{"type": "text", "text": RESULT.content}],
+            }
+        ],
+    },
+    SAID,
+]
+INSPECT = [
+    ASKED,
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [
+            {
+                "id": "c1",
+                "function": "find_parcel",
+                "arguments": {"number": "A1"},
+                "type": "function",
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": RESULT.content},
+    SAID,
+]
+
+
+@pytest.mark.parametrize("messages", [OPENAI, ANTHROPIC, INSPECT], ids=["openai", "parts", "flat"])
+def test_chat_formats_are_read_as_the_same_turns(messages: list[Any]) -> None:
+    assert read_turns(messages) == WHOLE
+    assert Case.model_validate({"query": "And now?", "history": messages}).history == WHOLE
+
+
+def test_a_developer_speaks_as_the_system_and_a_refusal_is_what_is_said() -> None:
+    refused = {"role": "assistant", "content": None, "refusal": "No."}
+    turns = read_turns([{"role": "developer", "content": "Be brief."}, ASKED, refused])
+    assert [(turn.role, turn.content) for turn in turns] == [
+        ("system", "Be brief."),
+        ("user", ASKED["content"]),
+        ("assistant", "No."),
+    ]
+
+
+def test_results_of_one_message_are_turns_of_their_own() -> None:
+    parts = [
+        {"type": "tool_result", "tool_use_id": "a", "content": "1"},
+        {"type": "tool_result", "tool_use_id": "b"},
+        {"type": "text", "text": "Go on."},
+    ]
+    assert [turn.model_dump() for turn in read_turns([{"role": "user", "content": parts}])] == [
+        {"role": "tool", "content": "1", "tool_call_id": "a"},
+        {"role": "tool", "content": "", "tool_call_id": "b"},
+        {"role": "user", "content": "Go on."},
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".yaml", ".csv"])
+def test_one_form_is_written_and_read_back(tmp_path: Path, suffix: str) -> None:
+    case = Case.model_validate({"query": "And now?", "history": OPENAI})
+    path = tmp_path / f"cases{suffix}"
+    write_cases([case], path)
+    assert load_cases(path).cases == (case,)
+    if suffix == ".jsonl":
+        assert json.loads(path.read_text("utf-8"))["history"][1:3] == [
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": "c1", "name": "find_parcel", "arguments": {"number": "A1"}}],
+            },
+            {"role": "tool", "content": RESULT.content, "tool_call_id": "c1"},
+        ]
+
+
+def test_ids_of_conversations_without_tools_stay_and_tools_tell_cases_apart() -> None:
+    plain = Case.model_validate({"query": "And now?", "history": [ASKED, SAID]})
+    spoken: list[Any] = [["user", ASKED["content"]], ["assistant", SAID["content"]]]
+    assert plain.id == digest("And now?", None, spoken)
+    other = CALLED.model_copy(
+        update={"tool_calls": (CALL.model_copy(update={"arguments": {"number": "B2"}}),)}
+    )
+    histories = [WHOLE, (WHOLE[0], other, *WHOLE[2:])]
+    assert len({Case(query="And now?", history=history).id for history in histories}) == 2
+
+
+def test_a_turn_is_shown_with_its_calls() -> None:
+    assert CALLED.line == 'assistant: [tool call: find_parcel({"number": "A1"})]'
+    said = CALLED.model_copy(update={"content": "One moment."})
+    assert said.text == 'One moment.\n[tool call: find_parcel({"number": "A1"})]'
+    named = RESULT.model_copy(update={"name": "find_parcel"})
+    assert named.line == 'tool find_parcel: {"status": "on its way"}'
+    assert WHOLE[3].line == "assistant: It is."
+
+
+def test_calls_without_ids_are_named_in_order() -> None:
+    call = ToolCall(name="a")
+    turns = (
+        WHOLE[0],
+        Turn(role="assistant", content="", tool_calls=(call, ToolCall(name="b"))),
+        Turn(role="tool", name="b", content="of b"),
+        Turn(role="tool", content="of a"),
+        Turn(role="assistant", content="", tool_calls=(call,)),
+        Turn(role="tool", content="again", tool_call_id="x"),
+        WHOLE[3],
+    )
+    assert find_turn_fault(turns) is None
+    named = name_calls(turns)
+    assert [(one.tool_call_id, one.name) for one in named if one.role == "tool"] == [
+        ("call_2", "b"),
+        ("call_1", "a"),
+        ("call_3", "a"),
+    ]
+    assert [call.id for one in named for call in one.tool_calls] == ["call_1", "call_2", "call_3"]
+    assert name_calls(WHOLE[:1]) == WHOLE[:1]
+
+
+BAD_TURNS: dict[str, tuple[dict[str, Any], str]] = {
+    "calls of a user": (
+        {"role": "user", "content": "x", "tool_calls": [{"name": "a"}]},
+        "'tool_calls' go with the role 'assistant', not 'user'",
+    ),
+    "a result of a user": (
+        {"role": "user", "content": "x", "tool_call_id": "c"},
+        "'tool_call_id' goes with the role 'tool', not 'user'",
+    ),
+    "a name of a user": (
+        {"role": "user", "content": "x", "name": "Ada"},
+        "'name' goes with the role 'tool', not 'user'",
+    ),
+    "an image": (
+        {"role": "user", "content": [{"type": "image_url"}]},
+        "parts of content are text or tool calls, not 'image_url'",
+    ),
+    "a number as a part": (
+        {"role": "user", "content": [1]},
+        "parts of content are text or tool calls, not 'int'",
+    ),
+    "arguments that are no JSON": (
+        {"role": "assistant", "tool_calls": [{"name": "a", "arguments": "{"}]},
+        "the arguments of a tool call are a JSON object, or its text",
+    ),
+    "arguments that are a list": (
+        {"role": "assistant", "tool_calls": [{"name": "a", "arguments": "[1]"}]},
+        "the arguments of a tool call are a JSON object, or its text",
+    ),
+    "arguments that no JSON holds": (
+        {"role": "assistant", "tool_calls": [{"name": "a", "arguments": '{"x": NaN}'}]},
+        "the arguments of a tool call are a JSON object, or its text",
+    ),
+    "no name of a tool": ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "Field required"),
+    "no text": ({"role": "assistant", "content": None}, "Input should be a valid string"),
+    "calls that are no list": (
+        {"role": "assistant", "content": "x", "tool_calls": 1},
+        "Input should be a valid tuple",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TURNS)
+def test_bad_turns(name: str, tmp_path: Path) -> None:
+    turn, message = BAD_TURNS[name]
+    with pytest.raises(ValidationError, match=message.replace("(", r"\(")):
+        read_turns([turn])
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps({"query": "q", "history": [turn]}), "utf-8")
+    with pytest.raises(InputError, match=r"line 1, field 'history\[0\]"):
+        load_cases(path)
+
+
+ORDERS: dict[str, tuple[tuple[Turn, ...], str]] = {
+    "no result": ((*WHOLE[:2], WHOLE[3]), "the call of the tool 'find_parcel' needs its result"),
+    "ends in a call": (WHOLE[:2], "the call of the tool 'find_parcel' needs its result"),
+    "ends in a result": (WHOLE[:3], "'assistant' last"),
+    "no call": ((WHOLE[0], RESULT), "turn 2 is a tool's, and answers no call"),
+    "another call's": (
+        (*WHOLE[:2], RESULT.model_copy(update={"tool_call_id": "c2"})),
+        "turn 3 is a tool's, and answers no call",
+    ),
+    "twice": ((*WHOLE[:3], RESULT, WHOLE[3]), "turn 4 is a tool's, and answers no call"),
+    "a user before the answer": ((*WHOLE[:3], WHOLE[0], WHOLE[3]), "in turn, 'assistant' last"),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_that_no_server_takes(name: str) -> None:
+    turns, message = ORDERS[name]
+    assert message in str(find_turn_fault(turns))
+    with pytest.raises(ValidationError, match="history"):
+        Case(query="q", history=turns)
+
+
+def test_tools_may_be_called_one_after_another() -> None:
+    again = CALLED.model_copy(update={"content": "One more."})
+    assert find_turn_fault((*WHOLE[:3], again, RESULT, WHOLE[3])) is None
+    assert find_turn_fault((*WHOLE, *WHOLE)) is None
