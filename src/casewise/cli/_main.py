@@ -71,6 +71,7 @@ COMMANDS = {
     "run": "_run:run",
     "score": "_score:score",
     "compare": "_compare:compare",
+    "replay": "_replay:replay",
     "report": "_report:report",
     "describe": "_describe:describe",
     "export": "_export:export",
