@@ -23,14 +23,16 @@ ROOMS = {
         "reporting",
         "scores",
         "statistics",
+        "transcripts",
     },
     "reporting": {"gate", "scores", "dataset", "contexts", "cases"},
     "gate": {"scores", "dataset", "statistics", "protocols", "contexts", "cases"},
     "exports": {"scores", "dataset", "logs", "protocols", "contexts", "cases"},
-    "scores": {"logs", "statistics", "protocols", "contexts", "cases"},
+    "scores": {"transcripts", "logs", "statistics", "protocols", "contexts", "cases"},
     "dataset": {"statistics", "contexts", "cases"},
-    "evaluation": {"logs", "protocols", "contexts", "cases"},
+    "evaluation": {"transcripts", "logs", "protocols", "contexts", "cases"},
     "annotation": {"dataset", "contexts", "statistics", "cases"},
+    "transcripts": {"logs", "protocols", "contexts", "cases"},
     "logs": {"protocols", "contexts", "cases"},
     "protocols": {"contexts", "cases"},
     "contexts": {"cases"},
@@ -47,7 +49,10 @@ OPEN = {"files", "sheets"}
 
 WALLED = {
     "inspect_ai": lambda path: path.startswith(
-        ("evaluation/", "logs/", "scores/_log_rows", "exports/_log_redaction")
+        (
+            *("evaluation/", "logs/", "transcripts/_inspect_logs"),
+            *("scores/_log_rows", "exports/_log_redaction"),
+        )
     ),
     "xllamacpp": lambda path: path == "evaluation/models/_smollm2.py",
     "torch": lambda path: path.startswith("evaluation/models/_hf_"),

@@ -26,6 +26,7 @@ from casewise.cases._casebench import (
     check_sha256,
     fetch_casebench,
 )
+from casewise.cases._cells import printed
 from casewise.cases._deployment_card import (
     CARDS,
     Card,
@@ -33,11 +34,13 @@ from casewise.cases._deployment_card import (
     card_cases,
     load_card,
     system_text,
+    wanted_reply,
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._draft import draft_mapping
 from casewise.cases._file_records import Form
 from casewise.cases._folder_address import address_of, is_elsewhere, place_of
+from casewise.cases._grids import WORKBOOKS, delimiter_of
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
     LabelFields,
@@ -123,6 +126,7 @@ __all__ = [
     "UpstreamOutput",
     "Vote",
     "VoteCounts",
+    "WORKBOOKS",
     "add_release",
     "address_of",
     "cache_dir",
@@ -133,6 +137,7 @@ __all__ = [
     "check_sha256",
     "dataset_hash",
     "default_rule",
+    "delimiter_of",
     "diff_sets",
     "digest",
     "draft_mapping",
@@ -159,6 +164,7 @@ __all__ = [
     "name_calls",
     "open_cases",
     "place_of",
+    "printed",
     "read_model",
     "read_plain_yaml",
     "read_table",
@@ -170,6 +176,7 @@ __all__ = [
     "to_fields",
     "to_line",
     "turn_text",
+    "wanted_reply",
     "whole_queries",
     "write_cases",
 ]

@@ -184,6 +184,15 @@ def card_cases(card: Card) -> tuple[Case, ...]:
     )
 
 
+_WANTED = {"allowed": "answer", "disallowed": "refuse", "partly": "partial"}
+
+
+def wanted_reply(case: Case) -> str | None:
+    """What a line of a deployment card wants of a reply; None of a case that tests no line."""
+    rule = next((tag.removeprefix("rule:") for tag in case.tags if tag.startswith("rule:")), "")
+    return _WANTED.get(rule)
+
+
 def system_text(card: Card) -> str:
     """The system message that the deployer would write: sender, users and lines, no cases."""
     blocks = [f"Who you are: {card.sender}", f"Who uses you: {card.users}"]

@@ -39,7 +39,7 @@ _Cells = tuple[Any, ...]
 
 def read_csv(path: Path, form: TableForm) -> ReadRows:
     text, notes = decoded(path, form.encoding)
-    delimiter = _delimiter(text, path)
+    delimiter = delimiter_of(text, path)
     marked = re.match(r"\s*sep=(.)\r?\n", text)
     if marked:
         delimiter, text = marked[1], text[marked.end() :]
@@ -81,7 +81,8 @@ def decoded(path: Path, encoding: str | None) -> tuple[str, list[str]]:
     return text, [note]
 
 
-def _delimiter(text: str, path: Path) -> str:
+def delimiter_of(text: str, path: Path) -> str:
+    """What stands between the cells of a table, by its name and its first line."""
     if path.suffix.lower() in (".tsv", ".tab"):
         return "\t"
     first = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])

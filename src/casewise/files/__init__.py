@@ -18,7 +18,14 @@ from casewise.files._csv import (
 from casewise.files._folder import recover_folder, replace_folder
 from casewise.files._journal import Journal, JournalLine, journal_lines
 from casewise.files._lock import HeldError, hold
-from casewise.files._text import parse_json, read_bytes, read_lines, read_text, utf8_text
+from casewise.files._text import (
+    parse_json,
+    raw_lines,
+    read_bytes,
+    read_lines,
+    read_text,
+    utf8_text,
+)
 
 __all__ = [
     "CsvRow",
@@ -34,6 +41,7 @@ __all__ = [
     "journal_lines",
     "new_file",
     "parse_json",
+    "raw_lines",
     "read_bytes",
     "read_lines",
     "read_text",

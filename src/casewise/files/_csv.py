@@ -72,12 +72,13 @@ class CsvRow:
 
 
 def csv_rows(
-    text: str, file: Path, *, delimiter: str = ",", guarded: bool = True
+    text: str | Iterable[str], file: Path, *, delimiter: str = ",", guarded: bool = True
 ) -> Iterator[CsvRow]:
     """Read CSV row by row, the header first.
 
     Args:
-        text: What the file holds; ``read_text`` drops a byte order mark.
+        text: What the file holds, whole or by lines with their ends; ``read_text`` drops a byte
+            order mark.
         file: The file, for messages.
         delimiter: What stands between cells.
         guarded: Whether to take off the apostrophes that ``guard_cell`` puts. False for the files
@@ -88,7 +89,8 @@ def csv_rows(
             line. Rows before it have been given.
     """
     csv.field_size_limit(_LONGEST)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         for number, cells in enumerate(reader):
             read = map(unguard_cell, cells) if guarded else cells

@@ -27,7 +27,7 @@ from inspect_ai.tool import ToolCall
 from inspect_ai.util import Store
 
 import casewise
-from casewise.cases import Case, Turn, flags_query
+from casewise.cases import Case, Turn, flags_query, wanted_reply
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._model_address import with_address
@@ -101,12 +101,7 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
 
 def _for_replies(case: Case, later: list[str]) -> dict[str, Any]:
     """What the conversation and its grader need."""
-    rule = next((tag.removeprefix("rule:") for tag in case.tags if tag.startswith("rule:")), "")
-    return {TURNS: later, "expected": _WANTED.get(rule)}
-
-
-_WANTED = {"allowed": "answer", "disallowed": "refuse", "partly": "partial"}
-"""What a line of a deployment card wants of a reply."""
+    return {TURNS: later, "expected": wanted_reply(case)}
 
 
 def script_sample(script: Script, system: str | None) -> Sample:

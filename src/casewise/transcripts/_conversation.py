@@ -1,0 +1,277 @@
+"""One conversation of a file, whoever wrote the file; and the line that holds none."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from casewise.cases import Turn, read_turns
+
+MILLISECONDS = 1e11
+"""Larger numbers are milliseconds since 1970: in seconds, this is the year 5138."""
+
+CASE_FIELDS = ("case_id", "case")
+IDS = ("id", "conversation_id", "conversation_hash")
+USERS = ("user", "user_id")
+TIMES = ("time", "created", "created_at", "timestamp")
+MESSAGES = ("messages", "conversation")
+"""Names of the field that holds the messages."""
+SYSTEMS = ("system", "system_prompt")
+QUERIES = ("query", "prompt", "question", "input")
+REPLIES = ("reply", "response", "completion", "output", "answer")
+"""Names of the fields of a record that holds one exchange in place of messages."""
+
+FIELDS = (
+    *(*CASE_FIELDS, *IDS, *USERS, *TIMES, *MESSAGES, *SYSTEMS, *QUERIES, *REPLIES),
+    *("category", "model", "metadata"),
+)
+"""All fields that are read of a record."""
+
+EXPECTED = (
+    "an object with 'messages' (each with 'role' and 'content'), or with a query "
+    f"({', '.join(QUERIES)}) and its reply ({', '.join(REPLIES)}); or a list of messages"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation, in whatever form it was kept."""
+
+    id: str
+    """As the file gives it; else the line, as ``line 3``."""
+    turns: tuple[Turn, ...]
+    """All messages, oldest first; one at the least."""
+    line: int
+    """Where it begins in its file, from 1: the line, the row or the record."""
+    user: str | None = None
+    time: datetime | None = None
+    """In UTC; a time without a zone is taken for UTC."""
+    category: str | None = None
+    model: str | None = None
+    """Who replied, where the file says."""
+    case: str | None = None
+    """The id of the case that was asked, or of a card's line, where the file says."""
+    sample: str | None = None
+    """The id of a sample or test in another tool's file, which may be a case's."""
+    query: str | None = None
+    """What was asked, where the file says it apart from the messages, which may frame it."""
+    declined: bool = False
+    """Whether the provider itself says that the last reply is a refusal."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What the record's own ``metadata`` says."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that holds no conversation, and why; nothing of its text."""
+
+    line: int
+    problem: str
+    """What is wrong, what was found and what was expected."""
+    unit: str = "line"
+    """What the file's places are called: line, row, record or sample."""
+
+    def __str__(self) -> str:
+        return f"{self.unit} {self.line}: {self.problem}"
+
+
+class UnreadableError(Exception):
+    """A record is no conversation; its text says why, and quotes nothing."""
+
+
+def conversation_of(record: object, line: int, unit: str = "line") -> Conversation:
+    """The conversation that a record holds.
+
+    Args:
+        record: A list of messages; or an object with messages, or with one exchange.
+        line: Where it stands in its file.
+        unit: What the file's places are called, for an id where the record has none.
+
+    Raises:
+        UnreadableError: The record holds none.
+    """
+    if isinstance(record, list):
+        record = {MESSAGES[0]: record}
+    if not isinstance(record, Mapping):
+        raise unreadable("not a conversation", record, EXPECTED)
+    metadata = record.get("metadata")
+    return Conversation(
+        id=_text_of(record, IDS) or f"{unit} {line}",
+        turns=_turns(record),
+        line=line,
+        user=_text_of(record, USERS),
+        time=_time_of(record),
+        category=_text_of(record, ("category",)),
+        model=_text_of(record, ("model",)),
+        case=_text_of(record, CASE_FIELDS),
+        metadata=metadata if isinstance(metadata, Mapping) else {},
+        declined=_declined(record),
+    )
+
+
+def _declined(record: Mapping[str, Any]) -> bool:
+    """Whether the last message is a refusal that the provider set apart from content."""
+    _, messages = given(record, MESSAGES)
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return isinstance(last, Mapping) and not last.get("content") and bool(last.get("refusal"))
+
+
+def unreadable(problem: str, found: object, expected: str) -> UnreadableError:
+    """What is wrong with a record; of what was found, its kind alone."""
+    return UnreadableError(f"{problem} (found {kind_of(found)}; expected {expected})")
+
+
+def kind_of(value: object) -> str:
+    """What a value of JSON is, without the value."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text" if value.strip() else "a blank text"
+        case Mapping():
+            return "an object"
+        case Sequence():
+            return "a list" if value else "an empty list"
+        case _:
+            return f"a value of type {type(value).__name__}"
+
+
+def given(record: Mapping[str, Any], names: Sequence[str]) -> tuple[str, Any]:
+    """The first field that is there and holds something, and its value; else the first name."""
+    for name in names:
+        value = record.get(name)
+        missing = value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+        if not missing:
+            return name, value
+    return names[0], None
+
+
+def _text_of(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """An id or a name: a text, or a whole number as text."""
+    name, value = given(record, names)
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise unreadable(f"wrong value in field {name!r}", value, "text or a whole number")
+    return None if value is None else str(value)
+
+
+def _time_of(record: Mapping[str, Any]) -> datetime | None:
+    name, value = given(record, TIMES)
+    if value is None:
+        return None
+    try:
+        return read_time(value)
+    except (ValueError, OverflowError, OSError):
+        expected = "ISO 8601 (2026-05-31T12:00:00Z), or seconds since 1970"
+        raise unreadable(f"wrong time in field {name!r}", value, expected) from None
+
+
+def read_time(value: object) -> datetime:
+    """A time in UTC.
+
+    Args:
+        value: ISO 8601, or seconds or milliseconds since 1970, as a number or as text.
+
+    Raises:
+        ValueError: It is none of these, or (with OverflowError, OSError) of no year that there is.
+    """
+    if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal():
+        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = value / 1000 if abs(value) > MILLISECONDS else value
+        return datetime.fromtimestamp(seconds, UTC)
+    when = value if isinstance(value, datetime) else None
+    if isinstance(value, str):
+        when = datetime.fromisoformat(value.strip())
+    if when is None:
+        raise ValueError
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+
+
+# --- turns ------------------------------------------------------------------------------------
+
+
+def _turns(record: Mapping[str, Any]) -> tuple[Turn, ...]:
+    name, messages = given(record, MESSAGES)
+    if messages is None:
+        return _exchange(record)
+    if not isinstance(messages, list) or not messages:
+        raise unreadable(f"wrong value in field {name!r}", messages, "a list of messages")
+    return turns_of(messages)
+
+
+def _exchange(record: Mapping[str, Any]) -> tuple[Turn, ...]:
+    """A query and its reply, which stand in fields of their own."""
+    fields = {
+        "system": given(record, SYSTEMS),
+        "user": given(record, QUERIES),
+        "assistant": given(record, REPLIES),
+    }
+    if fields["assistant"][1] is None:
+        raise unreadable("no messages and no reply", record, EXPECTED)
+    for name, value in fields.values():
+        if not isinstance(value, str | None):
+            raise unreadable(f"wrong value in field {name!r}", value, "text")
+    return turns_of(
+        [
+            {"role": role, "content": value}
+            for role, (_, value) in fields.items()
+            if value is not None
+        ]
+    )
+
+
+_OF_MESSAGE = ("role", "content", "tool_calls", "tool_call_id", "refusal")
+_TEXTS = ("text", "input_text", "output_text", "refusal", "tool_use", "tool_result")
+_ROLES = {"function": "tool", "human": "user", "ai": "assistant", "model": "assistant"}
+
+
+def turns_of(messages: Sequence[object]) -> tuple[Turn, ...]:
+    """The turns that messages of the chat format are, in whatever order they stand.
+
+    Fields of a message that are none of a turn's are left out; an image or another part that is
+    no text stands as its type in brackets.
+
+    Raises:
+        UnreadableError: One of the messages is none.
+    """
+    try:
+        return read_turns([_plain(message) for message in messages])
+    except ValidationError as error:
+        first = error.errors()[0]
+        places = [place for place in first["loc"] if isinstance(place, int)]
+        field = next((place for place in first["loc"] if place in _OF_MESSAGE), None)
+        what = f"wrong {field}" if field is not None else "not a message of the chat format"
+        # Their own words may quote a value.
+        expected = "a role (system, user, assistant, tool) and its content"
+        where = f"message {places[0] + 1}: " if places else ""
+        raise unreadable(f"{where}{what}", first["input"], expected) from None
+
+
+def _plain(message: object) -> object:
+    """A message with what a turn may have, under the names that turns have for it."""
+    if not isinstance(message, Mapping):
+        return message
+    plain = {name: message[name] for name in _OF_MESSAGE if name in message}
+    plain["role"] = _ROLES.get(str(plain.get("role")), plain.get("role"))
+    if plain["role"] == "tool" and isinstance(message.get("name"), str):
+        plain["name"] = message["name"]
+    if plain.get("content") is not None:
+        plain.pop("refusal", None)
+    if isinstance(called := message.get("function_call"), Mapping):
+        plain["tool_calls"] = [{"function": called}]
+    if isinstance(parts := plain.get("content"), list):
+        plain["content"] = [_part(part) for part in parts]
+    return plain
+
+
+def _part(part: object) -> object:
+    """A part of a message; in place of what is neither text nor a tool's, its type."""
+    kind = str(part.get("type")) if isinstance(part, Mapping) else ""
+    return part if not kind or kind in _TEXTS else {"type": "text", "text": f"[{kind[:40]}]"}

@@ -1,0 +1,84 @@
+"""Conversations in logs of Inspect, of whatever task."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_samples
+
+from casewise.cases import address_of
+from casewise.errors import InputError
+from casewise.transcripts._conversation import (
+    CASE_FIELDS,
+    BadLine,
+    Conversation,
+    UnreadableError,
+    given,
+    read_time,
+    turns_of,
+)
+
+UNIT = "sample"
+
+
+def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
+    """The conversations of logs, a sample each, one in memory at a time.
+
+    Args:
+        paths: Logs; samples are numbered over all of them.
+
+    Raises:
+        InputError: A log can't be read.
+    """
+    logging.getLogger("inspect_ai").setLevel(logging.ERROR)
+    number = 0
+    for path in paths:
+        address = address_of(path)
+        try:
+            log = read_eval_log(address, header_only=True)
+            for sample in read_eval_log_samples(address, all_samples_required=False):
+                number += 1
+                try:
+                    yield _conversation(sample, log, number)
+                except UnreadableError as error:
+                    yield BadLine(number, str(error), UNIT)
+        except Exception as error:  # Inspect raises whatever the broken part raises
+            raise InputError(
+                f"not a readable Inspect log: {type(error).__name__}", file=address
+            ) from None
+
+
+def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation:
+    if not sample.messages:
+        found = "an error" if sample.error else "none"
+        raise UnreadableError(f"no messages (found {found}; expected a conversation)")
+    said = sample.metadata or {}
+    case = given(said, CASE_FIELDS)[1]
+    query = said.get("query")
+    return Conversation(
+        id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
+        turns=turns_of([_message(message) for message in sample.messages]),
+        line=number,
+        time=read_time(sample.started_at) if sample.started_at else None,
+        category=said["category"] if isinstance(said.get("category"), str) else None,
+        model=log.eval.model,
+        case=None if case is None else str(case),
+        sample=str(sample.id),
+        query=query if isinstance(query, str) else None,
+        metadata=said,
+        declined=sample.output.stop_reason == "content_filter",
+    )
+
+
+def _message(message: Any) -> dict[str, Any]:
+    """One of Inspect's messages as the chat format has it; reasoning is no part of what is said."""
+    plain = {"role": message.role, "content": message.text}
+    if message.role == "assistant" and message.tool_calls:
+        plain["tool_calls"] = [
+            {"id": call.id, "name": call.function, "arguments": call.arguments}
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        plain |= {"tool_call_id": message.tool_call_id, "name": message.function}
+    return plain

@@ -1,0 +1,200 @@
+"""Conversations in the result files of promptfoo and PyRIT, each read whole."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from casewise.cases import printed
+from casewise.transcripts._conversation import (
+    CASE_FIELDS,
+    QUERIES,
+    BadLine,
+    Conversation,
+    UnreadableError,
+    conversation_of,
+    given,
+    read_time,
+    turns_of,
+    unreadable,
+)
+
+
+def record_conversation(record: object, line: int, unit: str = "line") -> Conversation:
+    """The conversation that a record holds, whoever wrote it.
+
+    Raises:
+        UnreadableError: It holds none.
+    """
+    if isinstance(record, Mapping) and is_promptfoo(record):
+        return promptfoo_conversation(record, line, unit)
+    return conversation_of(record, line, unit)
+
+
+# --- promptfoo --------------------------------------------------------------------------------
+
+
+def is_promptfoo(record: object) -> bool:
+    """Whether a record is one of promptfoo's results: a prompt, its variables and a response."""
+    return (
+        isinstance(record, Mapping)
+        and isinstance(record.get("prompt"), Mapping)
+        and isinstance(record.get("vars"), Mapping)
+    )
+
+
+def promptfoo_results(data: object) -> list[Any] | None:
+    """The results of promptfoo's JSON output; None of other JSON."""
+    results = data.get("results") if isinstance(data, Mapping) else None
+    # Files of version 2 have them at the top.
+    results = results.get("results") if isinstance(results, Mapping) else results
+    return results if isinstance(results, list) and any(map(is_promptfoo, results)) else None
+
+
+def promptfoo_conversation(record: Mapping[str, Any], line: int, unit: str) -> Conversation:
+    """The conversation of one of promptfoo's results.
+
+    The case is the one that the variables or the test's metadata name as ``case_id``.
+
+    Raises:
+        UnreadableError: It holds no reply.
+    """
+    response, said = record.get("response"), dict(record["vars"])
+    output = response.get("output") if isinstance(response, Mapping) else None
+    if output is None:
+        found = "an error" if record.get("error") else "no response"
+        raise UnreadableError(f"no reply (found {found}; expected 'response' with 'output')")
+    test = record.get("testCase")
+    for place in (test, record):
+        about = place.get("metadata") if isinstance(place, Mapping) else None
+        said |= about if isinstance(about, Mapping) else {}
+    prompt = record["prompt"].get("raw")
+    provider = record.get("provider")
+    model = provider.get("id") if isinstance(provider, Mapping) else provider
+    case, query = given(said, CASE_FIELDS)[1], given(record["vars"], QUERIES)[1]
+    return Conversation(
+        # One result of a test by one provider with one prompt.
+        id=str(record.get("id") or f"{unit} {line}"),
+        turns=turns_of(
+            [*_promptfoo_messages(prompt), {"role": "assistant", "content": _text(output)}]
+        ),
+        line=line,
+        category=said["category"] if isinstance(said.get("category"), str) else None,
+        model=model if isinstance(model, str) else None,
+        case=None if case is None else str(case),
+        query=query if isinstance(query, str) else None,
+        metadata=said,
+        declined=isinstance(response, Mapping) and response.get("isRefusal") is True,
+    )
+
+
+def _promptfoo_messages(prompt: object) -> Sequence[object]:
+    """A prompt as it was sent: a text, or messages of the chat format as JSON."""
+    if not isinstance(prompt, str):
+        raise unreadable("wrong prompt", prompt, "'prompt' with its text under 'raw'")
+    if prompt.lstrip().startswith("["):
+        try:
+            messages = json.loads(prompt)
+        except (ValueError, RecursionError):
+            messages = None
+        if isinstance(messages, list) and all(isinstance(one, Mapping) for one in messages):
+            return messages
+    return [{"role": "user", "content": prompt}]
+
+
+def _text(output: object) -> str:
+    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+
+
+# --- PyRIT ------------------------------------------------------------------------------------
+
+PYRIT_FIELDS = ("conversation_id", "sequence", "role", "converted_value")
+"""Fields that every piece of a message has in PyRIT's memory, and so in what it exports."""
+
+
+def is_pyrit(record: object) -> bool:
+    """Whether a record is a piece of a message of PyRIT's memory."""
+    return isinstance(record, Mapping) and set(PYRIT_FIELDS) <= set(record)
+
+
+def pyrit_conversations(
+    pieces: Iterable[tuple[int, object]], unit: str
+) -> Iterator[Conversation | BadLine]:
+    """The conversations whose messages are in pieces, by conversation and sequence.
+
+    What was sent is read: an original text only as what was asked, if it is another. A line is
+    accounted for with the conversation that it is a piece of, which stands at its first line.
+
+    Args:
+        pieces: Each with its line.
+        unit: What the file's places are called.
+    """
+    found = defaultdict[str, list[tuple[int, Mapping[str, Any]]]](list)
+    for line, piece in pieces:
+        if (
+            isinstance(piece, Mapping)
+            and is_pyrit(piece)
+            and _number(piece["sequence"]) is not None
+        ):
+            found[str(piece["conversation_id"])].append((line, piece))
+        else:
+            problem = str(unreadable("not a piece of a message", piece, ", ".join(PYRIT_FIELDS)))
+            yield BadLine(line, problem, unit)
+    for id, parts in found.items():
+        parts.sort(key=lambda part: _number(part[1]["sequence"]) or 0)
+        line = min(line for line, _ in parts)
+        try:
+            yield _pyrit_conversation(id, line, [piece for _, piece in parts])
+        except UnreadableError as error:
+            yield BadLine(line, str(error), unit)
+
+
+def _pyrit_conversation(id: str, line: int, pieces: Sequence[Mapping[str, Any]]) -> Conversation:
+    messages: list[dict[str, Any]] = []
+    before: object = None
+    for piece in pieces:
+        role = str(piece["role"]).removeprefix("simulated_")
+        kind = piece.get("converted_value_data_type") or "text"
+        value = piece["converted_value"]
+        text = value if kind in ("text", "error") else f"[{kind}]"
+        if before == piece["sequence"] and messages:
+            messages[-1]["content"] += f"\n{text}"
+        else:
+            messages.append({"role": role, "content": text})
+        before = piece["sequence"]
+    asked = [piece for piece in pieces if piece["role"] == "user"]
+    labels = [_object(piece.get("labels")) for piece in pieces]
+    said: dict[str, Any] = {name: value for one in labels for name, value in one.items()}
+    targets = [_object(piece.get("prompt_target_identifier")) for piece in pieces]
+    models = [one.get("model_name") or one.get("__type__") for one in targets]
+    case = given(said, CASE_FIELDS)[1]
+    original = asked[-1].get("original_value") if asked else None
+    last = pieces[-1]
+    try:
+        time = read_time(last["timestamp"]) if last.get("timestamp") else None
+    except (ValueError, OverflowError, OSError):
+        time = None
+    return Conversation(
+        id=id,
+        turns=turns_of(messages),
+        line=line,
+        time=time,
+        model=next((one for one in models if isinstance(one, str)), None),
+        case=None if case is None else str(case),
+        query=original if isinstance(original, str) else None,
+        metadata=said,
+        declined=last["role"] == "assistant" and last.get("response_error") == "blocked",
+    )
+
+
+def _number(value: object) -> int | None:
+    try:
+        return int(value) if isinstance(value, int | str) else None
+    except ValueError:
+        return None
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    """A mapping; in CSV, one that Python or JSON has printed."""
+    value = printed(value) if isinstance(value, str) else value
+    return value if isinstance(value, Mapping) else {}
