@@ -1,4 +1,4 @@
-"""Rates of rare events: exact where they can be, and covering where they are drawn and clustered."""
+"""Rates of rare events: exact where they can be, covering where they are drawn and clustered."""
 
 import numpy as np
 import pytest
@@ -148,9 +148,7 @@ def simulated(rate: float, rng: np.random.Generator, *, sampled: bool, clustered
 @pytest.mark.parametrize("rate", [0.1, 0.01, 0.001])
 def test_estimates_and_coverage(rate: float, sampled: bool, clustered: bool) -> None:
     rng = np.random.default_rng([int(rate * 1000), sampled, clustered])
-    found = [
-        simulated(rate, rng, sampled=sampled, clustered=clustered) for _ in range(DRAWS)
-    ]
+    found = [simulated(rate, rng, sampled=sampled, clustered=clustered) for _ in range(DRAWS)]
     mean = np.mean([one.value for one in found])
     covered = np.mean([one.interval[0] <= rate <= one.interval[1] for one in found])
     assert rate / 1.2 < mean < rate * 1.2

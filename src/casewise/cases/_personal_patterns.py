@@ -76,10 +76,9 @@ def _any(_: str) -> bool:
 
 _FICTION: dict[str, Callable[[str], bool]] = {
     # Domains that RFC 2606 keeps for examples.
-    "e-mail address": lambda text: re.search(
-        r"[@.](example(\.\w+)?|test|invalid|localhost)$", text.casefold()
-    )
-    is not None,
+    "e-mail address": lambda text: (
+        re.search(r"[@.](example(\.\w+)?|test|invalid|localhost)$", text.casefold()) is not None
+    ),
     # Private networks, and those kept for documentation.
     "IP address": lambda text: not ipaddress.ip_address(text).is_global,
     # 555-01xx, in North America.

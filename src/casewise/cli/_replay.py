@@ -23,9 +23,9 @@ from casewise.scores import (
     REPLAY_TABLE,
     RULES,
     Cluster,
-    Replied,
     ReplayReport,
     ReplayTexts,
+    Replied,
     compare_replies,
     draw_turns,
     load_checks,
@@ -244,9 +244,7 @@ def _drawn(
     return tuple(cases), recorded
 
 
-def _prefixes(
-    file: Path, chosen: Chosen, mask: Mask | None, wanted: set[str]
-) -> Iterator[Prefix]:
+def _prefixes(file: Path, chosen: Chosen, mask: Mask | None, wanted: set[str]) -> Iterator[Prefix]:
     found = Prefixes(read_conversations(file), chosen, mask)
     return (one for one in found if one.case.id in wanted)
 
@@ -291,7 +289,10 @@ def _recorded(
     from casewise.evaluation import grade_recorded
 
     asked = {
-        id: ([*((turn.role, turn.text) for turn in one.case.history), ("user", one.case.query)], one.old)
+        id: (
+            [*((turn.role, turn.text) for turn in one.case.history), ("user", one.case.query)],
+            one.old,
+        )
         for id, one in recorded.items()
     }
     with working(f"{grader} grades {len(asked):,} old replies"):

@@ -41,7 +41,7 @@ def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Fi
 
 
 def find_personal(text: str) -> Iterator[tuple[str, str]]:
-    """Kinds and masked pieces of what looks like personal data; what is kept for fiction is none."""
+    """Kinds and masked pieces of what looks like personal data, and is not kept for fiction."""
     for piece in find_pieces(text):
         if not piece.is_fiction:
             yield piece.kind, _masked(piece.text)

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from rich.console import RenderableType
 
 from casewise.scores import (
-    ReplyChange,
     ChangeRates,
     ReplayReport,
     ReplayTexts,
+    ReplyChange,
     replay_records,
 )
 from casewise.sheets import (
@@ -66,7 +66,10 @@ def _sentences(found: ReplayReport) -> Iterator[Word | str]:
     """How many of the conversations changed, the bounds included."""
     overall = found.rates[0]
     of = f"Of {count(found.turns)} {'turns' if _many(found) else 'conversations'}"
-    for change, rate in ((ReplyChange.REFUSED, overall.refused), (ReplyChange.ANSWERED, overall.answered)):
+    for change, rate in (
+        (ReplyChange.REFUSED, overall.refused),
+        (ReplyChange.ANSWERED, overall.answered),
+    ):
         low, high = rate.interval
         per = 1000 if not high * 1000 < 1 else 100_000
         digits = 0 if low * per >= 10 else 1

@@ -214,8 +214,14 @@ def compare_replies(
         for side in ("before", "after")
     ]
     units = {
-        ReplyChange.REFUSED: (~refuses[0] & refuses[1], _possible(paired, asked_anew, refused=False)),
-        ReplyChange.ANSWERED: (refuses[0] & ~refuses[1], _possible(paired, asked_anew, refused=True)),
+        ReplyChange.REFUSED: (
+            ~refuses[0] & refuses[1],
+            _possible(paired, asked_anew, refused=False),
+        ),
+        ReplyChange.ANSWERED: (
+            refuses[0] & ~refuses[1],
+            _possible(paired, asked_anew, refused=True),
+        ),
     }
     counted = {
         change: Units(np.where(told, hit.astype(float), np.nan), possible, draw, clusters)

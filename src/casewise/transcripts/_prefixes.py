@@ -1,7 +1,7 @@
 """What of a conversation is asked again: its turns up to one of the user's, with the old reply."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
@@ -10,12 +10,10 @@ from casewise.cases import Case, Turn, find_turn_fault, flags_query
 from casewise.errors import UsageError
 from casewise.protocols import Graded, ResponseClass, phrase_match, read_reply
 from casewise.transcripts._conversation import BadLine, Conversation
+from casewise.transcripts._masking import Mask
 
 Chosen = int | Literal["last", "each"]
 """Which turn of the user is asked again: the n-th from 1, the last that was answered, or each."""
-
-Mask = Callable[[tuple[Turn, ...]], tuple[Turn, ...]]
-"""Changes the turns of one conversation, all of them together."""
 
 
 class LeftOut(StrEnum):

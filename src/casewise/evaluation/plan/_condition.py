@@ -263,7 +263,11 @@ def _vary(
 
 
 def _data_and_prompts(
-    cases: str | CaseSet, protocol: Protocol, delivery: Delivery, prompt: str | None, deployment: str | None
+    cases: str | CaseSet,
+    protocol: Protocol,
+    delivery: Delivery,
+    prompt: str | None,
+    deployment: str | None,
 ) -> tuple[CaseSet, Prompts | Conversations, Script | None]:
     if protocol is not Protocol.RESPOND and deployment is not None:
         raise UsageError("a deployment is acted in: give it with --protocol respond")
