@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 from conftest import Cli
 from support.actors import REFUSAL, comply
-from support.fake_openai import FakeServer
+from support.fake_openai import FakeServer, Raw
+from support.planted import CANARY, places
 from support.refusals import refused
 from support.replayed import (
+    GRADER,
     NEW,
     OLD,
     Answer,
@@ -21,6 +24,7 @@ from support.replayed import (
     refusing,
     write_talks,
 )
+from support.secret import KEY
 
 OLD_REFUSED = {3, 4, 5}
 NEW_REFUSED = {0, 1, 2, 3}
@@ -183,3 +187,187 @@ def test_a_replay_goes_on_where_it_was_stopped(replay: Replay) -> None:
     second = replay(talks(), flaky, "--format", "json")
     assert len(second.requests) <= 20
     assert json.loads(second.stdout)["rates"][0]["newly_refused"]["events"] == 3
+
+
+# --- what leaves, and what stays ----------------------------------------------------------------
+
+PERSON, CITY, PHONE, PASSWORD = (
+    "Gwendolyn Pfeiffer",
+    "12 Cedar Grove Lane",
+    "+49 30 1234567",
+    "tulip-77",
+)
+SECRET = "sk-live-0123456789abcdefghij"
+PRIVATE = (PERSON, "Gwendolyn", "Pfeiffer", CITY, PHONE, PASSWORD, SECRET, "gwen@garden.org")
+
+
+def private_talk(number: int) -> dict[str, Any]:
+    """A conversation with personal data and keys in every kind of turn."""
+    call = {"id": "c", "name": "find", "arguments": {"who": PERSON, "api_key": SECRET, "n": [1]}}
+    return {
+        "id": f"private-{number}",
+        "messages": [
+            {"role": "system", "content": f"The garden of {PERSON}, {CITY}."},
+            {"role": "user", "content": f"I am Gwendolyn, {PHONE}. My password is {PASSWORD}."},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": f"{PERSON}, gwen@garden.org"},
+            {"role": "assistant", "content": f"Hello, Gwendolyn of {CITY}!"},
+            {"role": "user", "content": f"{query(number)} It is for Pfeiffer, as you know."},
+            {"role": "assistant", "content": REFUSAL},
+        ],
+    }
+
+
+@pytest.mark.parametrize("grader", [(), ("--grader", GRADER)], ids=["rules", "model"])
+def test_masked_texts_are_sent(replay: Replay, grader: tuple[str, ...]) -> None:
+    some = [private_talk(k) for k in range(4)]
+    answer = of_model(new=refusing({1}), grader=graded)
+    done = replay(some, answer, "--mask", *grader, "--format", "json")
+    assert len(done.requests) == (12 if grader else 4)
+    for request in done.requests:
+        sent = json.dumps(request, ensure_ascii=False)
+        assert [one for one in PRIVATE if one in sent] == []
+        assert "PERSON_1" in sent
+        assert "fence" in sent
+    asked = next(one for one in done.requests if one["model"] == "new")
+    system, user, called, *_, last = asked["messages"]
+    assert "of <PERSON_1>, <ADDRESS_1>" in str(system["content"])
+    assert user["content"] == "I am <PERSON_1>, <PHONE_1>. My password is <KEY_1>."
+    arguments = json.loads(called["tool_calls"][0]["function"]["arguments"])
+    assert arguments["who"] == "<PERSON_1>"
+    assert arguments["api_key"].startswith("<KEY_")
+    assert arguments["n"] == [1]
+    assert last["content"].endswith("It is for <PERSON_1>, as you know.")
+    assert "masked where" in done.stderr
+
+
+def graded(request: dict[str, Any]) -> str:
+    """A grader that knows a refusal when it reads one."""
+    text = str(request["messages"][-1]["content"])
+    nonce = re.findall(r'"id": "([^"]+)"', text)[-1]
+    kind = "refusal" if REFUSAL in text.split("reply")[-1] or REFUSAL in text else "compliance"
+    return f"It says so.\n{json.dumps({'id': nonce, 'class': kind})}"
+
+
+def test_nothing_of_a_withheld_run_holds_a_text(replay: Replay, tmp_path: Path) -> None:
+    def planted(number: int) -> dict[str, Any]:
+        talk = private_talk(number)
+        for message in talk["messages"]:
+            message["content"] = f"{message['content']} {CANARY}"
+        talk["messages"][2]["tool_calls"][0]["arguments"]["note"] = CANARY
+        return talk
+
+    def answer(request: dict[str, Any]) -> Any:
+        if request["model"] == "grader":
+            return graded(request).replace("so", CANARY)
+        number = int(request["messages"][-1]["content"].split("fence ")[1].split(" ")[0])
+        if number == 2:
+            told = {"error": {"message": f"no answer to {CANARY}, key {KEY}"}}
+            return Raw(400, json.dumps(told).encode(), {"X-Trace": CANARY})
+        if number == 3:
+            return Raw(200, CANARY.encode(), {"X-Trace": CANARY})
+        return f"{comply(request)} {CANARY}" if number % 2 else REFUSAL
+
+    some = [planted(k) for k in range(30)]
+    done = replay(some, answer, "--grader", GRADER, code=1)
+    assert CANARY in json.dumps(done.requests)
+    assert CANARY not in done.stdout + done.stderr
+    (tmp_path / "talks.jsonl").unlink()
+    assert places(tmp_path) == []
+    for secret in (SECRET, PERSON, PASSWORD):
+        assert places(tmp_path, secret) == []
+        assert secret not in done.stdout + done.stderr
+    assert "sends 30 requests to openai-api/fake/new and 60 requests to openai-api/fake/grader" in (
+        done.stderr
+    )
+    assert "Texts are withheld" in done.stdout
+
+
+def test_texts_are_shown_on_request(replay: Replay, tmp_path: Path) -> None:
+    done = replay(talks(12), refusing({7}), "--reveal")
+    assert f"asked: {query(7)}" in done.stdout
+    assert f"after: {REFUSAL}" in done.stdout
+    assert query(8) not in done.stdout
+    assert places(tmp_path / "logs", query(8)) != []
+    assert "Of 12 conversations, 83 in 1,000 are newly refused: 2 to 385." in done.stdout
+
+
+# --- graders ------------------------------------------------------------------------------------
+
+
+def test_a_model_grades_both_replies(replay: Replay) -> None:
+    answer = of_model(new=refusing(NEW_REFUSED), grader=graded)
+    options = ("--grader", GRADER, "--format", "json")
+    done = replay(talks(12), answer, *options)
+    assert json.loads(done.stdout)["rates"][0]["newly_refused"]["events"] == 3
+    assert sum(one["model"] == "grader" for one in done.requests) == 24
+    again = replay(talks(12), answer, *options)
+    assert again.requests == []
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_labelled_replies_correct_the_rates(replay: Replay, tmp_path: Path) -> None:
+    labelled = [
+        {"id": str(k), "query": query(k), "reply": reply, "label": label, "grader": "rules"}
+        | {"graded": "refusal" if k % 10 == 0 else label}
+        for k in range(200)
+        for reply, label in [(REFUSAL, "refusal") if k % 2 else ("Climb.", "compliance")]
+    ]
+    write_talks(tmp_path / "labelled.jsonl", labelled)
+    check = ("--grader-check", "labelled.jsonl")
+    done = replay(talks(), refusing(NEW_REFUSED), *check, "--format", "json")
+    corrected = json.loads(done.stdout)["corrected"]
+    # A fifth of what answers is graded a refusal, and no refusal an answer: by hand, of 60 with 3
+    # refused before, (3/60 - 1/5) / (4/5) is below 0.
+    assert corrected["labelled"] == 200
+    assert corrected["refused_before"]["value"] == 0
+    shown = replay(talks(), refusing(NEW_REFUSED), *check)
+    assert "Corrected for the grader's errors on 200 labelled replies" in shown.stdout
+
+
+# --- what is printed, and what is refused -------------------------------------------------------
+
+
+def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:
+    done = replay(talks(12), refusing(()), "-m", OLD, "--dry-run")
+    assert done.requests == []
+    assert "24 requests" in done.stdout
+    assert "sends 12 requests to openai-api/fake/new and 12 requests to openai-api/fake/old" in (
+        done.stderr
+    )
+    assert not (tmp_path / "logs").exists()
+
+
+def test_what_is_printed(replay: Replay) -> None:
+    done = replay(talks(), refusing(NEW_REFUSED))
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139."
+    assert lines[1] == "Of 60 conversations, 33 in 1,000 are newly answered: 4 to 115."
+    assert "  talk-1  line 2  compliance to refusal  c1" in lines
+    assert "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them." in lines
+    page = replay(talks(), refusing(NEW_REFUSED), "--format", "markdown").stdout
+    assert page.startswith("Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139.")
+    assert "| all | 60 | 60 | 3 | .0500 (.0104 to .1392) | 2 | .0333 (.0041 to .1153) |" in page
+
+
+def test_nothing_changed(replay: Replay) -> None:
+    done = replay(talks(40), refusing(OLD_REFUSED))
+    first = done.stdout.splitlines()[0]
+    # 1 - .025 ** (1 / 40)
+    assert (
+        first == "Of 40 conversations, none that was asked is newly refused: at most 88 in 1,000."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (("--turn", "0"), ("--turn 0", "last, each, or the number")),
+        (("-m", OLD, "-m", GRADER), ("--model", "at most one other")),
+        (("-m", NEW), ("--model", "at most one other")),
+        (("--log-dir", "s3://bucket/logs"), ("--log-dir", "a folder here")),
+        (("--turn", "9"), ("no conversation can be asked again", "12: no such turn of the user")),
+    ],
+)
+def test_what_is_refused(replay: Replay, options: tuple[str, ...], parts: tuple[str, ...]) -> None:
+    refused(replay(talks(12), refusing(()), *options, code=2), *parts)

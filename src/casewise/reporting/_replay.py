@@ -72,7 +72,7 @@ def _sentences(found: ReplayReport) -> Iterator[Word | str]:
     ):
         low, high = rate.interval
         per = 1000 if not high * 1000 < 1 else 100_000
-        digits = 0 if low * per >= 10 else 1
+        digits = 0 if (rate.value or high) * per >= 10 else 1
         value, ends = number(rate.value * per, digits), interval((low * per, high * per), digits)
         if not rate.size:
             yield f"{of}, no share that is {change} can be told: {rate.reason}."
