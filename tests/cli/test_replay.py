@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +31,32 @@ OLD_REFUSED = {3, 4, 5}
 NEW_REFUSED = {0, 1, 2, 3}
 TALKS = 60
 
-Replay = Callable[..., Any]
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What the command printed, and the requests that it sent."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    requests: list[dict[str, Any]]
+
+
+Replay = Callable[..., Done]
 
 
 @pytest.fixture
 def replay(cli: Cli, tmp_path: Path) -> Replay:
     """Run the command against a server; gives what was printed, and the requests."""
 
-    def run(talks: list[Any], answer: Answer, *options: str, code: int = 0) -> Any:
+    def run(talks: list[Any], answer: Answer, *options: str, code: int = 0) -> Done:
         write_talks(tmp_path / "talks.jsonl", talks)
         with FakeServer(answer) as server:
             env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
             command = ["replay", "talks.jsonl", "-m", NEW, "--log-dir", "logs", *options]
             done = cli(*command, env=env)
         assert done.returncode == code, done.stderr
-        done.requests = server.requests
-        return done
+        return Done(done.returncode, done.stdout, done.stderr, server.requests)
 
     return run
 
@@ -122,7 +133,7 @@ def test_every_conversation_is_accounted_for(replay: Replay) -> None:
     }
     assert (found["conversations"], found["turns"]) == (47, 40)
     assert found["unread"] == {
-        "new reply: error, no reply": 1,
+        "new reply: error, no reply or no grade": 1,
         "new reply: neither refuses nor answers": 1,
     }
     assert found["rates"][0]["newly_refused"]["compared"] == 38

@@ -297,9 +297,9 @@ def _recorded(
     }
     with working(f"{grader} grades {len(asked):,} old replies"):
         graded = grade_recorded(grader, asked, folder, max_connections=max_connections)
-    rows = [(id, str(one.status), one.response_class) for id, one in graded.items()]
-    schema = dict.fromkeys(("case_id", "status", "response_class"), pl.String)
-    return Replied("the file", pl.DataFrame(rows, schema, orient="row").with_columns(name))
+    found = [(id, str(one.status), one.response_class) for id, one in graded.items()]
+    schema = dict.fromkeys(("case_id", "status", "response_class"), pl.String())
+    return Replied("the file", pl.DataFrame(found, schema, orient="row").with_columns(name))
 
 
 def _texts(

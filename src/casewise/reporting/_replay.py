@@ -1,17 +1,20 @@
 """Conversations asked again, for people and for programs: what changed, and what to read."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
 
 from rich.console import RenderableType
 
 from casewise.scores import (
     ChangeRates,
+    RareRate,
     ReplayReport,
     ReplayTexts,
     ReplyChange,
-    replay_records,
 )
 from casewise.sheets import (
+    Cell,
     Column,
     Kind,
     Row,
@@ -22,6 +25,8 @@ from casewise.sheets import (
     escape,
     figures,
     interval,
+    json_interval,
+    json_number,
     markdown,
     number,
     terminal,
@@ -53,8 +58,8 @@ def _plain(line: Word | str) -> str:
 
 
 def replay_json(found: ReplayReport, texts: Texts) -> str:
-    """The report as one object."""
-    return to_json(replay_records(found, texts))
+    """The report as one object; what is undefined is null, what does not apply is absent."""
+    return to_json(_records(found, texts))
 
 
 # --- in words -----------------------------------------------------------------------------------
@@ -128,7 +133,7 @@ def _table(found: ReplayReport) -> Table:
     return Table(columns, rows, "Changed replies", note if len(rows) > 1 else "")
 
 
-def _cells(one: ChangeRates) -> list[object]:
+def _cells(one: ChangeRates) -> list[Cell]:
     name = "all" if one.category is None else one.category
     refused, answered = one.refused, one.answered
     return [name, one.turns, refused.size, refused.events, refused, answered.events, answered]
@@ -176,3 +181,69 @@ def _listed(found: ReplayReport, texts: Texts, most: int) -> Iterator[Word | str
             yield f"  ... and {count(len(of_kind) - most)} more (--format json lists all)"
     if found.changed and not texts:
         yield "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them."
+
+
+# --- for programs -------------------------------------------------------------------------------
+
+
+def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "new": found.new,
+        "old": found.old,
+        "file": found.file,
+        "conversations": found.conversations,
+        "left_out": dict(found.left_out),
+        "turns": found.turns,
+        "asked": found.asked,
+        "unread": dict(found.unread),
+        "sampled": found.sampled,
+        "cluster": str(found.cluster),
+        "clusters": found.clusters,
+        "rates": [
+            {
+                "category": one.category,
+                "turns": one.turns,
+                "newly_refused": _rate(one.refused),
+                "newly_answered": _rate(one.answered),
+            }
+            for one in found.rates
+        ],
+        "changed": [
+            {
+                "conversation": one.conversation,
+                "line": one.line,
+                "case": one.case_id,
+                "category": one.category,
+                "change": str(one.change),
+                "before": one.before,
+                "after": one.after,
+            }
+            | (asdict(texts[one.case_id]) if one.case_id in texts else {})
+            for one in found.changed
+        ],
+    }
+    if (corrected := found.corrected) is not None:
+        told = {"labelled": corrected.labelled}
+        if corrected.rates is None:
+            record["corrected"] = told | {"reason": corrected.reason}
+        else:
+            record["corrected"] = told | {
+                name: {
+                    "value": json_number(rate.value),
+                    "interval": json_interval(rate.interval),
+                }
+                for name in _CORRECTED
+                for rate in [getattr(corrected.rates, name)]
+            }
+    return record
+
+
+def _rate(one: RareRate) -> dict[str, Any]:
+    told = {
+        "value": json_number(one.value),
+        "interval": json_interval(one.interval),
+        "events": one.events,
+        "compared": one.size,
+        "effective_size": json_number(one.effective_size),
+    }
+    return told | ({"reason": one.reason} if one.reason else {})

@@ -113,7 +113,6 @@ from casewise.scores._replay import (
     ReplyChange,
     compare_replies,
     draw_turns,
-    replay_records,
     replay_rows,
     turns_frame,
 )
@@ -145,7 +144,7 @@ from casewise.scores._run_facts import DataFacts, LeftOut, Reason, RunFacts, Vot
 from casewise.scores._run_record import RunRecord
 from casewise.scores._score_records import as_record, as_report_records, comparison_records
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
-from casewise.statistics import Estimate
+from casewise.statistics import Estimate, RareRate
 
 __all__ = [
     "ACT_METRICS",
@@ -209,6 +208,7 @@ __all__ = [
     "QUADRANTS",
     "REPLAY_TABLE",
     "RULES",
+    "RareRate",
     "ReaderError",
     "Reason",
     "ReplayReport",
@@ -284,7 +284,6 @@ __all__ = [
     "read_paths",
     "read_table",
     "reader_error",
-    "replay_records",
     "replay_rows",
     "report_scores",
     "resume_line",

@@ -244,7 +244,8 @@ def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> Grad
         return _refused(counted, check, why)
     corrected = {}
     for name, (question, replies) in counted.asked.items():
-        reason = no_better(check, question, counted.draws, needs_both=True)
+        what = "partial replies" if name == "partial_rate" else "refusals"
+        reason = no_better(check, question, counted.draws, needs_both=True, what=what)
         corrected[name] = (
             replace(UNDEFINED, reason=reason)
             if reason or not replies.weight.sum()
@@ -293,7 +294,12 @@ def _refused(counted: _Counted, reason: str, why: str) -> GraderCorrection:
 
 
 def no_better(
-    check: CheckSample, question: Question, draws: Resampling, *, needs_both: bool
+    check: CheckSample,
+    question: Question,
+    draws: Resampling,
+    *,
+    needs_both: bool,
+    what: str = "refusals",
 ) -> str:
     """Why grades say nothing of labels; empty where they do.
 
@@ -301,7 +307,6 @@ def no_better(
     more than the labels, so it stands.
     """
     yes = question.is_yes[check.label]
-    what = "partial replies" if question.is_yes.sum() == 1 else "refusals"
     if yes.all() or not yes.any():
         found = (
             f"the {len(yes)} labelled replies hold {'nothing but' if yes.any() else 'no'} {what}"

@@ -1,7 +1,7 @@
 """Conversations asked again: what the new reply does that the old one did not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from casewise.protocols import ResponseClass
 from casewise.scores._check_files import GRADES, CheckFile
 from casewise.scores._grader_correction import DRAWS, checked_grades, no_better
-from casewise.sheets import json_interval, json_number
 from casewise.statistics import (
     CheckSample,
     CorrectedChanges,
@@ -228,7 +227,7 @@ def compare_replies(
         for change, (hit, possible) in units.items()
     }
     categories = paired["category"]
-    parts = [(None, np.ones(len(paired), np.bool_))]
+    parts: list[tuple[str | None, BoolArray]] = [(None, np.ones(len(paired), np.bool_))]
     named = categories.drop_nulls().unique().sort().to_list()
     parts += [(name, (categories == name).fill_null(False).to_numpy()) for name in named]
     if named and categories.null_count():
@@ -280,19 +279,21 @@ def _possible(paired: pl.DataFrame, asked_anew: bool, *, refused: bool) -> BoolA
 
 def _unread(drawn: pl.DataFrame) -> dict[str, int]:
     """Why pairs can't be compared, each by the first reason."""
-    reasons = {
-        f"{words}: {what}": pl.col(f"{side}_status").fill_null("error").is_in(statuses)
-        for side, words in (("after", "new reply"), ("before", "old reply"))
-        for what, statuses in (
-            ("error, no reply", ["error"]),
-            ("neither refuses nor answers", ["unparsed"]),
-        )
-    }
-    chain: Any = pl
-    for words, found in reasons.items():
-        chain = chain.when(found).then(pl.lit(words))
-    found = drawn.select(chain.otherwise(None).alias("why"))["why"].drop_nulls()
-    return {words: count for words in reasons if (count := int((found == words).sum()))}
+    left, counts = drawn, {}
+    for side, words in (("after", "new reply"), ("before", "old reply")):
+        for status, what in _UNREAD.items():
+            is_so = pl.col(f"{side}_status").fill_null(_NOT_ASKED) == status
+            counts[f"{words}: {what}"] = len(left.filter(is_so))
+            left = left.filter(~is_so)
+    return {words: count for words, count in counts.items() if count}
+
+
+_NOT_ASKED = "not asked"
+_UNREAD = {
+    _NOT_ASKED: "not asked yet",
+    "error": "error, no reply or no grade",
+    "unparsed": "neither refuses nor answers",
+}
 
 
 def _changed(
@@ -301,9 +302,11 @@ def _changed(
     columns = ("case_id", "conversation", "line", "category")
     classes = ("before_response_class", "after_response_class")
     return [
-        ChangedTurn(*row[:4], change, *row[4:])
+        ChangedTurn(id, conversation, line, category, change, before, after)
         for change, (hit, _) in units.items()
-        for row in paired.filter(pl.Series(hit & told)).select(*columns, *classes).iter_rows()
+        for id, conversation, line, category, before, after in paired.filter(pl.Series(hit & told))
+        .select(*columns, *classes)
+        .iter_rows()
     ]
 
 
@@ -347,75 +350,3 @@ def _corrected(
         draws,
     )
     return Corrected(rates, labelled)
-
-
-# --- for programs -------------------------------------------------------------------------------
-
-
-def replay_records(found: ReplayReport, texts: Mapping[str, ReplayTexts]) -> dict[str, Any]:
-    """The report for JSON; what is undefined is null, what does not apply is absent.
-
-    Args:
-        found: The report.
-        texts: By case, those that are shown; of the others, nothing.
-    """
-    record: dict[str, Any] = {
-        "new": found.new,
-        "old": found.old,
-        "file": found.file,
-        "conversations": found.conversations,
-        "left_out": dict(found.left_out),
-        "turns": found.turns,
-        "asked": found.asked,
-        "unread": dict(found.unread),
-        "sampled": found.sampled,
-        "cluster": str(found.cluster),
-        "clusters": found.clusters,
-        "rates": [
-            {
-                "category": one.category,
-                "turns": one.turns,
-                "newly_refused": _rate(one.refused),
-                "newly_answered": _rate(one.answered),
-            }
-            for one in found.rates
-        ],
-        "changed": [
-            {
-                "conversation": one.conversation,
-                "line": one.line,
-                "case": one.case_id,
-                "category": one.category,
-                "change": str(one.change),
-                "before": one.before,
-                "after": one.after,
-            }
-            | (asdict(texts[one.case_id]) if one.case_id in texts else {})
-            for one in found.changed
-        ],
-    }
-    if (corrected := found.corrected) is not None:
-        told = {"labelled": corrected.labelled}
-        if corrected.rates is None:
-            record["corrected"] = told | {"reason": corrected.reason}
-        else:
-            record["corrected"] = told | {
-                name: {
-                    "value": json_number(rate.value),
-                    "interval": json_interval(rate.interval),
-                }
-                for name in CorrectedChanges.__dataclass_fields__
-                for rate in [getattr(corrected.rates, name)]
-            }
-    return record
-
-
-def _rate(one: RareRate) -> dict[str, Any]:
-    told = {
-        "value": json_number(one.value),
-        "interval": json_interval(one.interval),
-        "events": one.events,
-        "compared": one.size,
-        "effective_size": json_number(one.effective_size),
-    }
-    return told | ({"reason": one.reason} if one.reason else {})

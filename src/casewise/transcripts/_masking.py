@@ -82,7 +82,7 @@ def _put(labels: Sequence[tuple[str, str]], text: str) -> str:
 
 def _is_inner(text: str, left: int, right: int) -> bool:
     """Whether two places that follow each other are within one word."""
-    return 0 <= left and right < len(text) and text[left].isalnum() and text[right].isalnum()
+    return left >= 0 and right < len(text) and text[left].isalnum() and text[right].isalnum()
 
 
 def _texts(turns: tuple[Turn, ...]) -> Iterator[str]:
