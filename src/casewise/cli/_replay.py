@@ -283,8 +283,8 @@ def _recorded(
     """The file's own replies, as they were graded by rules, or are now by a model."""
     name = pl.lit(grader or RULES).alias("graded_by")
     if grader is None:
-        own = {"old_status": "status", "old_class": "response_class"}
-        rows = turns.select("case_id", *own).rename(own).with_columns(name)
+        status, kind = pl.col("old_status").alias("status"), pl.col("old_class")
+        rows = turns.select("case_id", status, kind.alias("response_class"), name)
         return Replied("the file", rows)
     from casewise.evaluation import grade_recorded
 
