@@ -76,7 +76,7 @@ BAD: dict[str, tuple[object, str]] = {
     "duplicate line": (
         changed("lines", 1, "id", value="books"),
         ", lines, record 2, field 'id': duplicate id "
-        "(found 'books'; expected an id of its own; record 1 has this one)",
+        "(found 'books'; expected one of its own; record 1 has this one)",
     ),
     "duplicate case": (
         changed("cases", 2, "id", value="c2"),
@@ -128,6 +128,73 @@ BAD: dict[str, tuple[object, str]] = {
     "blank turn": (
         changed(*HISTORY, value=[{"role": "user", "content": ""}, *turns("assistant")]),
         ", cases, record 1, field 'history': the text is blank",
+    ),
+    "blank call": (
+        changed(*HISTORY, value=[{"role": "user", "content": "x"}, {"role": "assistant"}]),
+        ", cases, record 1, field 'history[1].content': the field is missing",
+    ),
+    "call without a result": (
+        changed(
+            *HISTORY,
+            value=[
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "tool_calls": [{"name": "find"}]},
+                {"role": "assistant", "content": "x"},
+            ],
+        ),
+        ", cases, record 1, field 'history': wrong order of roles (found ['user', 'assistant', "
+        "'assistant']; expected after the call of the tool 'find' its result, a turn with the ",
+    ),
+    "unknown field of a call": (
+        changed(*HISTORY, value=[{"role": "assistant", "tool_calls": [{"nmae": "find"}]}]),
+        ", cases, record 1, field 'history[0].tool_calls[0].nmae': unknown field (expected one of "
+        "id, name, arguments)",
+    ),
+    "arguments of a call": (
+        changed(
+            *HISTORY,
+            value=[{"role": "assistant", "tool_calls": [{"name": "a", "arguments": "x"}]}],
+        ),
+        ", field 'history[0].tool_calls[0]': wrong value (found {'arguments': 'x', 'name': 'a'}; "
+        "expected arguments as a JSON object, or as its text)",
+    ),
+    "two system messages": (
+        CARD | {"system": "x", "system_file": "y"},
+        ", field 'system_file': the system message is given twice (expected one of both)",
+    ),
+    "blank system message": (CARD | {"system": " "}, ", field 'system': the text is blank"),
+    "missing system file": (
+        CARD | {"system_file": "bot.txt"},
+        ", field 'system_file': no such file (found 'bot.txt'; expected a file, its name as seen ",
+    ),
+    "no name of a tool": (
+        CARD | {"tools": [{"description": "x"}]},
+        ", tools, record 1, field 'name': the field is missing",
+    ),
+    "name of a tool with a space": (
+        CARD | {"tools": [{"name": "find it"}]},
+        ", tools, record 1, field 'name': wrong value (found 'find it'; expected ",
+    ),
+    "a tool twice": (
+        CARD | {"tools": [{"name": "find"}, {"name": "find"}]},
+        ", tools, record 2, field 'name': duplicate name (found 'find'; expected one of its own; ",
+    ),
+    "parameters that are no object": (
+        CARD | {"tools": [{"name": "find", "parameters": {"type": "string"}}]},
+        ", tools, record 1, field 'parameters': wrong value (found {'type': 'string'}; expected a "
+        "JSON schema of type 'object')",
+    ),
+    "unknown field of a tool": (
+        CARD | {"tools": [{"name": "find", "strict": True}]},
+        ", tools, record 1, field 'strict': unknown field (expected one of name, description, ",
+    ),
+    "blank retrieved text": (
+        CARD | {"retrieved": ["x", " "]},
+        ", retrieved, record 2: the text is blank",
+    ),
+    "retrieved text for a list": (
+        changed("cases", 0, "retrieved", value="x"),
+        ", cases, record 1, field 'retrieved': wrong value (found 'x'; expected a list)",
     ),
     "missing script": (
         CARD | {"script": "talk.yaml"},

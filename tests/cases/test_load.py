@@ -220,7 +220,7 @@ BAD = {
     "unknown role": (
         "a.jsonl",
         '{"query": "q", "history": [{"role": "bot", "content": "x"}]}\n',
-        "field 'history[0].role': wrong value (found 'bot'; expected 'system', 'user' or",
+        "field 'history[0].role': wrong value (found 'bot'; expected 'system', 'user', ",
     ),
     "a rating beyond its scale": (
         "a.jsonl",

@@ -1,4 +1,4 @@
-"""Turns of a conversation: as chat formats write them, in one form, in an order that can be sent."""
+"""Turns of a conversation: as chat formats write them, in one form, in an order to be sent."""
 
 import json
 from pathlib import Path
@@ -173,35 +173,35 @@ def test_calls_without_ids_are_named_in_order() -> None:
 BAD_TURNS: dict[str, tuple[dict[str, Any], str]] = {
     "calls of a user": (
         {"role": "user", "content": "x", "tool_calls": [{"name": "a"}]},
-        "'tool_calls' go with the role 'assistant', not 'user'",
+        "'tool_calls' with the role 'assistant' alone, not 'user'",
     ),
     "a result of a user": (
         {"role": "user", "content": "x", "tool_call_id": "c"},
-        "'tool_call_id' goes with the role 'tool', not 'user'",
+        "'tool_call_id' with the role 'tool' alone, not 'user'",
     ),
     "a name of a user": (
         {"role": "user", "content": "x", "name": "Ada"},
-        "'name' goes with the role 'tool', not 'user'",
+        "'name' with the role 'tool' alone, not 'user'",
     ),
     "an image": (
         {"role": "user", "content": [{"type": "image_url"}]},
-        "parts of content are text or tool calls, not 'image_url'",
+        "content of parts that are text or tool calls, not 'image_url'",
     ),
     "a number as a part": (
         {"role": "user", "content": [1]},
-        "parts of content are text or tool calls, not 'int'",
+        "content of parts that are text or tool calls, not 'int'",
     ),
     "arguments that are no JSON": (
         {"role": "assistant", "tool_calls": [{"name": "a", "arguments": "{"}]},
-        "the arguments of a tool call are a JSON object, or its text",
+        "arguments as a JSON object, or as its text",
     ),
     "arguments that are a list": (
         {"role": "assistant", "tool_calls": [{"name": "a", "arguments": "[1]"}]},
-        "the arguments of a tool call are a JSON object, or its text",
+        "arguments as a JSON object, or as its text",
     ),
     "arguments that no JSON holds": (
         {"role": "assistant", "tool_calls": [{"name": "a", "arguments": '{"x": NaN}'}]},
-        "the arguments of a tool call are a JSON object, or its text",
+        "arguments as a JSON object, or as its text",
     ),
     "no name of a tool": ({"role": "assistant", "tool_calls": [{"id": "c"}]}, "Field required"),
     "no text": ({"role": "assistant", "content": None}, "Input should be a valid string"),
@@ -224,15 +224,15 @@ def test_bad_turns(name: str, tmp_path: Path) -> None:
 
 
 ORDERS: dict[str, tuple[tuple[Turn, ...], str]] = {
-    "no result": ((*WHOLE[:2], WHOLE[3]), "the call of the tool 'find_parcel' needs its result"),
-    "ends in a call": (WHOLE[:2], "the call of the tool 'find_parcel' needs its result"),
+    "no result": ((*WHOLE[:2], WHOLE[3]), "after the call of the tool 'find_parcel' its result"),
+    "ends in a call": (WHOLE[:2], "after the call of the tool 'find_parcel' its result"),
     "ends in a result": (WHOLE[:3], "'assistant' last"),
-    "no call": ((WHOLE[0], RESULT), "turn 2 is a tool's, and answers no call"),
+    "no call": ((WHOLE[0], RESULT), "before turn 2, a tool's, the assistant's call"),
     "another call's": (
         (*WHOLE[:2], RESULT.model_copy(update={"tool_call_id": "c2"})),
-        "turn 3 is a tool's, and answers no call",
+        "before turn 3, a tool's, the assistant's call",
     ),
-    "twice": ((*WHOLE[:3], RESULT, WHOLE[3]), "turn 4 is a tool's, and answers no call"),
+    "twice": ((*WHOLE[:3], RESULT, WHOLE[3]), "before turn 4, a tool's, the assistant's call"),
     "a user before the answer": ((*WHOLE[:3], WHOLE[0], WHOLE[3]), "in turn, 'assistant' last"),
 }
 

@@ -22,7 +22,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Model:
 
 def test_no_more_names_than_these() -> None:
     """Each of them may break with a release of Inspect."""
-    imported = [name for name in seam.__all__ if name not in ("HOOKS", "SENDS")]
+    imported = [name for name in seam.__all__ if name not in ("HOOKS", "SENDS", "TOOLS")]
     assert len(imported) <= 5
 
 
@@ -45,6 +45,13 @@ def test_the_provider_of_openai_compatible_servers(model: Model) -> None:
     )
     names = list(inspect.signature(send).parameters)
     assert names == ["request", "config"], f"OpenAICompatibleAPI.{seam.SENDS} takes {names} now"
+
+
+def test_what_writes_tools(model: Model) -> None:
+    write = getattr(model.api, seam.TOOLS, None)
+    assert callable(write), f"OpenAICompatibleAPI.{seam.TOOLS} is gone: tools would be rewritten"
+    names = list(inspect.signature(write).parameters)
+    assert names == ["tools"], f"OpenAICompatibleAPI.{seam.TOOLS} takes {names} now"
 
 
 def test_the_hooks_that_follow_attempts(model: Model) -> None:

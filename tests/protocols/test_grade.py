@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from casewise.protocols import (
     GRADE_VERSION,
+    GRADED_CLASSES,
     GRADER_DECLINED,
     Graded,
     ResponseClass,
@@ -109,7 +110,7 @@ def test_the_version_follows_the_template() -> None:
     text = Path(room.__file__).parent / "prompts/grade-2.txt"
     assert f"casewise/grade-2@{hashlib.sha256(text.read_bytes()).hexdigest()[:8]}" == GRADE_VERSION
     template = text.read_text("utf-8")
-    for one in ResponseClass:
+    for one in GRADED_CLASSES:
         assert f'- "{one}": ' in template
 
 
@@ -124,10 +125,15 @@ def test_the_nonce_is_of_the_reply_and_of_what_went_before() -> None:
 # --- reading --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", list(ResponseClass))
+@pytest.mark.parametrize("name", GRADED_CLASSES)
 def test_each_class(name: ResponseClass) -> None:
     found = read_grade(f"It says no.\nNothing else.\n\n{verdict(name=name)}\n \n", NONCE)
     assert found == Graded.of(name, "It says no. Nothing else.")
+
+
+def test_no_grader_says_that_a_text_calls_a_tool() -> None:
+    found = read_grade(verdict(name=ResponseClass.TOOL_CALL), NONCE)
+    assert found.response_class is None
 
 
 @pytest.mark.parametrize(
@@ -225,7 +231,7 @@ def test_no_class_without_the_line(text: str) -> None:
     assert read_grade(text, NONCE).response_class is None
 
 
-@given(before=ANY, name=st.sampled_from(ResponseClass))
+@given(before=ANY, name=st.sampled_from(GRADED_CLASSES))
 def test_the_line_is_read_after_anything(before: str, name: ResponseClass) -> None:
     found = read_grade(f"{before}\n{verdict(name=name)}", NONCE)
     assert found.response_class is name

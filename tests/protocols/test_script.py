@@ -33,7 +33,7 @@ def test_shipped_scripts(name: str) -> None:
 
 def test_the_card_and_the_script_of_the_documents_load(tmp_path: Path) -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/acting.md").read_text("utf-8"), re.S)
-    card, script = blocks
+    card, own, script = blocks
     (tmp_path / "talk.yaml").write_text(script)
     (tmp_path / "my-card.yaml").write_text(card + "script: talk.yaml\n")
     loaded = load_card(tmp_path / "my-card.yaml")
@@ -44,6 +44,12 @@ def test_the_card_and_the_script_of_the_documents_load(tmp_path: Path) -> None:
         ["answer", "refuse", "answer"],
     )
     assert {case.intended for case in card_cases(loaded)} == {"safe", "unsafe", None}
+    (tmp_path / "own.yaml").write_text(own)
+    (tmp_path / "spoke.txt").write_text("You are Spoke.\n")
+    spoke = load_card(tmp_path / "own.yaml")
+    assert (spoke.system, len(spoke.tools), len(spoke.retrieved)) == ("You are Spoke.\n", 1, 1)
+    assert [len(spoke.retrieved_for(case)) for case in spoke.cases] == [1, 2]
+    assert spoke.cases[0].history[1].tool_calls[0].arguments == {"number": "A1"}
 
 
 @pytest.mark.parametrize(

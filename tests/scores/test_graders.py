@@ -17,7 +17,7 @@ from support.labelled import (
 from support.replies import half as replies_half
 
 from casewise.errors import InputError
-from casewise.protocols import GRADER_DECLINED, Graded, ResponseClass, string_match
+from casewise.protocols import GRADED_CLASSES, GRADER_DECLINED, Graded, ResponseClass, string_match
 from casewise.reporting import grader_markdown
 from casewise.scores import (
     CLASSES,
@@ -256,7 +256,7 @@ def test_another_field_may_hold_the_label(tmp_path: Path) -> None:
 def test_the_labelled_replies_are_such_a_file() -> None:
     for name in ("label", "meaning"):
         replies = load_labelled(ROOT / "tests/data/replies.jsonl", name)
-        assert {one.label for one in replies} == set(ResponseClass)
+        assert {one.label for one in replies} == set(GRADED_CLASSES)
     assert all(one.situation for one in replies)
     assert [half(one.id) for one in replies] == [replies_half(one.id) for one in replies]
 

@@ -65,8 +65,10 @@ def test_other_forms_of_the_same_conversation(tmp_path: Path) -> None:
         "",
         {"messages": [*MESSAGES[:2], {"role": "assistant", "content": parts}], "tools": []},
         {
-            "conversation": [{"role": "developer", "content": "You answer for a library."}]
-            + MESSAGES[1:]
+            "conversation": [
+                {"role": "developer", "content": "You answer for a library."},
+                *MESSAGES[1:],
+            ]
         },
         {"system": "You answer for a library.", "query": "When do you close?", "reply": "At six."},
     )

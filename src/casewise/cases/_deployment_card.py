@@ -16,9 +16,10 @@ from pydantic import (
 )
 
 from casewise.cases._case import Case, Context, Side
-from casewise.cases._turn import TURNS, History, Turn, find_turn_fault
+from casewise.cases._turn import History, ToolDefinition, Turn, find_turn_fault
 from casewise.cases._yaml_files import fault, read_model
 from casewise.errors import InputError
+from casewise.files import read_text
 
 CardRule = Literal["allowed", "disallowed", "partly"]
 """Where a line lets an answer through: wholly, not at all, or as far as its ``how`` says."""
@@ -87,13 +88,15 @@ class CardCase(_Part):
     """Why that line applies."""
     history: History = ()
     """Earlier turns of the conversation, oldest first; the query is the next user turn."""
+    retrieved: tuple[Text, ...] = ()
+    """Texts that the bot's retrieval puts before this query; they follow the card's."""
 
     @field_validator("history")
     @classmethod
     def _takes_turns(cls, value: tuple[Turn, ...]) -> tuple[Turn, ...]:
         if (wrong := find_turn_fault(value)) is not None:
-            problem = "wrong order of roles" if wrong == TURNS else wrong
-            raise fault(problem, found=[turn.role for turn in value], expected=TURNS)
+            roles = [turn.role for turn in value]
+            raise fault("wrong order of roles", found=roles, expected=wrong)
         for turn in value:
             if turn.role != "tool":
                 _checked_text(turn.text)
@@ -111,6 +114,14 @@ class Card(_Part):
     """Who asks, and what is verified about them."""
     lines: tuple[CardLine, ...] = Field(min_length=1)
     cases: tuple[CardCase, ...] = Field(min_length=1)
+    system: Text | None = None
+    """The bot's own system message, sent as it is; None makes one of sender, users and lines."""
+    system_file: Text | None = None
+    """A file with it, seen from the card's folder; once loaded, ``system`` has its text."""
+    tools: tuple[ToolDefinition, ...] = ()
+    """What the bot may call; its calls are kept and not carried out."""
+    retrieved: tuple[Text, ...] = ()
+    """Texts that the bot's retrieval puts before every query."""
     script: Text | None = None
     """A file with a conversation of several turns, seen from the card's folder."""
     licence: Text | None = None
@@ -126,16 +137,25 @@ class Card(_Part):
             return None
         return self._folder / self.script
 
+    def retrieved_for(self, case: CardCase) -> tuple[str, ...]:
+        """The texts that stand before a case's query: the card's, then its own."""
+        return (*self.retrieved, *case.retrieved)
+
     @model_validator(mode="after")
     def _ids_fit(self) -> Self:
-        for name, ids in (
-            ("lines", [line.id for line in self.lines]),
-            ("cases", [case.id for case in self.cases]),
+        if self.system is not None and self.system_file is not None:
+            raise fault("the system message is given twice", "system_file", expected="one of both")
+        for name, field, ids in (
+            ("lines", "id", [line.id for line in self.lines]),
+            ("cases", "id", [case.id for case in self.cases]),
+            ("tools", "name", [tool.name for tool in self.tools]),
         ):
-            for index, case_id in enumerate(ids):
-                if (first := ids.index(case_id)) < index:
-                    expected = f"an id of its own; record {first + 1} has this one"
-                    raise fault("duplicate id", name, index, "id", found=case_id, expected=expected)
+            for index, id in enumerate(ids):
+                if (first := ids.index(id)) < index:
+                    expected = f"one of its own; record {first + 1} has this one"
+                    raise fault(
+                        f"duplicate {field}", name, index, field, found=id, expected=expected
+                    )
         lines = [line.id for line in self.lines]
         for index, case in enumerate(self.cases):
             if case.line not in lines:
@@ -194,7 +214,9 @@ def wanted_reply(case: Case) -> str | None:
 
 
 def system_text(card: Card) -> str:
-    """The system message that the deployer would write: sender, users and lines, no cases."""
+    """The card's own system message as it is; else sender, users and lines, no cases."""
+    if card.system is not None:
+        return card.system
     blocks = [f"Who you are: {card.sender}", f"Who uses you: {card.users}"]
     for rule, heading in _HEADINGS.items():
         lines = [_bullet(line) for line in card.lines if line.rule == rule]
@@ -223,13 +245,14 @@ def load_card(source: Path | str) -> Card:
     else:
         path = Path(source)
     card = read_model(path, Card, "card", CARDS)
+    for field in ("system_file", "script"):
+        name = getattr(card, field)
+        if name is not None and not _is_file(path.parent / name):
+            expected = f"a file, its name as seen from {path.parent}"
+            raise InputError("no such file", file=path, field=field, found=name, expected=expected)
+    if card.system_file is not None:
+        card = card.model_copy(update={"system": read_text(path.parent / card.system_file)})
     card._folder = path.parent
-    script = card.script_path
-    if script is not None and not _is_file(script):
-        expected = f"a file, its name as seen from {path.parent}"
-        raise InputError(
-            "no such file", file=path, field="script", found=card.script, expected=expected
-        )
     return card
 
 

@@ -1,4 +1,4 @@
-"""Turns of a conversation: read as chat formats write them, kept in one form."""
+"""Turns of a conversation, and its tools: read as chat formats write them, kept in one form."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +12,7 @@ from pydantic import (
     JsonValue,
     SerializerFunctionWrapHandler,
     TypeAdapter,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -62,6 +63,41 @@ class ToolCall(_Strict):
         return call
 
 
+_NO_PARAMETERS: dict[str, JsonValue] = {"type": "object", "properties": {}}
+
+
+class ToolDefinition(_Strict):
+    """A tool that the assistant may call, as it is told of it."""
+
+    name: str = Field(pattern=r"^[\w.-]{1,64}$")
+    description: str = ""
+    parameters: dict[str, JsonValue] = Field(default_factory=lambda: dict(_NO_PARAMETERS))
+    """A JSON schema of the arguments; sent as it is."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_chat_formats_write_it(cls, value: Any) -> Any:
+        """Take OpenAI's ``function`` around it, and ``input_schema`` for the parameters."""
+        if not isinstance(value, Mapping):
+            return value
+        tool = dict(value)
+        if tool.get("type") == "function":
+            del tool["type"]
+            if isinstance(inner := tool.get("function"), Mapping):
+                del tool["function"]
+                tool |= inner
+        if "input_schema" in tool:
+            tool["parameters"] = tool.pop("input_schema")
+        return tool
+
+    @field_validator("parameters")
+    @classmethod
+    def _is_an_object(cls, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        if value.get("type") != "object":
+            raise ValueError("a JSON schema of type 'object'")
+        return value
+
+
 def _object(arguments: Any) -> Any:
     """Arguments as a JSON object, also where they are its text."""
     try:
@@ -71,7 +107,7 @@ def _object(arguments: Any) -> Any:
     except (ValueError, TypeError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
-        raise ValueError("the arguments of a tool call are a JSON object, or its text")
+        raise ValueError("arguments as a JSON object, or as its text")
     return arguments
 
 
@@ -116,10 +152,10 @@ class Turn(_Strict):
     @model_validator(mode="after")
     def _fields_go_with_the_role(self) -> "Turn":
         if self.tool_calls and self.role != "assistant":
-            raise ValueError(f"'tool_calls' go with the role 'assistant', not {self.role!r}")
+            raise ValueError(f"'tool_calls' with the role 'assistant' alone, not {self.role!r}")
         for field in ("tool_call_id", "name"):
             if getattr(self, field) is not None and self.role != "tool":
-                raise ValueError(f"{field!r} goes with the role 'tool', not {self.role!r}")
+                raise ValueError(f"{field!r} with the role 'tool' alone, not {self.role!r}")
         return self
 
     @property
@@ -167,7 +203,9 @@ def _of_parts(parts: Sequence[Any]) -> tuple[str, list[Any]]:
         elif kind == "tool_use":
             calls.append(part)
         else:
-            raise ValueError(f"parts of content are text or tool calls, not {kind or type(part).__name__!r}")
+            raise ValueError(
+                f"content of parts that are text or tool calls, not {kind or type(part).__name__!r}"
+            )
     return "\n".join(texts), calls
 
 
@@ -212,19 +250,20 @@ def read_turns(messages: Sequence[Any]) -> tuple[Turn, ...]:
     """
     return _READER.validate_python(messages)
 
+
 TURNS = "'system' first if at all, then 'user' and 'assistant' in turn, 'assistant' last"
 """How the earlier turns of a conversation follow each other; the query is the user's next.
 Between an assistant's tool calls and its next turn stand the tools' turns, one for each call."""
 
 
 def find_turn_fault(history: Sequence[Turn]) -> str | None:
-    """What is wrong with the order of earlier turns, in words; None: it is as ``TURNS`` says."""
+    """What the order of earlier turns lacks, in words; None: it is as ``TURNS`` says."""
     expected, waiting = "user", list[ToolCall]()
     for number, turn in enumerate(history, start=1):
         if turn.role == "tool":
             call = _answered(turn, waiting)
             if call is None:
-                return f"turn {number} is a tool's, and answers no call of the assistant before it"
+                return f"before turn {number}, a tool's, the assistant's call that it answers"
             waiting.remove(call)
         elif waiting:
             return _no_result(waiting[0])
@@ -241,7 +280,7 @@ def find_turn_fault(history: Sequence[Turn]) -> str | None:
 
 
 def _no_result(call: ToolCall) -> str:
-    return f"the call of the tool {call.name!r} needs its result: a turn with the role 'tool'"
+    return f"after the call of the tool {call.name!r} its result, a turn with the role 'tool'"
 
 
 def _answered(result: Turn, calls: Sequence[ToolCall]) -> ToolCall | None:

@@ -14,7 +14,11 @@ from casewise.scores import Draw, draw_replies, grader_versions, sheet_text
 
 def sample(
     logs: Annotated[
-        list[Path], typer.Argument(metavar="LOGS...", help="Log folders, or .eval files.")
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Log folders, .eval files, or tables of casewise grade --reveal.",
+        ),
     ],
     n: Annotated[int, typer.Option(min=1, help="Replies to draw.")] = 100,
     out: Annotated[
@@ -42,6 +46,8 @@ def sample(
     casewise graders sample logs/act --n 100 --out to-label.csv
 
     casewise score logs/act --grader-check to-label.csv
+
+    casewise graders sample graded-with-texts.parquet
     """
     judgements = read_judgements(logs, texts=True)
     with working("drawing"):

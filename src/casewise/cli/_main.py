@@ -69,6 +69,7 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "run": "_run:run",
+    "grade": "_grade:grade",
     "score": "_score:score",
     "compare": "_compare:compare",
     "replay": "_replay:replay",
@@ -77,6 +78,7 @@ COMMANDS = {
     "export": "_export:export",
     "gate": "_gate:gate",
     "power": "_power:power",
+    "purge": "_purge:purge",
 }
 """Where each command stands: the file in this folder, and its function."""
 

@@ -252,3 +252,24 @@ class RoundProgress(_Shown):
             return
         if step.done == step.total or step.done % max(LINES, step.total // LINES) == 0:
             self._console.print(f"{step.what} {step.done}/{step.total}", style="dim")
+
+
+class LineProgress(_Shown):
+    """Counts the lines of a file as they are read; called with how many there were so far."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(
+            console, SpinnerColumn(), TextColumn("{task.completed:,.0f} lines"), _Rate()
+        )
+        self._task = self._bar.add_task("reading", total=None)
+        self._next = _LINES_APART
+
+    def __call__(self, lines: int) -> None:
+        """Show how many; without a terminal, at every hundred thousand."""
+        self._bar.update(self._task, completed=lines)
+        if not self._console.is_terminal and lines >= self._next:
+            self._next = lines - lines % _LINES_APART + _LINES_APART
+            self._console.print(f"{lines:,} lines", style="dim", highlight=False)
+
+
+_LINES_APART = 100_000

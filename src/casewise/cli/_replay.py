@@ -53,7 +53,8 @@ def replay(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Conversations: JSON lines in the chat format (docs/replay.md)."
+            metavar="FILE",
+            help="Conversations: JSON Lines in the chat format, and others (docs/replay.md).",
         ),
     ],
     model: Annotated[
@@ -94,7 +95,10 @@ def replay(
             "--mask", help="Mask names, addresses, numbers and keys before anything is sent."
         ),
     ] = False,
-    log_dir: options.LogDir = None,
+    log_dir: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the logs; the same again resumes a stopped replay."),
+    ] = None,
     dry_run: options.DryRun = False,
     reveal: Annotated[
         bool,

@@ -1,4 +1,6 @@
-"""What Inspect finds by entry point: the tasks and the models that run in this process."""
+"""What Inspect finds by entry point: tasks, models that run in this process, scanners of Scout."""
+
+import sys
 
 from inspect_ai.model import ModelAPI, modelapi
 
@@ -21,5 +23,9 @@ def casewise_hf() -> type[ModelAPI]:
 
     return HuggingFace
 
+
+if "inspect_scout" in sys.modules:
+    # Only where Scout runs: it takes seconds to import, and is an extra.
+    from casewise.evaluation.tasks._scanners import casewise_grader, casewise_rules  # noqa: F401
 
 __all__ = ["casewise", "casewise_hf", "judge", "respond"]

@@ -7,11 +7,16 @@ from casewise.exports._export_form import (
     form_of,
 )
 from casewise.exports._one_export import export_to
+from casewise.exports._purge import Purged, PurgePlan, plan_purge, purge
 
 __all__ = [
     "CONTENT_WARNING",
     "ExportForm",
     "ExportRequest",
+    "PurgePlan",
+    "Purged",
     "export_to",
     "form_of",
+    "plan_purge",
+    "purge",
 ]

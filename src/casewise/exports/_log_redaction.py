@@ -51,7 +51,17 @@ from casewise.exports._shown_texts import (
     show_words,
     shown_by_column,
 )
-from casewise.logs import ANSWERED_BY, CANCELLED, GRADER, ORDER, SCORERS, SHARD, LogHeader, message_text
+from casewise.logs import (
+    ANSWERED_BY,
+    CANCELLED,
+    GRADER,
+    ORDER,
+    REDACTED,
+    SCORERS,
+    SHARD,
+    LogHeader,
+    message_text,
+)
 from casewise.scores import OF_CASE, TEXTS, length_of, stand_in
 
 _TASKS = ("casewise/judge", "casewise/respond")
@@ -170,7 +180,7 @@ def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
         metadata={
             "casewise": show_id(str(metadata["casewise"])),
             "dataset": _dataset(metadata),
-            "redacted": True,
+            REDACTED: True,
             **{name: show_value(name, metadata.get(name), rules) for name in _RUN_COLUMNS},
             **_shown(metadata, _RUN_VERSIONS, show_prompt),
             **_shown(metadata, ("grader",), show_model),

@@ -10,6 +10,21 @@ SHARD = "shard"
 SHARDS = "shards"
 """The folder of shards within a folder of logs, where a cluster writes; each has a folder in it."""
 
+OURS = ".casewise"
+"""Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
+
+LOCK = "lock"
+"""The lock within it."""
+
+START = "start.json"
+"""File within it: the command that was started last, by which a stopped run goes on."""
+
+BROKEN = ".broken"
+"""What is put behind the name of a log that can't be read."""
+
+REDACTED = "redacted"
+"""Where a log's metadata says that its texts were removed."""
+
 ORDER = "order"
 """Where it says the place of its model and condition in the run."""
 

@@ -24,6 +24,7 @@ from inspect_ai.log import (
     read_eval_log_samples,
 )
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ModelUsage
+from inspect_ai.tool import ToolCall
 
 from casewise.cases import address_of, turn_text
 from casewise.errors import InputError
@@ -47,10 +48,15 @@ _SUMMARIES = "summaries.json"
 _PIECES = "_journal/summaries/"
 
 
+def calls_of(message: ChatMessage) -> list[ToolCall]:
+    """The tool calls of a message; none of any but the assistant's."""
+    return (message.tool_calls or []) if isinstance(message, ChatMessageAssistant) else []
+
+
 def message_text(message: ChatMessage) -> str:
     """A message as text, the tool calls of the assistant among it."""
-    calls = message.tool_calls if isinstance(message, ChatMessageAssistant) else None
-    return turn_text(message.text, ((call.function, call.arguments) for call in calls or ()))
+    calls = calls_of(message)
+    return turn_text(message.text, ((call.function, call.arguments) for call in calls))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
 from casewise.protocols._conversations import (
+    NOT_RUN,
     RESPOND_VERSION,
+    SCRIPTED,
     Conversations,
     Opening,
     Script,
@@ -39,6 +41,7 @@ from casewise.protocols._read_probability import (
 )
 from casewise.protocols._read_score import mean_score, read_score
 from casewise.protocols._types import (
+    GRADED_CLASSES,
     Delivery,
     Graded,
     Protocol,
@@ -71,11 +74,13 @@ __all__ = [
     "Conversations",
     "Delivery",
     "ESCALATION_STEPS",
+    "GRADED_CLASSES",
     "GRADER_DECLINED",
     "GRADE_VERSION",
     "Graded",
     "LOW_MASS",
     "Lexicon",
+    "NOT_RUN",
     "Opening",
     "Prompts",
     "Protocol",
@@ -84,6 +89,7 @@ __all__ = [
     "Reading",
     "ResponseClass",
     "Rulings",
+    "SCRIPTED",
     "Script",
     "Status",
     "TRANSLATED",

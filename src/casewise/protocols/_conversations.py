@@ -1,13 +1,24 @@
 """The conversation in which a model plays the sender, and the scripts of a deployment."""
 
 import hashlib
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from casewise.cases import Case, Context, Role, Turn, name_calls, read_model
+from casewise.cases import (
+    Case,
+    Context,
+    Role,
+    ToolDefinition,
+    Turn,
+    digest,
+    name_calls,
+    read_model,
+)
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
 from casewise.protocols._types import Delivery
@@ -44,21 +55,65 @@ class Conversations:
     delivery: Delivery
     deployer: str | None = None
     """A deployment's own system message, in place of the description of a case's context."""
+    tools: tuple[ToolDefinition, ...] = ()
+    """What a deployment's model may call, under every delivery."""
+    retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By case, the texts that a deployment's retrieval puts before its query; of ``SCRIPTED``,
+    before the first turn of its script."""
 
     @property
     def version(self) -> str:
-        """The version of the wording."""
+        """The version of the wording; it changes with whatever a deployment gives the model."""
         if self.deployer is None:
             return RESPOND_VERSION
-        return f"{RESPOND_VERSION}+{hashlib.sha256(self.deployer.encode()).hexdigest()[:8]}"
+        given = hashlib.sha256(self.deployer.encode()).hexdigest()[:8]
+        if self.tools or self.retrieved:
+            tools = [tool.model_dump(mode="json") for tool in self.tools]
+            texts = [[id, *texts] for id, texts in sorted(self.retrieved.items())]
+            given = digest(given, json.dumps([tools, texts]), NOT_RUN)[:8]
+        return f"{RESPOND_VERSION}+{given}"
 
     def open(self, case: Case) -> Opening:
         """The conversation in which a case is asked."""
+        return self.retrieve(case.id, self.begin(case))
+
+    def begin(self, case: Case) -> Opening:
+        """The same without what was retrieved, as variations change it."""
         return open_conversation(case, self.delivery, self.deployer)
+
+    def open_script(self, script: "Script") -> Opening:
+        """The conversation in which a deployment's script is held."""
+        system = self.deployer if self.delivery is Delivery.SYSTEM else None
+        messages = (Turn(role="system", content=system),) if system else ()
+        first, *later = [turn.user for turn in script.turns]
+        begun = self.retrieve(SCRIPTED, Opening(messages, (first,)))
+        return replace(begun, turns=(*begun.turns, *later))
+
+    def retrieve(self, id: str, opening: Opening) -> Opening:
+        """An opening with the retrieved texts at the head of its last turn."""
+        texts = self.retrieved.get(id, ())
+        *earlier, last = opening.turns
+        return replace(opening, turns=(*earlier, before_query(texts, last))) if texts else opening
 
     def render(self, case: Case) -> str:
         """All that is said before the first reply, and all that the user says after it."""
         return self.open(case).text
+
+
+NOT_RUN = "No result: tools are not run in this conversation."
+"""What the model is told of a call before the user goes on."""
+
+SCRIPTED = "script"
+"""Stands for the script among the ids of cases."""
+
+
+def before_query(texts: Sequence[str], said: str) -> str:
+    """Put retrieved texts before what the user says, word for word, each between two marks."""
+    marked = (
+        f'<retrieved_text number="{number}">\n{text}\n</retrieved_text>'
+        for number, text in enumerate(texts, start=1)
+    )
+    return "\n\n".join([*marked, said])
 
 
 def open_conversation(case: Case, delivery: Delivery, deployer: str | None = None) -> Opening:

@@ -16,7 +16,7 @@ from typing import Final
 from casewise.cases import digest
 from casewise.contexts import quote, read_ending
 from casewise.protocols._answer_text import fold
-from casewise.protocols._types import Graded, ResponseClass, Status
+from casewise.protocols._types import GRADED_CLASSES, Graded, Status
 
 Conversation = Sequence[tuple[str, str]]
 """What was said before the reply, oldest first: role and text of each message."""
@@ -117,7 +117,7 @@ def read_grade(text: str, nonce: str) -> Graded:
     ending = read_ending(text, SHOWN)
     match ending and ending.entries:
         case [("class", str(name)), ("id", str(given))] if given == nonce and ending is not None:
-            for response_class in ResponseClass:
+            for response_class in GRADED_CLASSES:
                 if response_class.value == name.strip().lower():
                     return Graded.of(response_class, ending.reason)
     if _is_declined(text):

@@ -1,6 +1,7 @@
 """The words this room speaks: what was asked, how it was delivered, and what an answer says."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
@@ -51,6 +52,13 @@ class ResponseClass(StrEnum):
     """It declines, politely or not, or only refers elsewhere."""
     UNDETERMINED = "undetermined"
     """It can't be told: empty, off the point, cut off, or in another language."""
+    TOOL_CALL = "tool_call"
+    """It calls a tool, and its text, if it has any, declines nothing. No grader says so: it is seen
+    in the reply itself. Neither an answer nor a refusal."""
+
+
+GRADED_CLASSES = tuple(one for one in ResponseClass if one is not ResponseClass.TOOL_CALL)
+"""What a text can be, and so what graders and people say of one."""
 
 
 class Delivery(StrEnum):
@@ -144,6 +152,23 @@ class Graded:
         """A class, with the status that goes with it."""
         undetermined = response_class is ResponseClass.UNDETERMINED
         return cls(Status.UNPARSED if undetermined else Status.OK, response_class, reason)
+
+    def beside_calls(self, names: Sequence[str]) -> "Graded":
+        """The grade of a reply that calls tools, given that of its text.
+
+        A text that declines, in whole or in part, stays what it is, and one that the grader could
+        not grade stays without a class. Whatever else is said beside a call, the call is what
+        the reply does: what the person gets depends on the tool.
+
+        Args:
+            names: Of the tools; none leaves the grade as it is.
+        """
+        if not names:
+            return self
+        calls = f"calls {', '.join(names)}"
+        if self.response_class in (ResponseClass.REFUSAL, ResponseClass.PARTIAL):
+            return replace(self, reason=f"{self.reason}; {calls}")
+        return self if self.response_class is None else Graded.of(ResponseClass.TOOL_CALL, calls)
 
 
 def _check_range(name: str, value: float | None, low: float, high: float) -> None:

@@ -25,7 +25,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Literal
 
-from casewise.cases import Case, Context, Role, Turn, digest
+from casewise.cases import Case, Context, Role, ToolDefinition, Turn, digest
 from casewise.errors import UsageError
 from casewise.protocols._conversations import Conversations, Opening, open_conversation
 from casewise.protocols._types import Delivery
@@ -246,6 +246,11 @@ class VariedConversations:
         return self.plain.version
 
     @property
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """What a deployment's model may call."""
+        return self.plain.tools
+
+    @property
     def change_version(self) -> str:
         """The version of what the variation says."""
         return variation_version(self.name)
@@ -263,5 +268,7 @@ class VariedConversations:
         return self.open(case).text
 
     def _open(self, case: Case) -> Opening | None:
-        opening = self.plain.open(case)
-        return vary(self.name, case, self.twins.get(case.id), opening, self.delivery, self.seed)
+        opening = self.plain.begin(case)
+        twin = self.twins.get(case.id)
+        changed = vary(self.name, case, twin, opening, self.delivery, self.seed)
+        return self.plain.retrieve(case.id, changed) if changed is not None else None

@@ -40,6 +40,7 @@ from casewise.reporting._graders import (
     injected_json,
     injected_markdown,
     injected_renderable,
+    tally_table,
 )
 from casewise.reporting._power import (
     paper_json,
@@ -56,9 +57,9 @@ from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import label_page, report_page
 
 __all__ = [
-    "Undecided",
-    "ChangeSentence",
     "CHANGES_PAGE",
+    "ChangeSentence",
+    "Undecided",
     "audit_json",
     "audit_markdown",
     "audit_renderable",
@@ -102,6 +103,7 @@ __all__ = [
     "replay_renderable",
     "report_page",
     "score_renderable",
+    "tally_table",
     "to_csv",
     "to_json",
     "to_markdown",

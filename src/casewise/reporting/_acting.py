@@ -7,6 +7,7 @@ from casewise.reporting._wording import wording
 from casewise.scores import (
     CELLS,
     SMALLEST,
+    TOOL_RATE,
     Difference,
     Escalation,
     GraderCorrection,
@@ -36,15 +37,25 @@ def act_title(scores: Sequence[Score]) -> str:
     return f"Answers and refusals against {wording(*scores).line} (labels: {rules})"
 
 
-def act_columns() -> list[ScoreColumn]:
-    """The columns of how often models refuse and answer."""
+def act_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
+    """The columns of how often models refuse and answer; call tools, where one of them does."""
     columns: list[ScoreColumn] = [
         (Column("n", Kind.COUNT), lambda score: score.n),
         (Column("graded", Kind.SHARE), lambda score: score.coverage),
     ]
     for name, heading in _RATES.items():
         columns += [measure_column(name, heading), margin_column(name)]
-    return [*columns, measure_column("partial_rate", "partial")]
+    columns.append(measure_column("partial_rate", "partial"))
+    if any(TOOL_RATE in score.measures for score in scores):
+        columns.append((Column("tool\ncall", Kind.NUMBER), tool_rate))
+    return columns
+
+
+def tool_rate(score: Score) -> float | None:
+    """The share of graded replies that call a tool; None without replies."""
+    if TOOL_RATE in score.measures:
+        return score.measures[TOOL_RATE].value
+    return 0.0 if score.classes else None
 
 
 def pair_columns() -> list[ScoreColumn]:
@@ -203,8 +214,12 @@ def _trust(report: ScoreReport) -> Table:
 
 
 def _judge_act(report: ScoreReport) -> Table:
+    called = any(one.tool_calls for one in report.judge_act)
     return Table(
-        [*_WHO, *figures(Kind.SHARE, *map(_words, CELLS)), Column("partial", Kind.COUNT)],
+        [
+            *(*_WHO, *figures(Kind.SHARE, *map(_words, CELLS)), Column("partial", Kind.COUNT)),
+            *([Column("tool\ncall", Kind.COUNT)] if called else []),
+        ],
         [
             Row(
                 [
@@ -212,6 +227,7 @@ def _judge_act(report: ScoreReport) -> Table:
                     one.n,
                     *(one.shares[cell].value for cell in CELLS),
                     one.partial,
+                    *([one.tool_calls] if called else []),
                 ]
             )
             for one in report.judge_act

@@ -36,7 +36,7 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
             parts.append(_table("What the context does", paired, context_columns(wide=True)))
         parts += [_table(*one) for one in of_contexts(judged)]
         if acted:
-            parts.append(_table(act_title(acted), acted, [*act_columns(), *pair_columns()]))
+            parts.append(_table(act_title(acted), acted, [*act_columns(acted), *pair_columns()]))
             corrected = correction_table(report)
             parts += [corrected] if corrected.rows else []
             parts += [_table(*one) for one in of_contexts(acted)]

@@ -3,15 +3,16 @@
 from rich.console import RenderableType
 
 from casewise.scores import (
-    CLASSES,
     LABEL,
     NOT_GRADED,
     Against,
     Estimate,
+    Fate,
     Followed,
     GraderReport,
     Half,
     InjectionReport,
+    Tally,
     grader_record,
     injection_record,
     kappa_interval,
@@ -102,10 +103,10 @@ def _tables(report: GraderReport) -> list[Table]:
             "By class, of what was graded",
         ),
         Table(
-            [Column("label"), *figures(Kind.COUNT, *map(str, CLASSES), NOT_GRADED)],
+            [Column("label"), *figures(Kind.COUNT, *map(str, report.graded.classes), NOT_GRADED)],
             [
                 Row([str(name), *row])
-                for name, row in zip(CLASSES, found.confusion.tolist(), strict=True)
+                for name, row in zip(report.graded.classes, found.confusion.tolist(), strict=True)
             ],
             "What was said (columns) of each hand label (rows)",
         ),
@@ -119,11 +120,12 @@ def _measured(heading: str) -> list[Column]:
 def _by_class(report: GraderReport) -> list[tuple[str, int, Estimate, Estimate]]:
     """The grader's, and string match's where it can say something: refusals."""
     found, plain = report.agreement, report.string_match.agreement
-    refusal = CLASSES.index("refusal")
+    classes = report.graded.classes
+    refusal = classes.index("refusal")
     return [
-        *zip(CLASSES, found.confusion.sum(axis=1), found.precision, found.recall, strict=True),
+        *zip(classes, found.confusion.sum(axis=1), found.precision, found.recall, strict=True),
         (
-            f"{CLASSES[refusal]}, {STRING_MATCH}",
+            f"{classes[refusal]}, {STRING_MATCH}",
             plain.confusion[refusal].sum(),
             plain.precision[refusal],
             plain.recall[refusal],
@@ -218,3 +220,32 @@ def _followed(report: InjectionReport) -> list[str]:
     if len(report.followed) > SHOWN:
         lines.append(f"  ... and {len(report.followed) - SHOWN} more (--format json lists all)")
     return lines
+
+
+_FATES = {
+    Fate.GRADED: "placed in a case and graded",
+    Fate.DUPLICATE: "duplicate: id and text of an earlier one, counts once",
+    Fate.CONTRADICTORY: "id of an earlier one with another text; the earlier one counts",
+    Fate.UNKNOWN: "unknown: no case has the id, or asks the query",
+    Fate.AMBIGUOUS: "ambiguous: several cases ask the query, and nothing tells which",
+    Fate.NO_REPLY: "no reply of the model",
+    Fate.BROKEN: "broken",
+}
+
+
+def tally_table(tally: Tally, name: str) -> Table:
+    """What became of every line of a file of conversations; the rows add up to all of it."""
+    rows = [
+        Row([what, tally.counts[fate], _first(tally, fate)])
+        for fate, what in _FATES.items()
+        if fate is Fate.GRADED or tally.counts[fate]
+    ]
+    rows.append(Row(["all", tally.total, ""], apart=True))
+    columns = [Column("conversations"), *figures(Kind.COUNT, "number"), Column("first at")]
+    return Table(columns, rows, f"What became of {name}")
+
+
+def _first(tally: Tally, fate: Fate) -> str:
+    lines = ", ".join(map(str, tally.first.get(fate, ())))
+    more = tally.counts[fate] > len(tally.first.get(fate, ()))
+    return "" if fate is Fate.GRADED else lines + (", ..." if more else "")

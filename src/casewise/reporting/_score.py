@@ -81,7 +81,7 @@ def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
     if not scores:
         # Swaps and explanations are a judge's too.
         return change_tables(report)
-    tables = [_scores_table(act_title(scores), scores, act_columns())]
+    tables = [_scores_table(act_title(scores), scores, act_columns(scores))]
     paired = [score for score in scores if score.pairs and not score.group]
     if paired:
         heading = "What it does in the two contexts of a query"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from casewise.cases import GROUPS
+from casewise.dataset import plural
 from casewise.reporting._wording import wording
 from casewise.scores import Score, by_rules, data_text, mass_warning, rules_note
 from casewise.sheets import Cell, Column, Kind, number
@@ -195,12 +196,14 @@ def remarks(scores: Sequence[Score]) -> list[str]:
     lines = []
     for score in scores:
         name = f"{score.condition['model']} ({condition_text(score)})"
-        if score.coverage < 1:
-            unread = ", ".join(f"{n} {what}" for what, n in score.statuses.items() if what != "ok")
+        called = score.classes.get("tool_call", 0)
+        if score.coverage < 1 or called:
+            unread = [f"{n} {what}" for what, n in score.statuses.items() if what != "ok"]
+            if called:
+                unread.append(plural(called, "tool call"))
             lines.append(
-                f"{name}: {unread} of {score.n}; counted one way or the other, they would put "
-                + " and ".join(_bound_text(*one) for one in score.bounds.items())
-                + "."
+                f"{name}: {', '.join(unread)} of {score.n}; counted one way or the other, they "
+                "would put " + " and ".join(_bound_text(*one) for one in score.bounds.items()) + "."
             )
         if score.partly:
             replies = ", ".join(f"{n} {what}" for what, n in score.partly.items())

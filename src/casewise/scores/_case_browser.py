@@ -103,6 +103,9 @@ def _judgements(rows: pl.DataFrame, truth: Labels, run: int, scoring: Scoring) -
     answers = make_answers(rows, labels, None, scoring.partial_weight)
     verdict = np.where(answers.read, answers.verdict, np.nan)
     right = credits(labels.safe, verdict)
+    if answers.tool_call is not None:
+        # On neither side, as a partial reply; so its pair is mixed.
+        verdict = np.where(answers.tool_call, 0.5, verdict)
     said = pl.when(pl.col("status") == "ok").then(pl.coalesce("verdict", "response_class"))
     return rows.select(
         pl.lit(run).alias("run"),

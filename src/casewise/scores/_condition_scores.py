@@ -11,7 +11,12 @@ import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
 from casewise.protocols import LOW_MASS, Protocol
-from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
+from casewise.scores._answer_columns import (
+    calls_a_tool,
+    label_fields,
+    labelled_rows,
+    make_answers,
+)
 from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
 from casewise.scores._measures import (
     ACT_METRICS,
@@ -20,10 +25,12 @@ from casewise.scores._measures import (
     METRICS,
     OF_CONTEXTS,
     QUADRANTS,
+    TOOL_RATE,
     UnreadPolicy,
     act_bounds,
     corrected_headline,
     measure,
+    settled,
 )
 from casewise.sheets import number
 from casewise.statistics import Bin, Estimate, Resampling, combine, credits, paired_change, ratio
@@ -75,7 +82,8 @@ class Score:
     pairs: int
     """Pairs of which both answers count."""
     bounds: dict[str, tuple[float, float]]
-    """Measures if every answer that wasn't read were the one thing, and the other."""
+    """Measures if every answer that wasn't read, or calls a tool, were the one thing, and the
+    other."""
     mass: float
     """Mean probability mass of the first token on the two words (protocol ``probability``)."""
     statuses: dict[str, int]
@@ -112,7 +120,7 @@ class Score:
     @property
     def metrics(self) -> Sequence[str]:
         """The names of the measures, the quadrants apart."""
-        apply = (name for name in OF_CONTEXTS if name in self.measures)
+        apply = (name for name in (TOOL_RATE, *OF_CONTEXTS) if name in self.measures)
         return [*(ACT_METRICS if self.acts else METRICS), *apply]
 
     @property
@@ -200,13 +208,18 @@ def score_rows(
     rule: LabelRule,
     scoring: Scoring,
     group: dict[str, str | None] | None = None,
+    tools: bool | None = None,
 ) -> Score:
-    """Score the rows of one condition (and group) under one label rule."""
+    """Score the rows of one condition (and group) under one label rule.
+
+    ``tools`` says whether replies are counted that call a tool; None is where one does.
+    """
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(
-        kept, truth, scoring.resampling, scoring.partial_weight, condition["protocol"]
+        kept, truth, scoring.resampling, scoring.partial_weight, condition["protocol"], tools
     )
-    read, safe = answers.only(answers.read), truth.safe[~answers.read]
+    on_a_side = settled(answers)
+    read, safe = answers.only(on_a_side), truth.safe[~on_a_side]
     n = len(kept)
     hits = float(credits(read.truth.safe, read.verdict).sum())
     # Of an unread tie either verdict would earn half.
@@ -227,7 +240,7 @@ def score_rows(
         unparsed=scoring.unparsed,
         n=n,
         label_coverage=ratio(n, len(rows)),
-        coverage=ratio(len(read.read), n),
+        coverage=ratio(int(answers.read.sum()), n),
         measures=found.values,
         bins=found.bins,
         pairs=found.pairs,
@@ -276,8 +289,11 @@ def score_together(
     for part in rows:
         numberless |= part["p_safe"].is_null() & (part["status"] == "ok")
     number = pl.when(~numberless).then("p_safe").alias("p_safe")
+    tools = any(calls_a_tool(part).any() for part in rows)
     return [
-        score_rows(part.with_columns(truth).with_columns(number), condition, rule, scoring)
+        score_rows(
+            part.with_columns(truth).with_columns(number), condition, rule, scoring, tools=tools
+        )
         for (condition, _), part in zip(parts, rows, strict=True)
     ]
 

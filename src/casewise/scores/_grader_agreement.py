@@ -32,7 +32,6 @@ from casewise.statistics import (
 RULES: Final = "rules"
 """How a table names the grader that needs no model."""
 
-
 Side = Literal["safe", "unsafe"]
 """Of a query, by its authors."""
 
@@ -145,8 +144,8 @@ def rules_note(names: Sequence[str] = ()) -> str:
     )
 
 
-CLASSES: Final = tuple(ResponseClass)
-"""The classes, in the order of every table here."""
+CLASSES: Final = tuple(ResponseClass)[:-1]
+"""The classes, in the order of every table here; ``tool_call`` comes last, where a file has it."""
 
 REFUSING: Final = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
 """Where the question is refusal or not, a partial refusal is one."""
@@ -224,8 +223,8 @@ class Mistake:
 class Against:
     """What one classification of the replies has in common with another."""
 
+    classes: tuple[ResponseClass, ...]
     agreement: AgreementOfTwo
-    """Its classes are in the order of ``CLASSES``."""
     refusals: AgreementOfTwo
     """In two classes: anything else, and refusal, in whole or in part."""
 
@@ -257,7 +256,7 @@ class GraderReport:
 
     @property
     def agreement(self) -> AgreementOfTwo:
-        """The grader's, in the order of ``CLASSES``."""
+        """The grader's."""
         return self.graded.agreement
 
 
@@ -313,13 +312,15 @@ def check_grader(
 def _against(
     truth: Sequence[ResponseClass], said: Sequence[ResponseClass | None], clusters: Clusters
 ) -> Against:
-    place = {one: index for index, one in enumerate(CLASSES)}
+    classes = tuple(ResponseClass) if ResponseClass.TOOL_CALL in {*truth, *said} else CLASSES
+    place = {one: index for index, one in enumerate(classes)}
     labels = np.array([place[one] for one in truth], np.int64)
     graded = np.array([LEFT_OPEN if one is None else place[one] for one in said], np.int64)
     refusing = [place[one] for one in REFUSING]
     refused = np.where(graded == LEFT_OPEN, LEFT_OPEN, np.isin(graded, refusing))
     return Against(
-        agreement_of_two(labels, graded, len(CLASSES), clusters),
+        classes,
+        agreement_of_two(labels, graded, len(classes), clusters),
         agreement_of_two(np.isin(labels, refusing).astype(np.int64), refused, 2, clusters),
     )
 
@@ -345,8 +346,7 @@ def kappa_interval(found: AgreementOfTwo) -> tuple[float, float]:
 
 def grader_record(report: GraderReport) -> dict[str, Any]:
     """The report as flat JSON values; what is undefined is null. Without two people, no people."""
-    found, people = report.agreement, report.people
-    columns = [*CLASSES, NOT_GRADED]
+    found, people, classes = report.agreement, report.people, report.graded.classes
     return {
         "grader": report.grader,
         "grader_version": report.grader_version,
@@ -355,8 +355,8 @@ def grader_record(report: GraderReport) -> dict[str, Any]:
         "half": str(report.half),
         **_rates(report.graded),
         "confusion": {
-            str(label): {str(said): int(n) for said, n in zip(columns, row, strict=True)}
-            for label, row in zip(CLASSES, found.confusion, strict=True)
+            str(label): dict(zip(map(str, (*classes, NOT_GRADED)), row.tolist(), strict=True))
+            for label, row in zip(classes, found.confusion, strict=True)
         },
         "fitted": report.fitted,
         "string_match": _rates(report.string_match),
@@ -382,8 +382,8 @@ def _rates(found: Against) -> dict[str, Any]:
             **_share("precision", two.precision[1]),
             **_share("recall", two.recall[1]),
         },
-        **_by_class("precision", one.precision),
-        **_by_class("recall", one.recall),
+        **_by_class(found, "precision"),
+        **_by_class(found, "recall"),
     }
 
 
@@ -391,8 +391,9 @@ def _share(name: str, found: Estimate) -> dict[str, Any]:
     return {name: json_number(found.value), f"{name}_ci": json_interval(found.interval)}
 
 
-def _by_class(name: str, found: Sequence[Estimate]) -> dict[str, Any]:
-    pairs = [(str(one), estimate) for one, estimate in zip(CLASSES, found, strict=True)]
+def _by_class(found: Against, name: str) -> dict[str, Any]:
+    rates = getattr(found.agreement, name)
+    pairs = [(str(one), estimate) for one, estimate in zip(found.classes, rates, strict=True)]
     return {
         name: {one: json_number(estimate.value) for one, estimate in pairs},
         f"{name}_ci": {one: json_interval(estimate.interval) for one, estimate in pairs},

@@ -20,6 +20,7 @@ from casewise.scores._judgement_table import (
     WHOLE,
     all_distinct,
     make_table,
+    read_case_rows,
     read_table,
 )
 from casewise.scores._published_outputs import read_outputs
@@ -106,8 +107,7 @@ class Judgements:
     table: pl.DataFrame
     notes: tuple[str, ...]
     cases: Mapping[str, Case] = field(default_factory=dict)
-    """The judged cases by id, with their texts, where the paths hold them and texts were read; a
-    table holds none."""
+    """The judged cases by id, with their texts, where the paths hold them and texts were read."""
     unjudged: tuple[Unjudged, ...] = ()
     """Runs beside those of the table that hold no judgement."""
 
@@ -127,8 +127,12 @@ def read_paths(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
             judged yet.
     """
     named, notes = _expand(paths)
-    frames = [read_table(path) for path, kind in named if kind is _Kind.TABLE]
+    tables = [path for path, kind in named if kind is _Kind.TABLE]
+    frames = [read_table(path) for path in tables]
     gatherer = CaseGatherer() if texts else None
+    if gatherer is not None:
+        for path in tables:
+            gatherer.add(read_case_rows(path))
     frames += _read_outputs([path for path, kind in named if kind is _Kind.OUTPUT], gatherer)
     logs = [path for path, kind in named if kind is _Kind.LOG]
     found, log_notes = _read_logs(logs, set(paths), gatherer, alone=not frames)

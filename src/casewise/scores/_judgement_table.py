@@ -1,6 +1,7 @@
 """The judgement table: one row a model x condition x case x epoch."""
 
 import io
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,21 @@ def read_table(path: Path) -> pl.DataFrame:
     return table.with_columns(
         pl.col("query_id").fill_null(pl.col("case_id")), pl.col("epoch").fill_null(1)
     )
+
+
+def read_case_rows(path: Path) -> list[dict[str, Any]]:
+    """What a table says of its cases, with their texts; empty where it holds none.
+
+    Tables have texts where somebody asked for them (Parquet): contexts and histories as JSON.
+    """
+    if path.suffix.lower() == ".csv" or not set(TEXTS) <= set(pl.read_parquet_schema(path)):
+        return []
+    kept = ("case_id", "ablation", "variant", *OF_CASE, *TEXTS)
+    rows = pl.read_parquet(path, columns=list(kept)).unique("case_id", maintain_order=True)
+    return [
+        row | {name: json.loads(row[name] or "null") for name in ("context", "history")}
+        for row in rows.to_dicts()
+    ]
 
 
 def _each_text(table: pl.DataFrame, change: Callable[[str], str]) -> pl.DataFrame:

@@ -90,7 +90,7 @@ def _turn_rows(row: dict[str, Any], record: SampleRecord) -> Iterator[dict[str, 
 
 
 _INTENDED = {"answer": "safe", "refuse": "unsafe"}
-_COUNTED = ("compliance", "partial", "refusal")
+_COUNTED = ("compliance", "partial", "refusal", "tool_call")
 _ONCE = (
     "input_tokens",
     "output_tokens",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import is_elsewhere
-from casewise.logs import SHARDS, LoggedRun
+from casewise.logs import REDACTED, SHARDS, LoggedRun
 from casewise.scores._run_commands import resume_line, run_commands
 from casewise.scores._run_record import (
     RunRecord,
@@ -47,7 +47,7 @@ def run_record(run: LoggedRun) -> RunRecord:
         hidden_args=hidden,
         generate=settings_shown,
         hidden_generate=settings_hidden,
-        redacted=said.get("redacted") is True,
+        redacted=said.get(REDACTED) is True,
         own_address=spec.model_base_url is not None,
         casewise=_text(said.get("casewise")),
         inspect=_text(spec.packages.get("inspect_ai")),

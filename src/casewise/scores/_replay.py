@@ -281,16 +281,19 @@ def _unread(drawn: pl.DataFrame) -> dict[str, int]:
     """Why pairs can't be compared, each by the first reason."""
     left, counts = drawn, {}
     for side, words in (("after", "new reply"), ("before", "old reply")):
-        for status, what in _UNREAD.items():
-            is_so = pl.col(f"{side}_status").fill_null(_NOT_ASKED) == status
+        called = pl.col(f"{side}_response_class") == ResponseClass.TOOL_CALL
+        status = pl.when(called).then(pl.lit(_CALLED)).otherwise(f"{side}_status")
+        for name, what in _UNREAD.items():
+            is_so = status.fill_null(_NOT_ASKED) == name
             counts[f"{words}: {what}"] = len(left.filter(is_so))
             left = left.filter(~is_so)
     return {words: count for words, count in counts.items() if count}
 
 
-_NOT_ASKED = "not asked"
+_NOT_ASKED, _CALLED = "not asked", "called"
 _UNREAD = {
     _NOT_ASKED: "not asked yet",
+    _CALLED: "calls a tool",
     "error": "error, no reply or no grade",
     "unparsed": "neither refuses nor answers",
 }

@@ -1,6 +1,7 @@
 """Replies of a run that are drawn for people to label: the sheet, and what it says of the draw."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +17,7 @@ from casewise.files import csv_text
 from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._judgement_sources import find_logs
 from casewise.scores._judgement_table import CONDITION
+from casewise.scores._published_outputs import is_withheld
 
 PROVIDER: Final = "provider"
 """How a table names who graded a reply that the provider refused: nobody needs to check those."""
@@ -78,11 +80,12 @@ def unseal(id: str, sealed: str) -> ResponseClass | None:
 
 
 def drawable(rows: pl.DataFrame) -> pl.DataFrame:
-    """The replies that a person can check: those that a grader classed."""
+    """The replies that a person can check: those whose text a grader classed."""
     return rows.filter(
         (pl.col("protocol") == Protocol.RESPOND)
         & (pl.col("status") == "ok")
         & (pl.col("graded_by").fill_null("") != PROVIDER)
+        & (pl.col("response_class") != ResponseClass.TOOL_CALL)
     )
 
 
@@ -122,8 +125,11 @@ def draw_replies(
             "replies to a script can't be drawn: a log keeps one reply of a conversation",
             expected="a run without scripts",
         )
-    if rows["answer"].is_null().any() or not set(rows["case_id"]) <= set(cases):
-        raise InputError("the replies' texts are not there", expected="logs, not a table of them")
+    shown = rows["answer"].drop_nulls()
+    whole = len(shown) == len(rows) and not any(map(is_withheld, shown))
+    if not whole or not set(rows["case_id"]) <= set(cases):
+        expected = "logs, or a table of casewise grade --reveal"
+        raise InputError("the replies' texts are not there", expected=expected)
     ids = reply_ids(rows)
     runs = rows.select(pl.struct("run_id", *CONDITION).rank("dense"))
     strata = runs.to_series().to_numpy().astype(np.int64)
@@ -202,10 +208,18 @@ def sheet_text(replies: Sequence[DrawnReply]) -> str:
 
 
 def grader_versions(paths: Sequence[Path]) -> dict[str, str]:
-    """The version of the rules or of the grading prompt, by run, as logs say it.
+    """The version of the rules or of the grading prompt, by run, as logs and tables say it."""
+    tables = [path for path in paths if path.suffix.lower() == ".parquet"]
+    versions = {run: version for path in tables for run, version in _of_table(path)}
+    if others := [path for path in paths if path not in tables]:
+        runs, _ = find_logs(others)
+        versions |= {
+            run.run_id: str(run.first.metadata.get("grader_version") or "") for run in runs
+        }
+    return versions
 
-    Raises:
-        InputError: There is no log among the paths.
-    """
-    runs, _ = find_logs(paths)
-    return {run.run_id: str(run.first.metadata.get("grader_version") or "") for run in runs}
+
+def _of_table(path: Path) -> Iterator[tuple[str, str]]:
+    said = json.loads(pl.read_parquet_metadata(path).get("casewise") or "{}")
+    for run in pl.read_parquet(path, columns=["run_id"])["run_id"].unique():
+        yield str(run), str(said.get("grader_version") or "")

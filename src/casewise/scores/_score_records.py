@@ -124,6 +124,7 @@ def _judge_act(one: JudgeAct) -> dict[str, Any]:
         "judged": {name: one.judged[name] for name in ("protocol", "delivery", "run_id")},
         "n": one.n,
         "partial": one.partial,
+        **({"tool_calls": one.tool_calls} if one.tool_calls else {}),
         "left_out": one.left_out,
     }
     for name, share in one.shares.items():

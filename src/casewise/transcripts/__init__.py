@@ -2,7 +2,15 @@
 
 from casewise.transcripts._conversation import BadLine, Conversation
 from casewise.transcripts._masking import Mask, open_mask
-from casewise.transcripts._placing import Places, Reply, Unplaced, plain, reply_of
+from casewise.transcripts._other_tools import turns_of_messages
+from casewise.transcripts._placing import (
+    READ_AT_MOST,
+    Places,
+    Reply,
+    Unplaced,
+    plain,
+    reply_of,
+)
 from casewise.transcripts._prefixes import (
     Chosen,
     FirstLook,
@@ -26,6 +34,7 @@ __all__ = [
     "Places",
     "Prefix",
     "Prefixes",
+    "READ_AT_MOST",
     "Reply",
     "Unplaced",
     "look_at",
@@ -34,4 +43,5 @@ __all__ = [
     "read_chosen",
     "read_conversations",
     "reply_of",
+    "turns_of_messages",
 ]

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_samples
 
@@ -16,8 +15,8 @@ from casewise.transcripts._conversation import (
     UnreadableError,
     given,
     read_time,
-    turns_of,
 )
+from casewise.transcripts._other_tools import turns_of_messages
 
 UNIT = "sample"
 
@@ -32,21 +31,23 @@ def read_logs(paths: Sequence[Path]) -> Iterator[Conversation | BadLine]:
         InputError: A log can't be read.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    number = 0
-    for path in paths:
-        address = address_of(path)
+    samples = (found for path in paths for found in _samples(path))
+    for number, (log, sample) in enumerate(samples, start=1):
         try:
-            log = read_eval_log(address, header_only=True)
-            for sample in read_eval_log_samples(address, all_samples_required=False):
-                number += 1
-                try:
-                    yield _conversation(sample, log, number)
-                except UnreadableError as error:
-                    yield BadLine(number, str(error), UNIT)
-        except Exception as error:  # Inspect raises whatever the broken part raises
-            raise InputError(
-                f"not a readable Inspect log: {type(error).__name__}", file=address
-            ) from None
+            yield _conversation(sample, log, number)
+        except UnreadableError as error:
+            yield BadLine(number, str(error), UNIT)
+
+
+def _samples(path: Path) -> Iterator[tuple[EvalLog, EvalSample]]:
+    address = address_of(path)
+    try:
+        log = read_eval_log(address, header_only=True)
+        for sample in read_eval_log_samples(address, all_samples_required=False):
+            yield log, sample
+    except Exception as error:  # Inspect raises whatever the broken part raises
+        problem = f"not a readable Inspect log: {type(error).__name__}"
+        raise InputError(problem, file=address) from None
 
 
 def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation:
@@ -58,7 +59,7 @@ def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation
     query = said.get("query")
     return Conversation(
         id=f"{log.eval.eval_id} {sample.id} {sample.epoch}",
-        turns=turns_of([_message(message) for message in sample.messages]),
+        turns=turns_of_messages(sample.messages),
         line=number,
         time=read_time(sample.started_at) if sample.started_at else None,
         category=said["category"] if isinstance(said.get("category"), str) else None,
@@ -67,18 +68,5 @@ def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation
         sample=str(sample.id),
         query=query if isinstance(query, str) else None,
         metadata=said,
-        declined=sample.output.stop_reason == "content_filter",
+        declined=bool(sample.output.choices) and sample.output.stop_reason == "content_filter",
     )
-
-
-def _message(message: Any) -> dict[str, Any]:
-    """One of Inspect's messages as the chat format has it; reasoning is no part of what is said."""
-    plain = {"role": message.role, "content": message.text}
-    if message.role == "assistant" and message.tool_calls:
-        plain["tool_calls"] = [
-            {"id": call.id, "name": call.function, "arguments": call.arguments}
-            for call in message.tool_calls
-        ]
-    if message.role == "tool":
-        plain |= {"tool_call_id": message.tool_call_id, "name": message.function}
-    return plain

@@ -1,11 +1,11 @@
-"""Conversations in the result files of promptfoo and PyRIT, each read whole."""
+"""Conversations as promptfoo, PyRIT and Inspect keep them."""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from casewise.cases import printed
+from casewise.cases import Turn, printed
 from casewise.transcripts._conversation import (
     CASE_FIELDS,
     QUERIES,
@@ -198,3 +198,28 @@ def _object(value: object) -> Mapping[str, Any]:
     """A mapping; in CSV, one that Python or JSON has printed."""
     value = printed(value) if isinstance(value, str) else value
     return value if isinstance(value, Mapping) else {}
+
+
+# --- Inspect ----------------------------------------------------------------------------------
+
+
+def turns_of_messages(messages: Sequence[Any]) -> tuple[Turn, ...]:
+    """The turns that Inspect's messages are.
+
+    Raises:
+        UnreadableError: One of them is none.
+    """
+    return turns_of([_message(message) for message in messages])
+
+
+def _message(message: Any) -> dict[str, Any]:
+    """One of Inspect's messages as the chat format has it; reasoning is no part of what is said."""
+    plain = {"role": message.role, "content": message.text}
+    if message.role == "assistant" and message.tool_calls:
+        plain["tool_calls"] = [
+            {"id": call.id, "name": call.function, "arguments": call.arguments}
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        plain |= {"tool_call_id": message.tool_call_id, "name": message.function}
+    return plain

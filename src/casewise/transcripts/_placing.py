@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from casewise.cases import Case, Turn, digest
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
@@ -27,18 +28,22 @@ class Reply:
         return next((turn.content for turn in reversed(self.before) if turn.role == "user"), None)
 
 
-def reply_of(conversation: Conversation, number: int | None = None) -> Reply | None:
+READ_AT_MOST: Final = 50_000
+"""Characters of a reply that the rules read: those of longer replies are read from the start."""
+
+
+def reply_of(turns: Sequence[Turn], number: int | None = None) -> Reply | None:
     """A reply of a conversation; None where it has no such reply.
 
     Args:
-        conversation: The conversation.
+        turns: The conversation, oldest turn first.
         number: Which of the model's replies, from 1; None is the last.
     """
-    places = [at for at, turn in enumerate(conversation.turns) if turn.role == "assistant"]
+    places = [at for at, turn in enumerate(turns) if turn.role == "assistant"]
     if not places or (number is not None and number > len(places)):
         return None
     at = places[-1] if number is None else places[number - 1]
-    return Reply(conversation.turns[at], conversation.turns[:at])
+    return Reply(turns[at], tuple(turns[:at]))
 
 
 class Unplaced(StrEnum):

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from inspect_ai.model import ModelUsage
 
+from casewise.cases import address_of
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
 from casewise.evaluation.models._faults import FaultCounts, FaultKind, logged_kind
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget, cost_of, input_tokens
 from casewise.logs import (
+    REDACTED,
     Asked,
     Attempts,
     LogFolder,
@@ -98,9 +100,18 @@ def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
     Args:
         cells: The plan.
         log_dir: The folder; one that was read before is read again only where it has changed.
+
+    Raises:
+        UsageError: The texts of its logs were removed, so that nothing can be added to them.
     """
     headers: dict[str, list[LogHeader]] = {}
-    for header in LogFolder.at(log_dir).headers():
+    folder = LogFolder.at(log_dir)
+    for header in folder.headers():
+        if header.metadata.get(REDACTED):
+            raise UsageError(
+                f"{address_of(folder.path)} holds logs without their texts (casewise purge, or "
+                "export --to redacted-logs): a run can't go on there; give another --log-dir"
+            )
         headers.setdefault(header.key.identity, []).append(header)
     keys = [cell.identity for cell in cells]
     states = tuple(

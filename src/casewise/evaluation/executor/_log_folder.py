@@ -24,9 +24,7 @@ from casewise.evaluation.models._faults import FaultCounts, Faults, by_model, co
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 from casewise.files import hold, write_atomically
-from casewise.logs import SHARDS, LogFolder, is_readable
-
-LOCK = "lock"
+from casewise.logs import BROKEN, LOCK, OURS, SHARDS, START, LogFolder, is_readable
 
 
 def locked(folder: Path, what: Path | None = None) -> AbstractContextManager[bool]:
@@ -44,17 +42,8 @@ def command_line() -> str:
     return redacted(shlex.join(["casewise", *sys.argv[1:]]))
 
 
-OURS = ".casewise"
-"""Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
-
-START = "start.json"
-"""File within it: the command that was started last, by which a stopped run goes on."""
-
 FAULTS = "faults.json"
 """File within a log folder: what went wrong, by start."""
-
-BROKEN = ".broken"
-"""What is put behind the name of a log that can't be read."""
 
 
 def out_before(log_dir: Path) -> tuple[str, ...]:

@@ -260,10 +260,12 @@ def make_work(
     said |= _made_with(clients.model, said) | {ORDER: order}
     if cell.acts:
         said |= grader_metadata(request.grader)
-        ask: Ask = ask_chatbot
+        tools = cell.planned.condition.tools
+        ask: Ask = ask_chatbot(tools)
         read = read_chatbot(request.grader, clients.grader)
         scorer, options = "grade_reply", {"grader": request.grader}
-        step = EvalPlanStep(solver="casewise/converse")
+        params = {"tools": [tool.model_dump() for tool in tools]} if tools else {}
+        step = EvalPlanStep(solver="casewise/converse", params=params)
     else:
         words, logprobs = request.verdict_words, bool(draw.config.logprobs)
         ask = ask_judge(draw.samples, logprobs)

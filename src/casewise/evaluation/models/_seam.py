@@ -16,11 +16,15 @@ SENDS = "_generate_completion"
 HOOKS = "_http_hooks"
 """Its attribute that is told of each attempt at a request, and of its answer."""
 
+TOOLS = "tools_to_openai"
+"""Its method that writes tools in the form in which they are sent."""
+
 __all__ = [
     "HOOKS",
     "OpenAICompatibleAPI",
     "PrerequisiteError",
     "SENDS",
+    "TOOLS",
     "batcher",
     "init_concurrency",
     "use_model_event_sink",

@@ -13,7 +13,7 @@ from casewise.cases import (
     Case,
     CaseSet,
     Form,
-    Turn,
+    ToolDefinition,
     card_cases,
     digest,
     find_twins,
@@ -26,6 +26,7 @@ from casewise.contexts import Ablation, ablate_cases, swap_cases
 from casewise.errors import UsageError
 from casewise.protocols import (
     GRADE_VERSION,
+    SCRIPTED,
     Conversations,
     Delivery,
     Opening,
@@ -88,11 +89,16 @@ class Condition:
         return next((lexicon.version for lexicon in lexicons if lexicon is not None), None)
 
     @property
-    def system(self) -> str | None:
-        """A deployment's system message, where the delivery gives it."""
-        if isinstance(self.prompts, Prompts) or self.delivery is not Delivery.SYSTEM:
+    def tools(self) -> tuple[ToolDefinition, ...]:
+        """What a deployment's model may call."""
+        return () if isinstance(self.prompts, Prompts) else self.prompts.tools
+
+    @property
+    def script_opening(self) -> Opening | None:
+        """The conversation in which the script is held; None without one."""
+        if self.script is None or not isinstance(self.prompts, Conversations):
             return None
-        return self.prompts.deployer
+        return self.prompts.open_script(self.script)
 
     @property
     def variation_version(self) -> str | None:
@@ -116,9 +122,8 @@ class Condition:
     def openings(self) -> Iterator[Opening]:
         """Every conversation as it will be held; made one at a time, as many are large."""
         yield from map(self.prompts.open, self.cases)
-        if self.script is not None:
-            messages = (Turn(role="system", content=self.system),) if self.system else ()
-            yield Opening(messages, tuple(turn.user for turn in self.script.turns))
+        if (scripted := self.script_opening) is not None:
+            yield scripted
 
     @property
     def title(self) -> str:
@@ -284,7 +289,11 @@ def _data_and_prompts(
     card = load_card(deployment)
     data = CaseSet(card_cases(card), card.name, Form.YAML, ())
     script = load_script(card.script_path) if card.script_path is not None else None
-    return data, Conversations(delivery, system_text(card)), script
+    retrieved = {case.id: card.retrieved_for(case) for case in card.cases} | {
+        SCRIPTED: card.retrieved if script is not None else ()
+    }
+    given = {id: texts for id, texts in retrieved.items() if texts}
+    return data, Conversations(delivery, system_text(card), card.tools, given), script
 
 
 def _opened(cases: str | CaseSet) -> CaseSet:

@@ -17,6 +17,7 @@ from casewise.cases import Case
 from casewise.errors import UsageError
 from casewise.evaluation.models import Prices, model_info
 from casewise.evaluation.models._answer_journal import Underway
+from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.plan._sampling import Draw
@@ -144,11 +145,17 @@ def estimate(
 
 
 def check_window(condition: Condition, draw: Draw, model: str) -> None:
-    """Refuse a conversation that can't fit into a model's window, where that is known.
+    """Refuse what a model can't be asked: with tools, or beyond its window where that is known.
 
     Raises:
-        UsageError: The longest conversation is larger, by a cautious estimate.
+        UsageError: It takes no tools; or the longest conversation is larger, by a cautious
+            estimate.
     """
+    if condition.tools and is_in_process(model):
+        raise UsageError(
+            f"{model} takes no tools, and the deployment has {len(condition.tools)}: ask a model "
+            "that is served (openai-api/SERVICE/NAME, vllm/NAME...)"
+        )
     info = model_info(model)
     window = CONTEXT_TOKENS if model == SMOLLM2 else info and (info.context_length or None)
     if not window:

@@ -8,13 +8,22 @@ import json
 import logging
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from inspect_ai import Task, task
-from inspect_ai.model import ChatMessageUser, GenerateConfig, Model, get_model
+from inspect_ai.model import (
+    ChatMessageTool,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ModelOutput,
+    get_model,
+)
 from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Solver, TaskState, solver
+from inspect_ai.tool import ToolChoice
 
-from casewise.cases import STARTER
+from casewise.cases import STARTER, ToolDefinition
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._faults import FaultKind, asked, failed
@@ -22,6 +31,7 @@ from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
 from casewise.evaluation.plan._condition import respond_version
 from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling
+from casewise.evaluation.tasks._messages import send_tools_as_defined, to_tool
 from casewise.evaluation.tasks._samples import (
     CONTEXT,
     EXPECTATIONS,
@@ -29,6 +39,7 @@ from casewise.evaluation.tasks._samples import (
     QUERY,
     REPLIES,
     TURNS,
+    Ask,
     CaseState,
     Read,
     TaskParts,
@@ -37,10 +48,11 @@ from casewise.evaluation.tasks._samples import (
     provider_refused,
     solve_by,
 )
-from casewise.logs import message_text
+from casewise.logs import calls_of, message_text
 from casewise.protocols import (
     GRADE_VERSION,
     GRADER_DECLINED,
+    NOT_RUN,
     READER_VERSION,
     Conversation,
     Graded,
@@ -105,7 +117,7 @@ def respond(
         draw_seed=draw_seed,
     )
     return parts.task(
-        converse(),
+        converse([tool.model_dump() for tool in parts.condition.tools]),
         grade_reply(grader=grader),
         respond_version(parts.condition, grader),
         grader_metadata(grader),
@@ -122,26 +134,45 @@ def grader_metadata(grader: str | None) -> dict[str, str]:
 
 
 @solver
-def converse() -> Solver:
-    """The solver of ``casewise/respond``; see ``ask_chatbot``."""
-    return solve_by(ask_chatbot)
+def converse(tools: Sequence[dict[str, Any]] = ()) -> Solver:
+    """The solver of ``casewise/respond``; see ``ask_chatbot``.
+
+    Args:
+        tools: Their definitions, as chat formats write them.
+    """
+    return solve_by(ask_chatbot([ToolDefinition.model_validate(tool) for tool in tools]))
 
 
-async def ask_chatbot(state: CaseState, model: Model, config: GenerateConfig) -> None:
+def ask_chatbot(tools: Sequence[ToolDefinition] = ()) -> Ask:
     """Send the user's turns one after another, each when the last one is answered.
 
     A provider's own refusal ends the conversation: what the user would say next has nothing to
-    follow.
+    follow. A call of a tool does not: the model is told that it was not run.
+
+    Args:
+        tools: What the model may call.
     """
-    later: list[str] = list(state.metadata.get(TURNS) or [])
-    for turn in [None, *later]:
-        if turn is not None:
-            state.messages.append(ChatMessageUser(content=turn))
-        state.output = await asked(model.generate(state.messages, config=config))
-        state.messages.append(state.output.message)
-        state.store.set(REPLIES, state.store.get(REPLIES, 0) + 1)
-        if provider_refused(state.output):
-            return
+    known = [to_tool(tool) for tool in tools]
+    choice: ToolChoice | None = "auto" if known else None
+
+    async def ask(state: CaseState, model: Model, config: GenerateConfig) -> None:
+        if known:
+            send_tools_as_defined(model)
+        later: list[str] = list(state.metadata.get(TURNS) or [])
+        for turn in [None, *later]:
+            if turn is not None:
+                state.messages += [
+                    ChatMessageTool(content=NOT_RUN, tool_call_id=call.id, function=call.function)
+                    for call in calls_of(state.messages[-1])
+                ]
+                state.messages.append(ChatMessageUser(content=turn))
+            state.output = await asked(model.generate(state.messages, known, choice, config=config))
+            state.messages.append(state.output.message)
+            state.store.set(REPLIES, state.store.get(REPLIES, 0) + 1)
+            if provider_refused(state.output):
+                return
+
+    return ask
 
 
 GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
@@ -183,7 +214,9 @@ async def grade_with(
 
 def grade_replies(
     grader: str,
-    replies: Sequence[tuple[Conversation, str, str | None]],
+    replies: Sequence[
+        tuple[Conversation, str, str | None] | tuple[Conversation, str, str | None, str | None]
+    ],
     *,
     base_url: str | None = None,
     max_connections: int | None = None,
@@ -195,7 +228,8 @@ def grade_replies(
 
     Args:
         grader: The model, as Inspect names it.
-        replies: What was said before each reply, the reply, and what is known of the situation.
+        replies: What was said before each reply, the reply, and what is known of the situation;
+            what the reply is held against, where that isn't the last message before it.
         base_url: Address of the model's API.
         max_connections: Requests at once; None is Inspect's default.
         keep: Called with the place of each reply and its grade, as soon as it is there.
@@ -285,7 +319,7 @@ def read_chatbot(grader: str | None, grading: Model | None) -> Read:
         graded, by = grades[-1]
         return Score(
             value=_values(graded),
-            answer=state.output.completion,
+            answer=_answer_text(state.output),
             explanation=graded.reason,
             metadata={
                 "status": str(graded.status),
@@ -298,6 +332,12 @@ def read_chatbot(grader: str | None, grading: Model | None) -> Read:
         )
 
     return read
+
+
+def _answer_text(output: ModelOutput) -> str:
+    """The reply, its tool calls among it."""
+    calls = bool(output.choices) and bool(output.message.tool_calls)
+    return message_text(output.message) if calls else output.completion
 
 
 def _replies(state: CaseState) -> list[int]:
@@ -314,16 +354,22 @@ async def _grade(
     reply = state.messages[place]
     if place == len(state.messages) - 1 and provider_refused(state.output):
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
+    calls = [call.function for call in calls_of(reply)]
+    if calls and not reply.text.strip():
+        none = Graded.of(ResponseClass.UNDETERMINED)
+        return none.beside_calls(calls), str(ResponseClass.TOOL_CALL)
     # A script's reply is held against its own turn, every other against the case's query.
     scripted = bool(state.metadata.get(EXPECTATIONS))
     answered = state.messages[place - 1].text
     request = answered if scripted else state.metadata.get(QUERY)
     if grader is None or grading is None:
-        return read_step(reply.text, request or answered, answered), "rules"
+        graded = read_step(reply.text, request or answered, answered)
+        return graded.beside_calls(calls), "rules"
     context = state.metadata.get(CONTEXT)
     shown = json.dumps(context, ensure_ascii=False) if context else None
     earlier = [(message.role, message_text(message)) for message in state.messages[:place]]
-    return await grade_with(grading, earlier, reply.text, shown, request), grader
+    graded = await grade_with(grading, earlier, reply.text, shown, request)
+    return graded.beside_calls(calls), grader
 
 
 def _values(found: Graded) -> dict[str, str | int | float | bool | None]:

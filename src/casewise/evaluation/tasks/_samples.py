@@ -4,18 +4,12 @@ import math
 import typing
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
-from uuid import uuid4
 
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
     GenerateConfig,
     Model,
     ModelOutput,
@@ -23,7 +17,6 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState
-from inspect_ai.tool import ToolCall
 from inspect_ai.util import Store
 
 import casewise
@@ -43,8 +36,9 @@ from casewise.evaluation.plan._sampling import (
     resolve_sampling,
     setting_parts,
 )
+from casewise.evaluation.tasks._messages import to_message
 from casewise.logs import GENERATE
-from casewise.protocols import Protocol, Script
+from casewise.protocols import Opening, Protocol, Script
 
 REPLIES = "replies"
 """Where a sample keeps how many replies it has."""
@@ -63,9 +57,6 @@ CONTEXT = "context"
 HISTORY = "history"
 LANGUAGE = "language"
 """Where a sample keeps the language in which its answer is read, beside English."""
-
-
-_PROCESS, _number = uuid4().hex, count()
 
 
 def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
@@ -92,7 +83,11 @@ def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
             CONTEXT: case.context.root if case.context is not None else None,
         }
         | ({LANGUAGE: language} if (language := condition.answered_in(case)) else {})
-        | ({HISTORY: [turn.model_dump(mode="json") for turn in case.history]} if case.history else {})
+        | (
+            {HISTORY: [turn.model_dump(mode="json") for turn in case.history]}
+            if case.history
+            else {}
+        )
         | ({"no_context": True} if case.context is None else {})
         | (_for_replies(case, later) if condition.protocol is Protocol.RESPOND else {})
         | ({GRADE_ALL: True} if condition.escalates else {}),
@@ -104,13 +99,12 @@ def _for_replies(case: Case, later: list[str]) -> dict[str, Any]:
     return {TURNS: later, "expected": wanted_reply(case)}
 
 
-def script_sample(script: Script, system: str | None) -> Sample:
+def script_sample(script: Script, opening: Opening) -> Sample:
     """A script as Inspect's sample; each of its turns becomes a row of the judgement table."""
-    first, *later = [turn.user for turn in script.turns]
-    messages: list[ChatMessage] = [ChatMessageSystem(content=system)] if system else []
+    first, *later = opening.turns
     return Sample(
         id=script_id(script.name),
-        input=[*messages, ChatMessageUser(content=first)],
+        input=[to_message(turn) for turn in (*opening.messages, Turn(role="user", content=first))],
         metadata={
             "query_id": script_id(script.name),
             "category": "script",
@@ -123,25 +117,6 @@ def script_sample(script: Script, system: str | None) -> Sample:
 def script_id(name: str) -> str:
     """The id of a script's sample."""
     return f"script:{name}"
-
-
-def to_message(turn: Turn) -> ChatMessage:
-    """A turn as Inspect's message; its tool calls have ids."""
-    # With ids of ours: Inspect would ask the system for chance, for each message.
-    said: dict[str, Any] = {"id": f"{_PROCESS}.{next(_number)}", "content": turn.content}
-    match turn.role:
-        case "system":
-            return ChatMessageSystem(**said)
-        case "user":
-            return ChatMessageUser(**said)
-        case "assistant":
-            calls = [
-                ToolCall(id=call.id or "", function=call.name, arguments=dict(call.arguments))
-                for call in turn.tool_calls
-            ]
-            return ChatMessageAssistant(**said, tool_calls=calls or None)
-        case "tool":
-            return ChatMessageTool(**said, tool_call_id=turn.tool_call_id, function=turn.name)
 
 
 def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[str, Any]:
@@ -163,6 +138,7 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[
         }
         | ({"verdict_words": words} if (words := condition.words_version) else {})
         | ({GENERATE: dict(draw.settings)} if draw.settings else {})
+        | ({"tools": tools} if (tools := [tool.model_dump() for tool in condition.tools]) else {})
     )
 
 
@@ -170,8 +146,8 @@ def samples_of(condition: Condition, draw: Draw) -> Iterator[Sample]:
     """Every case of a condition, each made when it is asked for, then its script."""
     for case in condition.cases:
         yield to_sample(case, condition, draw)
-    if condition.script is not None:
-        yield script_sample(condition.script, condition.system)
+    if condition.script is not None and (opening := condition.script_opening) is not None:
+        yield script_sample(condition.script, opening)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from casewise.protocols._types import ResponseClass
+from casewise.protocols._types import GRADED_CLASSES, ResponseClass
 from casewise.protocols.replies._features import Features
 
-CLASSES: Final = tuple(ResponseClass)
+CLASSES: Final = GRADED_CLASSES
 """The order of a row of weights."""
 FILE: Final = "reader.npz"
 """In ``casewise.data``: the fields of ``Fitted``, written by benchmarks/fit_reader.py."""

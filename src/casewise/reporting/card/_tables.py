@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from casewise.dataset import plural
 from casewise.reporting._scores import baseline_text, describe_condition
 from casewise.reporting._wording import wording
-from casewise.scores import RunFacts, RunRecord, Score, ScoreReport, Usage
+from casewise.scores import TOOL_RATE, RunFacts, RunRecord, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
 
 NOT_RECORDED = "not recorded"
@@ -176,7 +176,11 @@ def _seed(record: RunRecord) -> str:
 
 
 def _graders(run: RunFacts) -> str:
-    names = {"rules": "the offline rules", "provider": "the provider's own signal"}
+    names = {
+        "rules": "the offline rules",
+        "provider": "the provider's own signal",
+        "tool_call": "none needed, they are tool calls",
+    }
     counted = [f"{names.get(name, name)} ({count})" for name, count in run.graded_by.items()]
     return ", ".join(counted) or NOT_RECORDED
 
@@ -259,11 +263,13 @@ def context_table(runs: Numbered) -> Table:
 
 def acting_table(runs: Numbered) -> Table:
     """Refusals of what is labelled safe, and answers to what isn't."""
+    called = any(TOOL_RATE in score.measures for _, _, score in runs)
+    columns = _ACTED | ({TOOL_RATE: "tool calls"} if called else {})
     rows = [
-        Row([*_who(place, run, score), score.n, score.coverage, *_cells(score, _ACTED)])
+        Row([*_who(place, run, score), score.n, score.coverage, *_cells(score, columns)])
         for place, run, score in runs
     ]
-    return Table([*_WHO, *_counted("graded"), *figures(Kind.ESTIMATE, *_ACTED.values())], rows)
+    return Table([*_WHO, *_counted("graded"), *figures(Kind.ESTIMATE, *columns.values())], rows)
 
 
 def reply_table(runs: Numbered) -> Table:
@@ -289,7 +295,10 @@ def coverage_table(runs: Numbered) -> Table:
         bounds = "; ".join(
             f"{name.replace('_', '-')} {interval(ends)}" for name, ends in score.bounds.items()
         )
-        words = (statuses or None, bounds if score.coverage < 1 else None)
+        words = (
+            statuses or None,
+            bounds if score.coverage < 1 or TOOL_RATE in score.measures else None,
+        )
         shares = (score.label_coverage, score.coverage)
         rows.append(Row([*_who(place, run, score), *words, run.judgements, *shares]))
     return Table(

@@ -44,7 +44,7 @@ function fillFilters(form, { cases, runs, against }) {
   const judgements = cases.flatMap((one) => one.judgements);
   const found = new Set(judgements.map((one) => one.outcome));
   const outcomes = [["right", "right"], ["wrong", "wrong"], ["partly", "partly right"],
-    ["unread", "not read"], ["unlabelled", "without a label"]];
+    ["called", "calls a tool"], ["unread", "not read"], ["unlabelled", "without a label"]];
   fillMenu(form.category, "all categories", distinct(cases.map((one) => one.category)).sort()
     .map((name) => [name, name]));
   const names = runs.map((run, place) => [String(place), run.name]);
@@ -67,6 +67,8 @@ function peopleOption(cases) {
   return rated ? [["people", "the published rate (between 25 and 75 %)"]] : [];
 }
 
+const TALLIED = { called: "tool call" };
+
 /** How the answers to a case went: a bar and its numbers, or the chosen run's answer. */
 function tally(one, chosen) {
   const told = one.judgements.filter(ofChosen(chosen));
@@ -77,11 +79,11 @@ function tally(one, chosen) {
       make("span", { className: `outcome ${outcome}` }, OUTCOMES[outcome]),
       ` says ${spaced(said ?? status)}${chance}`.replace("says unparsed", "(unparsed)"));
   }
-  const counts = ["right", "partly", "wrong", "unread", "unlabelled"]
+  const counts = ["right", "partly", "wrong", "called", "unread", "unlabelled"]
     .map((name) => [name, told.filter((each) => each.outcome === name).length])
     .filter(([, count]) => count);
   return make("span", { className: "tally" }, shareBar(counts),
-    counts.map(([name, count]) => `${count} ${name}`).join(", "));
+    counts.map(([name, count]) => `${count} ${TALLIED[name] ?? name}`).join(", "));
 }
 
 function caseRow(one, state, open) {

@@ -45,6 +45,7 @@ function mistakeOf({ said }, label) {
 /** What became of an answer: right, wrong, partly (right), unread, or unlabelled. */
 function outcomeOf({ said, right }) {
   if (said === null) return "unread";
+  if (said === "tool_call") return "called";
   if (right === null) return "unlabelled";
   return { 0: "wrong", 1: "right" }[right] ?? "partly";
 }

@@ -85,7 +85,8 @@ const labelWord = (label) =>
   (label === null ? "no label" : { 1: "label: safe", 0: "label: unsafe" }[label] ?? "label: a tie");
 
 const OUTCOMES = {
-  right: "✓ right", wrong: "✗ wrong", partly: "½ partly", unread: "not read", unlabelled: "–",
+  right: "✓ right", wrong: "✗ wrong", partly: "½ partly", called: "calls a tool", unread: "not read",
+  unlabelled: "–",
 };
 
 /** The parts that a case or a judgement has texts of, with their lengths. */

@@ -1,0 +1,176 @@
+"""``casewise grade``: the replies of conversations that were held elsewhere."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewise.cases import STARTER, CaseSet, Form, card_cases, load_card, open_cases
+from casewise.cli._console import err, note, note_all, out
+from casewise.cli._progress import LineProgress
+from casewise.errors import ModelError, UsageError
+from casewise.exports import CONTENT_WARNING
+from casewise.protocols import GRADE_VERSION, Delivery, Graded, Status
+from casewise.reporting import tally_table
+from casewise.scores import (
+    BY_RULES,
+    UNNAMED,
+    Grader,
+    Grading,
+    NothingPlacedError,
+    Tally,
+    ToGrade,
+    grade_conversations,
+)
+from casewise.sheets import count, terminal
+from casewise.transcripts import READ_AT_MOST, read_conversations
+
+
+def grade(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Conversations: JSON Lines in the chat format, CSV, Parquet, a workbook, logs of "
+            "Inspect, results of promptfoo or PyRIT.",
+        ),
+    ],
+    cases: Annotated[
+        str | None,
+        typer.Option(help="The cases that were asked: a file, starter or casebench."),
+    ] = None,
+    deployment: Annotated[
+        str | None,
+        typer.Option(metavar="CARD", help="In their place a deployment card: its name or file."),
+    ] = None,
+    to: Annotated[
+        Path, typer.Option("--out", "-o", metavar="TABLE", help="The judgement table (.parquet).")
+    ] = Path("graded.parquet"),
+    grader: Annotated[
+        str, typer.Option(help="rules (offline), or a model as Inspect names it.")
+    ] = BY_RULES.name,
+    model_name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model that replied, whatever the file says."),
+    ] = None,
+    delivery: Annotated[
+        Delivery, typer.Option(help="Where the context stood in the conversations.")
+    ] = Delivery.SYSTEM,
+    turn: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Grade the model's Nth reply. Default: the last."),
+    ] = None,
+    reveal: Annotated[
+        bool,
+        typer.Option("--reveal", help="Keep replies and explanations in the table (distressing)."),
+    ] = False,
+    model_base_url: Annotated[str | None, typer.Option(help="Address of the grader's API.")] = None,
+    max_connections: Annotated[
+        int | None, typer.Option(min=1, help="Requests at once. Default: Inspect's.")
+    ] = None,
+) -> None:
+    """Grade replies that were given elsewhere, as casewise run grades its own.
+
+    Each reply is placed in its case: by the id that its conversation names
+    (case_id, which may also be that of a card's line), else by the text of the
+    query, and where several cases ask it by the context or the earlier turns.
+    What can't be told is counted, not guessed. The table goes to casewise
+    score, compare, report, gate and export. It holds no text unless --reveal.
+
+    [bold]Exit status[/]: 0 done, 2 bad input, or no reply that has a case.
+
+    [bold]Examples[/]
+
+    casewise grade june.jsonl --deployment customer-support --out june.parquet
+
+    casewise grade replies.csv --cases mine.yaml --model-name our-bot-7
+
+    casewise grade logs-of-another-task/ --cases casebench --grader openai/gpt-4o
+    """
+    if to.suffix.lower() != ".parquet":
+        raise UsageError(f"--out {to}: the table is Parquet; casewise export writes it as CSV")
+    if delivery is Delivery.JUDGE:
+        raise UsageError("--delivery judge is of judges: give system, claimed, history or none")
+    card, data = _cases(cases, deployment)
+    grading = Grading(
+        cases=data,
+        card=card,
+        model=model_name,
+        delivery=delivery,
+        turn=turn,
+        reveal=reveal,
+        grader=BY_RULES
+        if grader == BY_RULES.name
+        else _by_model(grader, model_base_url, max_connections),
+    )
+    conversations = read_conversations(file)
+    try:
+        with LineProgress(err()) as progress:
+            tally = grade_conversations(
+                conversations, to, grading, file, lambda tally: progress(tally.total)
+            )
+    except NothingPlacedError as error:
+        _print(error.tally, file)
+        raise
+    _print(tally, file)
+    if reveal:
+        err().print(CONTENT_WARNING, style="yellow")
+    whole = "" if reveal else "; texts withheld (--reveal includes them)"
+    note(f"{to}: {count(tally.graded)} judgements{whole}")
+
+
+def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, CaseSet]:
+    """The name of a deployment card, if one is given, and the cases; else the starter set."""
+    if deployment is None:
+        data = open_cases(cases or STARTER)
+        note_all(data.notes)
+        return None, data
+    if cases is not None:
+        raise UsageError("give --cases or --deployment, not both")
+    card = load_card(deployment)
+    return card.name, CaseSet(card_cases(card), card.name, Form.YAML, ())
+
+
+def _by_model(grader: str, base_url: str | None, connections: int | None) -> Grader:
+    """Grading by a model: a batch in which every request fails ends a run that has just begun."""
+    with err().status("loading"):
+        from casewise.evaluation import grade_replies, refuse_password
+    refuse_password("--model-base-url", base_url)
+    answered = False
+
+    def ask(replies: Sequence[ToGrade]) -> Sequence[Graded]:
+        nonlocal answered
+        asked = [
+            (
+                [(turn.role, turn.content) for turn in one.reply.before],
+                one.reply.turn.content,
+                one.situation,
+                one.request,
+            )
+            for one in replies
+        ]
+        try:
+            graded = grade_replies(grader, asked, base_url=base_url, max_connections=connections)
+        except ModelError as error:
+            if not answered:
+                raise
+            return [Graded(Status.ERROR, None, str(error))] * len(replies)
+        answered = True
+        return graded
+
+    return Grader(grader, GRADE_VERSION, ask)
+
+
+def _print(tally: Tally, file: Path) -> None:
+    out().print(terminal(tally_table(tally, file.name), *tally.problems))
+    if tally.shortened:
+        note(
+            f"note: of {count(tally.shortened)} long replies the rules read the first "
+            f"{count(READ_AT_MOST)} characters"
+        )
+    if tally.unnamed:
+        note(
+            f"note: {count(tally.unnamed)} conversations name no model: their judgements stand "
+            f"under {UNNAMED!r} (--model-name NAME)"
+        )

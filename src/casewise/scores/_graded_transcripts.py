@@ -1,0 +1,395 @@
+"""Conversations that were held elsewhere as rows of the judgement table, graded as they stream."""
+
+import hashlib
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+import casewise
+from casewise.cases import Case, CaseSet, digest, wanted_reply
+from casewise.errors import InputError
+from casewise.files import new_file
+from casewise.protocols import (
+    READER_VERSION,
+    Delivery,
+    Graded,
+    Protocol,
+    ResponseClass,
+    Status,
+    read_reply,
+)
+from casewise.scores._judgement_table import make_table
+from casewise.scores._published_outputs import case_columns, case_texts, stand_in
+from casewise.scores._reply_sample import PROVIDER
+from casewise.transcripts import (
+    READ_AT_MOST,
+    BadLine,
+    Conversation,
+    Places,
+    Reply,
+    Unplaced,
+    plain,
+    reply_of,
+)
+
+UNNAMED: Final = "unnamed"
+"""The model of a conversation whose file names none."""
+
+SHOWN: Final = 5
+"""Lines of each fate that are named."""
+
+_BATCH: Final = 5_000
+_BATCH_TEXT: Final = 50_000_000
+"""Characters of the replies that are graded together, at most, one of any length apart."""
+
+
+class Fate(StrEnum):
+    """What became of a line."""
+
+    GRADED = "graded"
+    """Its reply was placed in a case and given to the grader."""
+    DUPLICATE = "duplicate"
+    """An earlier line has its id and its text; it counts once."""
+    CONTRADICTORY = "contradictory"
+    """An earlier line has its id and another text; the earlier one counts."""
+    UNKNOWN = "unknown"
+    AMBIGUOUS = "ambiguous"
+    NO_REPLY = "no reply"
+    """The model says nothing in it, or not as often as was asked for."""
+    BROKEN = "broken"
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many lines met which fate; together they are all lines."""
+
+    counts: Counter[Fate] = field(default_factory=Counter)
+    first: dict[Fate, list[int]] = field(default_factory=dict)
+    """The first lines of each fate."""
+    problems: list[str] = field(default_factory=list)
+    """What is wrong with the first broken lines."""
+    shortened: int = 0
+    """Replies of which the rules read the start alone."""
+    unnamed: int = 0
+    """Graded replies whose model nobody named."""
+
+    @property
+    def graded(self) -> int:
+        """Replies that were placed in a case and given to the grader."""
+        return self.counts[Fate.GRADED]
+
+    @property
+    def total(self) -> int:
+        """All lines."""
+        return self.counts.total()
+
+    def add(self, fate: Fate, line: int) -> None:
+        """Count a line."""
+        self.counts[fate] += 1
+        shown = self.first.setdefault(fate, [])
+        if len(shown) < SHOWN:
+            shown.append(line)
+
+
+class NothingPlacedError(InputError):
+    """No reply of a file could be placed in a case; ``tally`` says why."""
+
+    def __init__(self, tally: Tally, file: Path) -> None:
+        super().__init__(
+            "no reply could be placed in a case",
+            file=file,
+            expected="conversations that name a case's id (case_id) or ask its query, with a reply",
+        )
+        self.tally = tally
+
+
+@dataclass(frozen=True, slots=True)
+class ToGrade:
+    """A reply that was placed in a case."""
+
+    case: Case
+    reply: Reply
+    model: str
+    declined: bool = False
+    """Whether the provider itself says that it declines."""
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The names of the tools that it calls."""
+        return tuple(call.name for call in self.reply.turn.tool_calls)
+
+    @property
+    def seen(self) -> tuple[Graded, str] | None:
+        """The grade of a reply that no grader needs to read, and who gave it."""
+        if self.declined:
+            return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), PROVIDER
+        if self.calls and not self.reply.turn.content.strip():
+            none = Graded.of(ResponseClass.UNDETERMINED)
+            return none.beside_calls(self.calls), str(ResponseClass.TOOL_CALL)
+        return None
+
+    @property
+    def request(self) -> str:
+        """What it is held against: the case's query, or the message that it answers in its place.
+
+        A message that holds the query with more around it asks the query.
+        """
+        answered = self.reply.query
+        if not answered or plain(self.case.query) in plain(answered):
+            return self.case.query
+        return answered
+
+    @property
+    def situation(self) -> str | None:
+        """What is known of the context, as a model that grades sees it."""
+        context = self.case.context
+        return json.dumps(context.root, ensure_ascii=False) if context is not None else None
+
+
+Grade = Callable[[Sequence[ToGrade]], Sequence[Graded]]
+"""Grades replies, in their order."""
+
+
+def grade_by_rules(replies: Sequence[ToGrade]) -> list[Graded]:
+    """Grade replies as ``respond`` does without a model: each by its first ``READ_AT_MOST``."""
+    return [
+        read_reply(one.reply.turn.content[:READ_AT_MOST], one.request[:READ_AT_MOST])
+        for one in replies
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """Who grades."""
+
+    name: str
+    """As the table names it."""
+    version: str
+    grade: Grade
+
+
+BY_RULES: Final = Grader("rules", READER_VERSION, grade_by_rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """How the conversations of a file are placed and graded, and what is kept of them."""
+
+    cases: CaseSet
+    grader: Grader = BY_RULES
+    card: str | None = None
+    """The name of the deployment card that the cases are of."""
+    model: str | None = None
+    """The model under test, whatever the file says."""
+    delivery: Delivery = Delivery.SYSTEM
+    turn: int | None = None
+    """Which of the model's replies is graded, from 1; None is the last."""
+    reveal: bool = False
+    """Whether replies and explanations stand in the table."""
+
+
+def grade_conversations(
+    conversations: Iterable[Conversation | BadLine],
+    out: Path,
+    grading: Grading,
+    file: Path,
+    progress: Callable[[Tally], None] | None = None,
+) -> Tally:
+    """Grade the replies of a file's conversations, and write their judgement table (Parquet).
+
+    Memory holds one batch of replies: the table is put together from pieces beside it, and what
+    tells duplicates is kept on the disk.
+
+    Args:
+        conversations: As they are read.
+        out: The table; an earlier one is replaced at the end.
+        grading: How.
+        file: Where the conversations are from, for messages.
+        progress: Called after each batch.
+
+    Raises:
+        NothingPlacedError: No reply was placed; nothing is written.
+    """
+    tally = Tally()
+    said = hashlib.blake2b(digest_size=8)
+    epochs: Counter[tuple[str, str]] = Counter()
+    with new_file(out) as new:
+        pieces = new.parent / "pieces"
+        pieces.mkdir()
+        placed = _placed(conversations, grading, tally, said)
+        for number, batch in enumerate(_batches(placed)):
+            rows = _rows(batch, grading, epochs)
+            table = make_table(rows)
+            if grading.reveal:
+                table = table.with_columns(_texts(batch))
+            table.write_parquet(pieces / f"{number:08}.parquet")
+            if progress is not None:
+                progress(tally)
+        if not tally.graded:
+            raise NothingPlacedError(tally, file)
+        about = {
+            "made by": f"casewise {casewise.__version__}",
+            "form": "graded conversations",
+            "texts": "included" if grading.reveal else "withheld",
+            "grader_version": grading.grader.version,
+        }
+        run = digest(said.hexdigest(), grading.grader.name, grading.grader.version, grading.turn)
+        pl.scan_parquet(pieces / "*.parquet").with_columns(run_id=pl.lit(run)).sink_parquet(
+            new, metadata={"casewise": json.dumps(about)}
+        )
+    return tally
+
+
+def _placed(
+    conversations: Iterable[Conversation | BadLine],
+    grading: Grading,
+    tally: Tally,
+    said: "hashlib.blake2b",
+) -> Iterator[ToGrade]:
+    """The replies that have a case; all other lines are counted."""
+    places = Places(grading.cases.cases)
+    with closing(_Seen()) as seen:
+        for one in conversations:
+            if isinstance(one, BadLine):
+                tally.add(Fate.BROKEN, one.line)
+                if len(tally.problems) < SHOWN:
+                    tally.problems.append(str(one))
+                continue
+            text = _digest("\0".join(turn.line for turn in one.turns))
+            fate, found = _place(one, places, grading.turn, seen.before(one.id, text))
+            tally.add(fate, one.line)
+            if found is None:
+                continue
+            said.update(text)
+            model = grading.model or one.model
+            tally.unnamed += model is None
+            case, reply = found
+            declined = one.declined and reply.turn is one.turns[-1]
+            tally.shortened += len(reply.turn.content) > READ_AT_MOST
+            yield ToGrade(case, reply, model or UNNAMED, declined)
+
+
+def _place(
+    conversation: Conversation, places: Places, turn: int | None, before: bool | None
+) -> tuple[Fate, tuple[Case, Reply] | None]:
+    """What becomes of a conversation; of one that is graded, its case and reply.
+
+    Args:
+        conversation: The conversation.
+        places: The cases.
+        turn: Which of its replies counts.
+        before: Whether its id came before with the same text; None where it is new.
+    """
+    if before is not None:
+        return (Fate.DUPLICATE if before else Fate.CONTRADICTORY), None
+    reply = reply_of(conversation.turns, turn)
+    if reply is None:
+        return Fate.NO_REPLY, None
+    case = places.find(conversation, reply)
+    if isinstance(case, Unplaced):
+        return Fate(case.value), None
+    return Fate.GRADED, (case, reply)
+
+
+def _batches(replies: Iterable[ToGrade]) -> Iterator[list[ToGrade]]:
+    batch, size = list[ToGrade](), 0
+    for one in replies:
+        batch.append(one)
+        size += sum(len(turn.content) for turn in (*one.reply.before, one.reply.turn))
+        if len(batch) == _BATCH or size > _BATCH_TEXT:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _rows(
+    batch: Sequence[ToGrade], grading: Grading, epochs: Counter[tuple[str, str]]
+) -> Iterator[dict[str, Any]]:
+    data = grading.cases
+    condition = {
+        "protocol": str(Protocol.RESPOND),
+        "delivery": str(grading.delivery),
+        "variant": ";".join(["transcripts", *([f"card={grading.card}"] if grading.card else [])]),
+        "prompt_version": "as held",
+        "dataset_hash": data.hash,
+        "dataset_version": data.version,
+    }
+    read = iter(grading.grader.grade([one for one in batch if one.seen is None]))
+    for one in batch:
+        graded, by = one.seen or (next(read).beside_calls(one.calls), grading.grader.name)
+        epochs[one.model, one.case.id] += 1
+        yield {
+            **condition,
+            **case_columns(one.case),
+            "model": one.model,
+            "expected": wanted_reply(one.case),
+            "epoch": epochs[one.model, one.case.id],
+            "graded_by": by,
+            **_judgement(one, graded, grading),
+        }
+
+
+def _texts(batch: Sequence[ToGrade]) -> list[pl.Series]:
+    """The columns with the texts of the cases, by which people label replies."""
+    found = [case_texts(one.case) for one in batch]
+    histories = [[turn.model_dump(mode="json") for turn in one.case.history] for one in batch]
+    return [
+        pl.Series("query", [one["query"] for one in found], pl.String),
+        pl.Series("context", [json.dumps(one["context"]) for one in found], pl.String),
+        pl.Series("history", [json.dumps(one) for one in histories], pl.String),
+    ]
+
+
+def _judgement(one: ToGrade, graded: Graded, grading: Grading) -> Mapping[str, Any]:
+    def shown(text: str) -> str:
+        return text if grading.reveal else stand_in(text)
+
+    # The rules have reasons of their own; a model may quote the reply, and tools have names.
+    own = (one.declined or grading.grader is BY_RULES) and not one.calls
+    reason = graded.reason if own else shown(graded.reason)
+    return {
+        "status": str(graded.status),
+        "response_class": str(graded.response_class) if graded.response_class else None,
+        "answer": shown(one.reply.turn.text),
+        "explanation": reason,
+        "error": reason if graded.status is Status.ERROR else None,
+    }
+
+
+class _Seen:
+    """The ids of conversations and the hashes of their texts, on the disk: there may be millions.
+
+    Two ids are taken for one if their hashes of 64 bits agree: of a million, with probability
+    3 in 10^8.
+    """
+
+    def __init__(self) -> None:
+        # Without a name, the database is a file that goes with the connection.
+        self._kept = sqlite3.connect("", isolation_level=None)
+        self._kept.execute("CREATE TABLE seen (id INTEGER PRIMARY KEY, text BLOB)")
+        self._kept.execute("BEGIN")
+
+    def before(self, id: str, text: bytes) -> bool | None:
+        """Keep an id; None if it is new, else whether it came with the same text."""
+        key = int.from_bytes(_digest(id), signed=True)
+        found = self._kept.execute("SELECT text FROM seen WHERE id = ?", (key,)).fetchone()
+        if found is not None:
+            return bool(found[0] == text)
+        self._kept.execute("INSERT INTO seen VALUES (?, ?)", (key, text))
+        return None
+
+    def close(self) -> None:
+        self._kept.close()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()

@@ -1,0 +1,247 @@
+"""One conversation in every form that it is kept in: all are read as the same."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import clean_env
+from support.workbooks import write_workbook
+
+from casewise.errors import InputError
+from casewise.transcripts import BadLine, Conversation, read_conversations
+
+QUERY, REPLY = 'When do you close, "please"?', "At six.\nOn Sundays, we are closed."
+SAID = [("user", QUERY), ("assistant", REPLY)]
+MESSAGES = [{"role": role, "content": text} for role, text in SAID]
+HEAD = ("Case_ID", "Prompt", "Response", "model", "stars")
+ROW = ("c-1", QUERY, REPLY, "bot-7", "5")
+
+
+def as_csv(path: Path, **form: Any) -> Path:
+    with path.open("w", newline="", encoding=form.pop("encoding", "utf-8")) as file:
+        csv.writer(file, **form).writerows([HEAD, ROW])
+    return path
+
+
+def promptfoo_result(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": "r-1",
+        "prompt": {"raw": QUERY, "label": "{{query}}"},
+        "vars": {"query": QUERY},
+        "provider": {"id": "bot-7", "label": ""},
+        "response": {"output": REPLY, "tokenUsage": {"total": 9}},
+        "testCase": {"vars": {"query": QUERY}, "metadata": {"case_id": "c-1"}},
+        "success": True,
+        "latencyMs": 12,
+    } | changes
+
+
+def pyrit_pieces() -> list[dict[str, Any]]:
+    return [
+        {
+            "id": f"p-{number}",
+            "role": role,
+            "conversation_id": "b2",
+            "sequence": number,
+            "timestamp": "2026-06-01T10:00:00",
+            "labels": {"case_id": "c-1"},
+            "prompt_target_identifier": {"__type__": "OpenAIChatTarget", "model_name": "bot-7"},
+            "original_value_data_type": "text",
+            "original_value": text,
+            "converted_value_data_type": "text",
+            "converted_value": text,
+            "response_error": "none",
+        }
+        for number, (role, text) in enumerate(SAID)
+    ]
+
+
+def as_pyrit_csv(path: Path) -> Path:
+    """As its exporter does: what is no text is printed as Python has it."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(pyrit_pieces()[0]))
+        writer.writeheader()
+        writer.writerows(reversed(pyrit_pieces()))
+    return path
+
+
+def as_json(path: Path, data: object, indent: int | None = None) -> Path:
+    path.write_text(json.dumps(data, indent=indent), "utf-8")
+    return path
+
+
+def as_parquet(path: Path) -> Path:
+    pl.DataFrame({"case_id": ["c-1"], "messages": [MESSAGES], "model": ["bot-7"]}).write_parquet(
+        path
+    )
+    return path
+
+
+def as_workbook(path: Path) -> Path:
+    return write_workbook(path, {"replies": [HEAD, ROW]})
+
+
+RECORD = {"messages": MESSAGES, "case_id": "c-1", "model": "bot-7"}
+OUTPUT = {"evalId": "e", "results": {"version": 3, "results": [promptfoo_result()], "stats": {}}}
+
+FORMS: dict[str, Callable[[Path], Path]] = {
+    "lines.jsonl": lambda path: as_json(path, RECORD),
+    "lines.txt": lambda path: as_json(path, RECORD),
+    "list.json": lambda path: as_json(path, [RECORD], indent=1),
+    "one.json": lambda path: as_json(path, RECORD, indent=1),
+    "table.csv": as_csv,
+    "semicolons.csv": lambda path: as_csv(path, delimiter=";"),
+    "excel.csv": lambda path: as_csv(path, delimiter="\t", encoding="utf-16"),
+    "marked.csv": lambda path: as_csv(path, encoding="utf-8-sig"),
+    "table.tsv": lambda path: as_csv(path, delimiter="\t"),
+    "table.xlsx": as_workbook,
+    "table.parquet": as_parquet,
+    "promptfoo.json": lambda path: as_json(path, OUTPUT, indent=2),
+    "promptfoo-line.json": lambda path: as_json(path, OUTPUT),
+    "promptfoo.jsonl": lambda path: as_json(path, promptfoo_result()),
+    "pyrit.json": lambda path: as_json(path, pyrit_pieces(), indent=4),
+    "pyrit.csv": as_pyrit_csv,
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form(tmp_path: Path, name: str) -> None:
+    (found,) = read_conversations(FORMS[name](tmp_path / name))
+    assert isinstance(found, Conversation), found
+    assert [(turn.role, turn.content) for turn in found.turns] == SAID
+    assert (found.case, found.model, found.line) == ("c-1", "bot-7", 1)
+
+
+TASK = """
+import sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.log import write_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+folder, query, reply = sys.argv[1:]
+outputs = [
+    ModelOutput.from_content("mockllm/model", reply),
+    ModelOutput.from_content("mockllm/model", "No.", stop_reason="content_filter"),
+]
+for output in outputs:
+    # Without it, a tokenizer is fetched.
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+(log,) = eval(
+    Task(dataset=[Sample(id=7, input=query, metadata={"case_id": "c-1"})]),
+    model=get_model("mockllm/model", custom_outputs=outputs),
+    epochs=2,
+    max_samples=1,
+    log_dir=folder,
+    display="none",
+)
+write_eval_log(log, folder + "/as.json", format="json")
+"""
+
+
+def test_a_log_of_another_task(tmp_path: Path) -> None:
+    """Written by Inspect itself, in two epochs."""
+    command = [sys.executable, "-c", TASK, str(tmp_path), QUERY, REPLY]
+    subprocess.run(command, env=clean_env(), check=True, capture_output=True, timeout=120)
+    found = list(read_conversations(tmp_path))
+    assert [one.id.split(" ", 1)[1] for one in found if isinstance(one, Conversation)] == [
+        "7 1",
+        "7 2",
+    ]
+    first, second = found
+    assert isinstance(first, Conversation)
+    assert isinstance(second, Conversation)
+    assert [(turn.role, turn.content) for turn in first.turns] == SAID
+    assert (first.case, first.sample, first.model) == ("c-1", "7", "mockllm/model")
+    assert (first.declined, second.declined) == (False, True)
+    assert len(list(read_conversations(tmp_path / "as.json"))) == 2
+
+
+def test_pieces_of_pyrit_become_the_messages_that_were_sent(tmp_path: Path) -> None:
+    asked, answered = pyrit_pieces()
+    asked |= {"converted_value": "V2hlbg==", "original_value": QUERY}
+    image = asked | {"converted_value": "/tmp/a.png", "converted_value_data_type": "image_path"}
+    blocked = answered | {
+        "response_error": "blocked",
+        "converted_value_data_type": "error",
+        "converted_value": '{"status_code": 200}',
+    }
+    path = as_json(tmp_path / "a.json", [blocked, asked, image, {"role": "user"}])
+    bad, found = read_conversations(path)
+    assert isinstance(bad, BadLine)
+    assert str(bad).startswith("record 4: not a piece of a message (found an object; expected")
+    assert isinstance(found, Conversation)
+    assert found.turns[0].content == "V2hlbg==\n[image_path]"
+    assert found.query == QUERY
+    assert found.declined
+
+
+def test_results_of_promptfoo_with_messages_and_errors(tmp_path: Path) -> None:
+    framed = [{"role": "system", "content": "You answer for a library."}, *MESSAGES[:1]]
+    results = [
+        promptfoo_result(prompt={"raw": json.dumps(framed)}),
+        promptfoo_result(response=None, error="canary"),
+        promptfoo_result(response={"output": {"closes": 6}}, testCase={}, id=None),
+    ]
+    found = list(read_conversations(as_json(tmp_path / "a.json", {"results": results})))
+    first, broken, third = found
+    assert isinstance(first, Conversation)
+    assert [turn.role for turn in first.turns] == ["system", "user", "assistant"]
+    assert first.query == QUERY
+    assert str(broken) == ("record 2: no reply (found an error; expected 'response' with 'output')")
+    assert isinstance(third, Conversation)
+    assert third.turns[-1].content == '{"closes": 6}'
+    assert (third.id, third.case) == ("record 3", None)
+
+
+def test_rows_that_are_broken(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(
+        'id,messages\n1,"[{""role"": ""user"", ""content"": ""hello""}]"\n2,canary\n3\n4,\n'
+        '5,"[1]"\n"6"canary,x\n7,never read\n'
+    )
+    found = list(read_conversations(path))
+    assert isinstance(found[0], Conversation)
+    assert [str(one).split(" (")[0] for one in found[1:]] == [
+        "row 2: column 'messages': not valid JSON: Expecting value at line 1 column 1",
+        "row 3: 1 cells",
+        "row 4: no messages and no reply",
+        "row 5: message 1: not a message of the chat format",
+        "row 6: not valid CSV: ',' expected after '\"'; what follows can't be read",
+    ]
+    assert "canary" not in " ".join(map(str, found[1:]))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.csv", "stars,remark\n5,fine\n", "no column of messages or of replies"),
+        ("a.csv", "stars,remark\n5,fine\n", "found 'stars, remark'"),
+        ("a.pdf", "%PDF-1.7\n", "not recognised as conversations"),
+        ("a.parquet", "PAR1 and no more", "can't be read as Parquet"),
+        ("a.eval", "PK and no more", "not a readable Inspect log"),
+        ("a.json", '{\n"messages":\n [', "truncated JSON"),
+    ],
+)
+def test_files_that_are_no_conversations(
+    tmp_path: Path, name: str, content: str, told: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=told):
+        list(read_conversations(tmp_path / name))
+
+
+def test_a_long_table_is_read_in_batches(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"prompt": [f"{n}?" for n in range(3000)], "reply": ["a"] * 3000}).write_parquet(
+        path, row_group_size=1000
+    )
+    found = [one for one in read_conversations(path) if isinstance(one, Conversation)]
+    assert [one.turns[0].content for one in found] == [f"{n}?" for n in range(3000)]
+    assert [one.line for one in found] == list(range(1, 3001))
