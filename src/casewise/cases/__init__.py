@@ -65,6 +65,7 @@ from casewise.cases._load import (
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import Prefer, merge_sets
 from casewise.cases._open_sets import OPEN_SETS, OpenSet, fetch_open_set
+from casewise.cases._personal_patterns import PersonalPiece, find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
@@ -109,6 +110,7 @@ __all__ = [
     "OPEN_SETS",
     "OpenSet",
     "Prefer",
+    "PersonalPiece",
     "RatingRule",
     "Ratings",
     "Release",
@@ -145,6 +147,7 @@ __all__ = [
     "fault",
     "fetch_casebench",
     "fetch_open_set",
+    "find_pieces",
     "find_problems",
     "find_turn_fault",
     "find_twins",

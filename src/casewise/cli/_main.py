@@ -73,6 +73,7 @@ COMMANDS = {
     "grade": "_grade:grade",
     "score": "_score:score",
     "compare": "_compare:compare",
+    "replay": "_replay:replay",
     "report": "_report:report",
     "describe": "_describe:describe",
     "export": "_export:export",

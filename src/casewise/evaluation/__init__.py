@@ -4,6 +4,7 @@ from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import Cluster
 from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
 from casewise.evaluation.executor._log_folder import StartSummary, out_before
+from casewise.evaluation.executor._recorded_replies import grade_recorded
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.generate import (
     Generated,
@@ -64,6 +65,7 @@ __all__ = [
     "check_target",
     "fetch_weights",
     "generate_contexts",
+    "grade_recorded",
     "grade_replies",
     "judge",
     "make_budget",

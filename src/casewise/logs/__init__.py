@@ -30,7 +30,7 @@ from casewise.logs._records import (
     message_text,
     read_records,
 )
-from casewise.logs._write import LogStatus, LogWriter
+from casewise.logs._write import LogStatus, LogWriter, without_texts
 
 __all__ = [
     "ANSWERED_BY",
@@ -67,4 +67,5 @@ __all__ = [
     "read_records",
     "runs_of",
     "without_keys",
+    "without_texts",
 ]

@@ -26,7 +26,10 @@ from inspect_ai.log import (
     EvalSpec,
     EvalStats,
 )
+from inspect_ai.model import ModelOutput
 from pydantic_core import to_json
+
+from casewise.logs._records import ANSWERED_BY
 
 LogStatus = Literal["success", "error", "cancelled"]
 """How a log ended."""
@@ -137,6 +140,52 @@ class LogWriter:
             files.append((f"_journal/summaries/{self._pieces}.json", _list(summaries)))
             self._written_summaries = len(self._summaries)
         return self._worker.submit(self._archive.append, files)
+
+
+def without_texts(kept: EvalSample, model: str) -> EvalSample:
+    """A sample that says what became of its case, and holds no text of it or of an answer.
+
+    This is a list of what is kept, not of what is removed.
+
+    Args:
+        kept: The sample.
+        model: That was asked; the name in its answer is a server's text.
+    """
+    scores = {
+        name: score.model_copy(
+            update={
+                "answer": None,
+                "explanation": None,
+                "metadata": {
+                    name: "another" if name == ANSWERED_BY else value
+                    for name, value in (score.metadata or {}).items()
+                    if name in _SAID
+                },
+            }
+        )
+        for name, score in (kept.scores or {}).items()
+    }
+    metadata = {name: kept.metadata[name] for name in _OF_CASE if name in kept.metadata}
+    return kept.model_copy(
+        update={
+            "input": WITHHELD,
+            "messages": [],
+            "output": ModelOutput(model=model),
+            "scores": scores or None,
+            "metadata": metadata,
+            "store": {},
+            "events": [],
+        }
+    )
+
+
+WITHHELD = "(withheld)"
+"""What stands in a log in the place of a conversation."""
+
+_SAID = ("status", "verdict", "response_class", "graded_by", "turns", ANSWERED_BY)
+"""What a score says that is no text of the case or of an answer."""
+
+_OF_CASE = ("query_id", "category", "intended", "query_flagged", "expected", "no_context")
 
 
 def _list(values: Sequence[bytes]) -> bytes:

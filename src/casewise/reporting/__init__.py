@@ -50,6 +50,7 @@ from casewise.reporting._power import (
     plan_lines,
     plan_markdown,
 )
+from casewise.reporting._replay import replay_json, replay_markdown, replay_renderable
 from casewise.reporting._score import score_renderable
 from casewise.reporting._scores import condition_text
 from casewise.reporting.card import evaluation_card
@@ -97,6 +98,9 @@ __all__ = [
     "refusal_junit",
     "refusal_markdown",
     "releases_table",
+    "replay_json",
+    "replay_markdown",
+    "replay_renderable",
     "report_page",
     "score_renderable",
     "tally_table",

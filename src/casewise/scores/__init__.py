@@ -114,6 +114,20 @@ from casewise.scores._overview import (
     variation_of,
 )
 from casewise.scores._published_outputs import case_columns, length_of, stand_in
+from casewise.scores._replay import (
+    REPLAY_TABLE,
+    ChangedTurn,
+    ChangeRates,
+    Cluster,
+    ReplayReport,
+    ReplayTexts,
+    Replied,
+    ReplyChange,
+    compare_replies,
+    draw_turns,
+    replay_rows,
+    turns_frame,
+)
 from casewise.scores._reply_sample import (
     SHEET_COLUMNS,
     Draw,
@@ -142,7 +156,7 @@ from casewise.scores._run_facts import DataFacts, LeftOut, Reason, RunFacts, Vot
 from casewise.scores._run_record import RunRecord
 from casewise.scores._score_records import as_record, as_report_records, comparison_records
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
-from casewise.statistics import Estimate
+from casewise.statistics import Estimate, RareRate
 
 __all__ = [
     "ACT_METRICS",
@@ -160,8 +174,11 @@ __all__ = [
     "Calibration",
     "CategoryScore",
     "Change",
+    "ChangeRates",
+    "ChangedTurn",
     "CheckFile",
     "CheckedReply",
+    "Cluster",
     "Comparison",
     "CostPrices",
     "CostReport",
@@ -206,10 +223,16 @@ __all__ = [
     "PEOPLE_SEEN",
     "PEOPLE_WITHIN",
     "QUADRANTS",
+    "REPLAY_TABLE",
     "RULES",
+    "RareRate",
     "ReaderError",
     "Reason",
+    "ReplayReport",
+    "ReplayTexts",
+    "Replied",
     "RepliedRun",
+    "ReplyChange",
     "Retention",
     "RetentionPoint",
     "Run",
@@ -244,6 +267,7 @@ __all__ = [
     "check_grader",
     "check_injected",
     "choose_half",
+    "compare_replies",
     "compare_runs",
     "comparison_records",
     "conditions",
@@ -252,6 +276,7 @@ __all__ = [
     "correction_notes",
     "data_text",
     "draw_replies",
+    "draw_turns",
     "evaluation_facts",
     "find_logs",
     "find_runs",
@@ -281,6 +306,7 @@ __all__ = [
     "read_paths",
     "read_table",
     "reader_error",
+    "replay_rows",
     "report_scores",
     "resume_line",
     "right_after",
@@ -294,6 +320,7 @@ __all__ = [
     "stand_in",
     "table_bytes",
     "trust_in_claims",
+    "turns_frame",
     "variation_of",
     "without_option",
 ]

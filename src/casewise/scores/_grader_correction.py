@@ -231,7 +231,7 @@ def _by_labels(
     scale = np.array([1.0 if one is None else one[1] for one in own])
     known = label != NOT_LABELLED
     check = CheckSample(label[known], graded[known], counted.answers.clusters.only(known))
-    refused = _no_better(check, counted.refusal, counted.draws, needs_both=False)
+    refused = no_better(check, counted.refusal, counted.draws, needs_both=False)
     corrected = {
         name: replace(UNDEFINED, reason=refused)
         if refused
@@ -244,12 +244,33 @@ def _by_labels(
 
 def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> GraderCorrection:
     graders = set(counted.rows["graded_by"].drop_nulls()) - {PROVIDER, ResponseClass.TOOL_CALL}
-    names = ", ".join(str(file.path) for file in checks)
     if len(graders) != 1:
         said = " and ".join(sorted(graders)) or "nobody that the table names"
         reason = f"the replies were graded by {said}: errors are those of one grader"
         return _refused(counted, reason, why)
     grader = graders.pop()
+    check = checked_grades(checks, grader)
+    if isinstance(check, str):
+        return _refused(counted, check, why)
+    corrected = {}
+    for name, (question, replies) in counted.asked.items():
+        what = "partial replies" if name == "partial_rate" else "refusals"
+        reason = no_better(check, question, counted.draws, needs_both=True, what=what)
+        corrected[name] = (
+            replace(UNDEFINED, reason=reason)
+            if reason or not replies.weight.sum()
+            else rogan_gladen(replies, check, question, counted.draws, counted.run)
+        )
+    note = (
+        f"{why}: so it is corrected by the errors of {grader} on {len(check.label)} labelled "
+        "replies from elsewhere (Rogan & Gladen), as if it erred here as there."
+    )
+    labelled, method = len(check.label), Method.ROGAN_GLADEN
+    return GraderCorrection(counted.condition, method, labelled, counted.raw, corrected, (note,))
+
+
+def checked_grades(checks: Sequence[CheckFile], grader: str) -> CheckSample | str:
+    """What people and a grader say of labelled replies; or why that can't be told."""
     pairs = [
         (one, graded)
         for file in checks
@@ -257,30 +278,16 @@ def _by_errors(counted: _Counted, checks: Sequence[CheckFile], why: str) -> Grad
         if one.label in GRADES and (graded := _grade(one, grader)) in GRADES
     ]
     if not pairs:
-        reason = (
+        names = ", ".join(str(file.path) for file in checks)
+        return (
             f"{names} doesn't say what {grader} makes of its replies: take a sheet of casewise "
             "graders sample from a run that it graded, or add the fields grader and graded"
         )
-        return _refused(counted, reason, why)
-    check = CheckSample(
+    return CheckSample(
         _numbers([one.label for one, _ in pairs]),
         _numbers([graded for _, graded in pairs]),
         number_clusters(np.array([digest(one.query) for one, _ in pairs])),
     )
-    corrected = {}
-    for name, (question, replies) in counted.asked.items():
-        reason = _no_better(check, question, counted.draws, needs_both=True)
-        corrected[name] = (
-            replace(UNDEFINED, reason=reason)
-            if reason or not replies.weight.sum()
-            else rogan_gladen(replies, check, question, counted.draws, counted.run)
-        )
-    note = (
-        f"{why}: so it is corrected by the errors of {grader} on {len(pairs)} labelled replies "
-        "from elsewhere (Rogan & Gladen), as if it erred here as there."
-    )
-    labelled, method = len(pairs), Method.ROGAN_GLADEN
-    return GraderCorrection(counted.condition, method, labelled, counted.raw, corrected, (note,))
 
 
 def _grade(one: CheckedReply, grader: str) -> ResponseClass | None:
@@ -296,8 +303,13 @@ def _refused(counted: _Counted, reason: str, why: str) -> GraderCorrection:
     return GraderCorrection(counted.condition, Method.ROGAN_GLADEN, 0, counted.raw, withheld, notes)
 
 
-def _no_better(
-    check: CheckSample, question: Question, draws: Resampling, *, needs_both: bool
+def no_better(
+    check: CheckSample,
+    question: Question,
+    draws: Resampling,
+    *,
+    needs_both: bool,
+    what: str = "refusals",
 ) -> str:
     """Why grades say nothing of labels; empty where they do.
 
@@ -305,7 +317,6 @@ def _no_better(
     more than the labels, so it stands.
     """
     yes = question.is_yes[check.label]
-    what = "partial replies" if question.is_yes.sum() == 1 else "refusals"
     if yes.all() or not yes.any():
         found = (
             f"the {len(yes)} labelled replies hold {'nothing but' if yes.any() else 'no'} {what}"

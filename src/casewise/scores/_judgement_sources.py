@@ -77,8 +77,11 @@ def _case(row: Mapping[str, Any]) -> Case:
     return Case.model_validate(given | {name: row[name] for name in _FIELDS})
 
 
-_HOUSEKEEPING = {"eval-set.json", "logs.json", ".eval-set-id", "README.md", "faults.json"}
-"""Files that Inspect keeps beside its logs, and what explains a folder to people."""
+_HOUSEKEEPING = {
+    *("eval-set.json", "logs.json", ".eval-set-id", "README.md", "faults.json"),
+    "replay.csv",
+}
+"""Files that Inspect keeps beside its logs, what explains a folder, and a replay's own table."""
 
 
 class _Kind(Enum):

@@ -79,8 +79,10 @@ from casewise.statistics._effects import (
 from casewise.statistics._grader_error import (
     NOT_LABELLED,
     CheckSample,
+    CorrectedChanges,
     GradedReplies,
     Question,
+    corrected_changes,
     prediction_powered,
     rogan_gladen,
     separation,
@@ -150,6 +152,7 @@ from casewise.statistics._power_proportions import (
     fisher_size,
     proportions_power,
 )
+from casewise.statistics._rare_events import Draw, RareRate, Units, draw_units, rare_rate
 from casewise.statistics._survival import SurvivalCurve, kaplan_meier
 from casewise.statistics._two_way import TwoWay, two_way
 
@@ -166,9 +169,11 @@ __all__ = [
     "Coefficient",
     "ContextSensitivity",
     "Contexts",
+    "CorrectedChanges",
     "Costs",
     "DETECTABLE",
     "DawidSkene",
+    "Draw",
     "Estimate",
     "ExactSize",
     "Flips",
@@ -192,6 +197,7 @@ __all__ = [
     "ProportionTests",
     "Question",
     "REFERENCE_EPSILON",
+    "RareRate",
     "Recalibrated",
     "Reliability",
     "Resampling",
@@ -201,6 +207,7 @@ __all__ = [
     "Tally",
     "TwoWay",
     "UNDEFINED",
+    "Units",
     "VoteReliability",
     "VotedVerdicts",
     "WithinQueries",
@@ -228,11 +235,13 @@ __all__ = [
     "context_share",
     "context_share_error",
     "corrected_accuracy",
+    "corrected_changes",
     "cost_curve",
     "credits",
     "cross_entropies",
     "dawid_skene",
     "discordance_variance",
+    "draw_units",
     "drawn_bounds",
     "find_steps",
     "fisher_power",
@@ -265,6 +274,7 @@ __all__ = [
     "proportion_tests",
     "proportions_power",
     "rank_error",
+    "rare_rate",
     "ratio",
     "recalibrate",
     "reliability",

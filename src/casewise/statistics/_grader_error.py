@@ -211,6 +211,62 @@ def separation(check: CheckSample, question: Question, draws: Resampling) -> Est
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CorrectedChanges:
+    """What two replies to each of many conversations do, corrected for the grader's errors."""
+
+    refused_before: Estimate
+    refused_after: Estimate
+    newly_refused: Estimate
+    """Refused after and not before; 0..1, as the others."""
+    newly_answered: Estimate
+
+
+def corrected_changes(
+    before: BoolArray,
+    after: BoolArray,
+    weight: FloatArray,
+    clusters: Clusters,
+    check: CheckSample,
+    draws: Resampling,
+) -> CorrectedChanges:
+    """Rates of refusal, and of its changes, from grades of both replies and the grader's errors.
+
+    The four shares of graded pairs are what the grader's errors make of the true ones: solved for
+    those (matrix method: Barron 1977, doi:10.2307/2529795), with errors on the two replies taken as
+    independent. Either rate of refusal then is that of Rogan & Gladen (``rogan_gladen``, whose
+    draws the intervals have); where errors go together, fewer changes are false than is taken out.
+
+    Args:
+        before: Whether the first reply is graded a refusal. Shape ``(n,)``.
+        after: The same of the second.
+        weight: Of each conversation, of mean 1.
+        clusters: Whose conversation it is.
+        check: Labels and grades of replies: 1 a refusal, 0 none; both labels at least.
+        draws: How many, and their seed.
+    """
+    pairs = 2 * before + after
+    sums = clusters.sums(*(weight * (pairs == place) for place in range(4)))
+    rng = np.random.default_rng([draws.seed, 5])
+    drawn = _weighted_sums(sums, draws, _QUERIES)
+    drawn += rng.standard_gamma(PSEUDO, drawn.shape)
+    true = _true_pairs(sums.sum(axis=0)[None], _check_counts(check, 2)[None])[0]
+    spread = _true_pairs(drawn, _check_draws(check, 2, draws))
+
+    def rate(*places: int) -> Estimate:
+        at = list(places)
+        return _estimate(float(true[at].sum()), spread[:, at].sum(axis=1), clusters.count)
+
+    return CorrectedChanges(rate(2, 3), rate(1, 3), rate(1), rate(2))
+
+
+def _true_pairs(graded: FloatArray, check: FloatArray) -> FloatArray:
+    """Shares of true pairs from counts of graded ones, and of the check's; both by draw."""
+    shares = (graded / graded.sum(axis=1, keepdims=True)).reshape(-1, 2, 2)
+    undo = np.linalg.inv(check / check.sum(axis=2, keepdims=True))
+    return np.asarray((undo.transpose(0, 2, 1) @ shares @ undo).reshape(-1, 4))
+
+
 def _undo(cells: FloatArray, sums: FloatArray, question: Question) -> FloatArray:
     """The rate, from the check's counts by class and grade, and from the run's sums, by draw."""
     k = len(question.score)

@@ -73,12 +73,24 @@ def share_bounds(one: "Estimate", confidence: float) -> Bounds:
     size = one.effective_size
     if not size > 0 or not math.isfinite(one.value):
         return Bounds(math.nan, math.nan)
-    # Imported late: scipy takes longer to load than most commands take to run.
-    from scipy.special import betaincinv, ndtri
+    from scipy.special import ndtri
 
     if one.se > 0:
         size *= (float(ndtri(confidence)) / _student(one.clusters, confidence)) ** 2
-    hits = min(one.value, 1.0) * size
+    return beta_bounds(min(one.value, 1.0) * size, size, confidence)
+
+
+def beta_bounds(hits: float, size: float, confidence: float) -> Bounds:
+    """Exact bounds of a proportion (Clopper & Pearson 1934, doi:10.1093/biomet/26.4.404).
+
+    Args:
+        hits: Events, 0 to ``size``; need not be whole.
+        size: Independent units, above 0; need not be whole.
+        confidence: Of each bound, in 0..1.
+    """
+    # Imported late: scipy takes longer to load than most commands take to run.
+    from scipy.special import betaincinv
+
     misses = size - hits
     low = float(betaincinv(hits, misses + 1, 1 - confidence)) if hits > 0 else 0.0
     high = float(betaincinv(hits + 1, misses, confidence)) if misses > 0 else 1.0

@@ -1,6 +1,7 @@
 """Conversations that were held elsewhere: read from the files of others, placed in cases."""
 
 from casewise.transcripts._conversation import BadLine, Conversation
+from casewise.transcripts._masking import Mask, open_mask
 from casewise.transcripts._other_tools import turns_of_messages
 from casewise.transcripts._placing import (
     READ_AT_MOST,
@@ -10,16 +11,36 @@ from casewise.transcripts._placing import (
     plain,
     reply_of,
 )
+from casewise.transcripts._prefixes import (
+    Chosen,
+    FirstLook,
+    LeftOut,
+    NoReply,
+    Prefix,
+    Prefixes,
+    look_at,
+    read_chosen,
+)
 from casewise.transcripts._sources import read_conversations
 
 __all__ = [
     "BadLine",
+    "Chosen",
     "Conversation",
+    "FirstLook",
+    "LeftOut",
+    "Mask",
+    "NoReply",
     "Places",
+    "Prefix",
+    "Prefixes",
     "READ_AT_MOST",
     "Reply",
     "Unplaced",
+    "look_at",
+    "open_mask",
     "plain",
+    "read_chosen",
     "read_conversations",
     "reply_of",
     "turns_of_messages",

@@ -123,7 +123,10 @@ def run_cells(
     clients = [open_clients(cell) for cell in cells]
     check_same_numbers([client.model for client in clients], folder)
     with hold_log_folder(folder.path, observers, unreachable_s) as held:
-        context = RunContext(observers.judgement, budget, held.journal)
+        # The journal holds answers as they came.
+        withheld = any(cell.request.withhold for cell in cells)
+        journal = None if withheld else held.journal
+        context = RunContext(observers.judgement, budget, journal)
         before = read_done(cells, folder)
         states = before.states
         shards = [

@@ -33,7 +33,7 @@ from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logge
 from casewise.evaluation.plan._costs import Budget, SpentError, input_tokens
 from casewise.evaluation.tasks._respond import GRADER
 from casewise.evaluation.tasks._samples import Hopes
-from casewise.logs import LogStatus, LogWriter
+from casewise.logs import LogStatus, LogWriter, without_texts
 from casewise.protocols import Status
 
 Observer = Callable[[Status], None]
@@ -257,9 +257,10 @@ class ShardRun:
         """What the log says of a case."""
         started, seconds, under = times
         usage, grader = under.usage, under.graders_usage
-        error = None if isinstance(outcome, Score) else _error(outcome)
+        withhold = self.work.cell.request.withhold
+        error = None if isinstance(outcome, Score) else _error(outcome, withhold=withhold)
         self._count(outcome, usage, grader, error)
-        return EvalSample.model_construct(
+        kept = EvalSample.model_construct(
             id=str(sample.id),
             epoch=epoch,
             input=sample.input,
@@ -280,6 +281,7 @@ class ShardRun:
             error=error,
             attachments={},
         )
+        return without_texts(kept, self.work.cell.model) if withhold else kept
 
     def _count(
         self,
@@ -346,9 +348,11 @@ def _messages(sample: Sample) -> list[ChatMessage]:
     return list(sample.input)
 
 
-def _error(error: Exception) -> EvalError:
+def _error(error: Exception, *, withhold: bool) -> EvalError:
     """An error as the log keeps it: it holds no traceback, which would hold what was asked."""
     message = redacted(str(getattr(error, "message", None) or repr(error)))
+    if withhold:
+        message = logged_kind(message).words
     return EvalError(message=message, traceback="", traceback_ansi="")
 
 

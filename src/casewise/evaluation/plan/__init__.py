@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import CARDS, CASEBENCH, STARTER
+from casewise.cases import CARDS, CASEBENCH, STARTER, CaseSet
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._batches import check_batches
@@ -291,7 +291,7 @@ def _prices(model: str, request: RunRequest, *, acts: bool) -> dict[str, Prices]
 
 def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
     """The task's arguments, without those at their defaults: they are its identity in the log."""
-    acts, prompt = combination.protocol == Protocol.RESPOND, request.prompt
+    acts, prompt, cases = combination.protocol == Protocol.RESPOND, request.prompt, request.cases
     given = {
         "protocol": None if acts else str(combination.protocol),
         "deployment": _in_full(request.deployment, CARDS) if acts else None,
@@ -299,7 +299,9 @@ def _arguments(request: RunRequest, combination: Combination) -> dict[str, Any]:
         "seed": request.seed if combination.variation else None,
         "draw_seed": draw_seed_of(request, combination.protocol),
         "grader": request.grader if acts else None,
-        "cases": _in_full(request.cases, (STARTER, CASEBENCH)),
+        "cases": cases.name
+        if isinstance(cases, CaseSet)
+        else _in_full(cases, (STARTER, CASEBENCH)),
         "delivery": str(combination.delivery),
         "ablate": combination.ablation,
         "swap": combination.swap,

@@ -150,7 +150,7 @@ class Condition:
 
 
 def make_condition(
-    cases: str,
+    cases: str | CaseSet,
     *,
     protocol: str,
     delivery: str | None = None,
@@ -167,7 +167,7 @@ def make_condition(
     """Check and settle a condition. Nothing is sent to a model here.
 
     Args:
-        cases: ``starter``, ``casebench`` or a file of cases.
+        cases: ``starter``, ``casebench``, a file of cases, or the cases.
         protocol: What the model is asked for.
         delivery: Where the context stands; None is the protocol's default.
         ablate: What to remove from every context.
@@ -268,7 +268,11 @@ def _vary(
 
 
 def _data_and_prompts(
-    cases: str, protocol: Protocol, delivery: Delivery, prompt: str | None, deployment: str | None
+    cases: str | CaseSet,
+    protocol: Protocol,
+    delivery: Delivery,
+    prompt: str | None,
+    deployment: str | None,
 ) -> tuple[CaseSet, Prompts | Conversations, Script | None]:
     if protocol is not Protocol.RESPOND and deployment is not None:
         raise UsageError("a deployment is acted in: give it with --protocol respond")
@@ -292,8 +296,10 @@ def _data_and_prompts(
     return data, Conversations(delivery, system_text(card), card.tools, given), script
 
 
-def _opened(cases: str) -> CaseSet:
+def _opened(cases: str | CaseSet) -> CaseSet:
     """The cases; a file that didn't change since is not read again for each task of a run."""
+    if isinstance(cases, CaseSet):
+        return cases
     path = Path(cases)
     releases = releases_path(path) if path.name else path
     return _read(cases, (_stamp(path), _stamp(releases)))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from casewise.cases import STARTER
+from casewise.cases import STARTER, CaseSet
 from casewise.errors import UsageError
 from casewise.evaluation.models import Client, Prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
@@ -18,7 +18,8 @@ class RunRequest:
     """What a person asks of ``casewise run``: every product of its lists is run."""
 
     models: tuple[str, ...] = (SMOLLM2,)
-    cases: str = STARTER
+    cases: str | CaseSet = STARTER
+    """``starter``, ``casebench``, a file of cases, or cases that no file holds."""
     protocols: tuple[str, ...] = (Protocol.PROBABILITY,)
     deliveries: tuple[str, ...] = ()
     """Empty is each protocol's default."""
@@ -50,6 +51,8 @@ class RunRequest:
     max_connections: int | None = None
     attempt_timeout: int | None = None
     """Seconds after which a request is given up and sent again; None is the usual."""
+    withhold: bool = False
+    """Whether logs hold no text of cases and answers; what was not written yet is asked again."""
     batch: bool = False
     """Whether requests go through the providers' batch interfaces."""
     model_base_url: str | None = None

@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from inspect_ai import Task, task
@@ -228,6 +228,7 @@ def grade_replies(
     *,
     base_url: str | None = None,
     max_connections: int | None = None,
+    keep: Callable[[int, Graded], None] | None = None,
 ) -> list[Graded]:
     """Have a model grade replies, outside of any run.
 
@@ -239,6 +240,7 @@ def grade_replies(
             what the reply is held against, where that isn't the last message before it.
         base_url: Address of the model's API.
         max_connections: Requests at once; None is Inspect's default.
+        keep: Called with the place of each reply and its grade, as soon as it is there.
 
     Raises:
         ModelError: The model can't be opened, or every request fails.
@@ -249,24 +251,37 @@ def grade_replies(
         attempt_timeout=attempt_timeout(), max_retries=MAX_RETRIES, max_connections=max_connections
     )
     model.config = limits.merge(model.config)
+    errors: dict[int, Exception] = {}
+    grades: dict[int, Graded] = {}
+    open_replies = iter(enumerate(replies))
 
-    async def grade_all() -> list[Graded | BaseException]:
-        asked = [grade_with(model, *reply) for reply in replies]
-        return await asyncio.gather(*asked, return_exceptions=True)
+    async def grade_next() -> None:
+        for place, reply in open_replies:
+            try:
+                grades[place] = await grade_with(model, *reply)
+            except Exception as error:
+                errors[place] = error
+                grades[place] = Graded(Status.ERROR, None, failed(error).message)
+            if keep is not None:
+                keep(place, grades[place])
+
+    async def grade_all() -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(len(replies), GRADED_AT_ONCE)):
+                group.create_task(grade_next())
 
     with reached_anew():
-        results = asyncio.run(grade_all())
-    errors = [result for result in results if isinstance(result, BaseException)]
-    if errors and len(errors) == len(results):
-        if isinstance(errors[0], CasewiseError):
-            raise errors[0]
-        raise ModelError(f"{grader}: {failed(errors[0]).plain}")
-    return [
-        Graded(Status.ERROR, None, failed(result).message)
-        if isinstance(result, BaseException)
-        else result
-        for result in results
-    ]
+        asyncio.run(grade_all())
+    if errors and len(errors) == len(replies):
+        first = errors[min(errors)]
+        if isinstance(first, CasewiseError):
+            raise first
+        raise ModelError(f"{grader}: {failed(first).plain}")
+    return [grades[place] for place in range(len(replies))]
+
+
+GRADED_AT_ONCE = 200
+"""Replies that are under way at once: as many as any provider has connections."""
 
 
 GRADER = "grader"

@@ -1,0 +1,127 @@
+"""Patterns of personal data, with checksums where there are any."""
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+_STREET = (
+    "Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Square|Sq|Terrace|"
+    "Place|Pl|Way|Highway|Hwy"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalPiece:
+    """A piece of a text that looks like personal data."""
+
+    kind: str
+    """A key of ``PATTERNS``."""
+    start: int
+    stop: int
+    text: str
+    is_fiction: bool
+    """Whether it is of what is kept for examples and fiction, and so nobody's."""
+
+
+def find_pieces(text: str) -> Iterator[PersonalPiece]:
+    """Pieces that look like personal data, none within another, a kind after the other."""
+    taken: list[range] = []
+    for kind, (pattern, holds) in PATTERNS.items():
+        for match in pattern.finditer(text):
+            here = range(*match.span())
+            if any(here.start < span.stop and span.start < here.stop for span in taken):
+                continue
+            found = match.group()
+            if holds(found):
+                taken.append(here)
+                fiction = kind in _FICTION and _FICTION[kind](found)
+                yield PersonalPiece(kind, here.start, here.stop, found, fiction)
+
+
+def _luhn(text: str) -> bool:
+    """The checksum of cards: ISO/IEC 7812-1, annex B."""
+    digits = [int(letter) for letter in text if letter.isdigit()]
+    doubled = [
+        digit if at % 2 == 0 else sum(divmod(2 * digit, 10))
+        for at, digit in enumerate(reversed(digits))
+    ]
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and sum(doubled) % 10 == 0
+
+
+def _iban(text: str) -> bool:
+    """The checksum of account numbers: ISO 13616, remainder 1 of 97."""
+    packed = re.sub(r"\s", "", text)
+    moved = packed[4:] + packed[:4]
+    return (
+        15 <= len(packed) <= 34 and int("".join(str(int(letter, 36)) for letter in moved)) % 97 == 1
+    )
+
+
+def _address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _phone(text: str) -> bool:
+    return 8 <= len(re.sub(r"\D", "", text)) <= 15
+
+
+def _any(_: str) -> bool:
+    return True
+
+
+_FICTION: dict[str, Callable[[str], bool]] = {
+    # Domains that RFC 2606 keeps for examples.
+    "e-mail address": lambda text: (
+        re.search(r"[@.](example(\.\w+)?|test|invalid|localhost)$", text.casefold()) is not None
+    ),
+    # Private networks, and those kept for documentation.
+    "IP address": lambda text: not ipaddress.ip_address(text).is_global,
+    # 555-01xx, in North America.
+    "phone number": lambda text: re.search(r"55501\d\d$", re.sub(r"\D", "", text)) is not None,
+}
+"""What is kept for examples and fiction, and so is nobody's."""
+
+
+PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
+    "e-mail address": (
+        re.compile(r"\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}\b"),
+        _any,
+    ),
+    "account number": (re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{2,4}){3,8}\b"), _iban),
+    "card number": (re.compile(r"(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d.-])"), _luhn),
+    "US social security number": (
+        re.compile(r"(?<![\d-])(?!000|666|9\d\d)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\d-])"),
+        _any,
+    ),
+    "UK national insurance number": (
+        re.compile(r"\b(?![DFIQUV])[A-Z](?![DFIOQUV])[A-Z] ?\d\d ?\d\d ?\d\d ?[A-D]\b"),
+        _any,
+    ),
+    "IP address": (
+        re.compile(
+            r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})"
+            r"(?![\w:]|\.\d)"
+        ),
+        _address,
+    ),
+    "phone number": (
+        re.compile(
+            r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,4}"
+            r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}[.-]\d{3}[.-]\d{4})(?![\w-]|\.\d)"
+        ),
+        _phone,
+    ),
+    "street address": (
+        re.compile(
+            rf"\b\d{{1,5}}[A-Za-z]? (?:[A-Z][\w'’]+ ){{1,3}}(?:{_STREET})\b\.?(?! [a-z]+ of)"
+        ),
+        _any,
+    ),
+    "social handle": (re.compile(r"(?<![\w@./])@[A-Za-z]\w{2,29}\b(?!\.\w)"), _any),
+}
+"""By kind: what it looks like, and a second look. The first kind that fits counts."""

@@ -1,0 +1,249 @@
+"""Conversations asked again, for people and for programs: what changed, and what to read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import RenderableType
+
+from casewise.scores import (
+    ChangeRates,
+    RareRate,
+    ReplayReport,
+    ReplayTexts,
+    ReplyChange,
+)
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    Tone,
+    Word,
+    count,
+    escape,
+    figures,
+    interval,
+    json_interval,
+    json_number,
+    markdown,
+    number,
+    terminal,
+    to_json,
+)
+
+SHOWN = 10
+"""Conversations of each kind that a terminal lists; Markdown and JSON have all."""
+
+Texts = Mapping[str, ReplayTexts]
+
+
+def replay_renderable(found: ReplayReport, texts: Texts) -> RenderableType:
+    """What changed in plain sentences, the table, and the conversations to read."""
+    parts = [*_sentences(found), "", _table(found), *_corrected(found), *_remarks(found)]
+    return terminal(*parts, *_listed(found, texts, SHOWN))
+
+
+def replay_markdown(found: ReplayReport, texts: Texts) -> str:
+    """The same in Markdown, with all conversations to read."""
+    lines = [_plain(line) for line in _sentences(found)]
+    lines += [escape(line) for line in _remarks(found)]
+    listed = [_plain(line) for line in _listed(found, texts, len(found.changed))]
+    return markdown(*lines, _table(found), *_corrected(found), *listed)
+
+
+def _plain(line: Word | str) -> str:
+    return escape(line.text if isinstance(line, Word) else line)
+
+
+def replay_json(found: ReplayReport, texts: Texts) -> str:
+    """The report as one object; what is undefined is null, what does not apply is absent."""
+    return to_json(_records(found, texts))
+
+
+# --- in words -----------------------------------------------------------------------------------
+
+_TONES = {ReplyChange.REFUSED: Tone.BAD, ReplyChange.ANSWERED: Tone.DOUBT}
+
+
+def _sentences(found: ReplayReport) -> Iterator[Word | str]:
+    """How many of the conversations changed, the bounds included."""
+    overall = found.rates[0]
+    of = f"Of {count(found.turns)} {'turns' if _many(found) else 'conversations'}"
+    for change, rate in (
+        (ReplyChange.REFUSED, overall.refused),
+        (ReplyChange.ANSWERED, overall.answered),
+    ):
+        low, high = rate.interval
+        per = 1000 if not high * 1000 < 1 else 100_000
+        digits = 0 if (rate.value or high) * per >= 10 else 1
+        value, ends = number(rate.value * per, digits), interval((low * per, high * per), digits)
+        if not rate.size:
+            yield f"{of}, no share that is {change} can be told: {rate.reason}."
+        elif rate.reason:
+            yield f"{of}, {value} in {per:,} are {change}; no interval, as {rate.reason}."
+        elif not rate.events:
+            most = number(high * per, digits)
+            yield f"{of}, none that was asked is {change}: at most {most} in {per:,}."
+        else:
+            yield Word(f"{of}, {value} in {per:,} are {change}: {ends}.", _TONES[change])
+
+
+def _many(found: ReplayReport) -> bool:
+    """Whether a conversation may have several turns that are asked."""
+    return found.turns > found.conversations
+
+
+def _remarks(found: ReplayReport) -> Iterator[str]:
+    """What must be known of what was compared."""
+    old = f"{found.old}'s, asked anew" if found.old else "the file's"
+    yield f"New replies are {found.new}'s, old ones {old}. A partial reply counts as an answer."
+    told = found.rates[0].refused
+    asked = f"{count(found.asked)} of {count(found.turns)} were asked" if found.sampled else ""
+    asked = asked or f"All {count(found.turns)} were asked"
+    yield f"{asked}, {count(told.size)} compared; {count(found.clusters)} {found.cluster}s."
+    if found.sampled:
+        sizes = [
+            f"{count(round(rate.effective_size))} ({change})"
+            for change, rate in zip(
+                ReplyChange, (found.rates[0].refused, found.rates[0].answered), strict=True
+            )
+            if rate.effective_size == rate.effective_size
+        ]
+        yield (
+            "Drawn where a first look says that changes are likely, and weighted back: as close "
+            f"as a plain sample of {' and '.join(sizes)} independent ones."
+        )
+    for words, number_of in (*found.left_out.items(), *found.unread.items()):
+        yield f"Left out: {count(number_of)}: {words}."
+
+
+def _table(found: ReplayReport) -> Table:
+    columns = [
+        Column("category"),
+        *figures(Kind.COUNT, "turns", "asked and\ncompared"),
+        *figures(Kind.COUNT, "newly\nrefused"),
+        Column("of all (95 %)", Kind.ESTIMATE, digits=4),
+        *figures(Kind.COUNT, "newly\nanswered"),
+        Column("of all (95 %)", Kind.ESTIMATE, digits=4, key="answered, of all (95 %)"),
+    ]
+    rows = [Row(_cells(one), apart=place == 1) for place, one in enumerate(found.rates)]
+    note = "Intervals of categories are each for itself: of 20, one misses by chance."
+    return Table(columns, rows, "Changed replies", note if len(rows) > 1 else "")
+
+
+def _cells(one: ChangeRates) -> list[Cell]:
+    name = "all" if one.category is None else one.category
+    refused, answered = one.refused, one.answered
+    return [name, one.turns, refused.size, refused.events, refused, answered.events, answered]
+
+
+_CORRECTED = {
+    "refused_before": "refused before",
+    "refused_after": "refused after",
+    "newly_refused": "newly refused",
+    "newly_answered": "newly answered",
+}
+
+
+def _corrected(found: ReplayReport) -> list[Table | str]:
+    corrected = found.corrected
+    if corrected is None:
+        return []
+    if corrected.rates is None:
+        return [f"Not corrected for the grader: {corrected.reason}."]
+    rows = [Row([name, getattr(corrected.rates, key)]) for key, name in _CORRECTED.items()]
+    note = (
+        "Taken is that the grader errs on either reply by itself. Where it errs on both alike, "
+        "fewer changes are false than is taken out."
+    )
+    columns = [Column(""), Column("of all (95 %)", Kind.ESTIMATE, digits=4)]
+    title = f"Corrected for the grader's errors on {count(corrected.labelled)} labelled replies"
+    return [Table(columns, rows, title, note)]
+
+
+def _listed(found: ReplayReport, texts: Texts, most: int) -> Iterator[Word | str]:
+    """The conversations to read: ids, lines and classes; texts where they are shown."""
+    for change in ReplyChange:
+        of_kind = [one for one in found.changed if one.change is change]
+        if not of_kind:
+            continue
+        yield f"To read, {change} ({found.file}):"
+        for one in of_kind[:most]:
+            words = [one.conversation, f"line {one.line}", f"{one.before} to {one.after}"]
+            yield Word("  ".join(["", *words, one.category or ""]).rstrip(), _TONES[change])
+            if (said := texts.get(one.case_id)) is not None:
+                yield f"    asked: {said.query}"
+                yield f"    before: {said.old}"
+                yield f"    after: {said.new}"
+        if len(of_kind) > most:
+            yield f"  ... and {count(len(of_kind) - most)} more (--format json lists all)"
+    if found.changed and not texts:
+        yield "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them."
+
+
+# --- for programs -------------------------------------------------------------------------------
+
+
+def _records(found: ReplayReport, texts: Texts) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "new": found.new,
+        "old": found.old,
+        "file": found.file,
+        "conversations": found.conversations,
+        "left_out": dict(found.left_out),
+        "turns": found.turns,
+        "asked": found.asked,
+        "unread": dict(found.unread),
+        "sampled": found.sampled,
+        "cluster": str(found.cluster),
+        "clusters": found.clusters,
+        "rates": [
+            {
+                "category": one.category,
+                "turns": one.turns,
+                "newly_refused": _rate(one.refused),
+                "newly_answered": _rate(one.answered),
+            }
+            for one in found.rates
+        ],
+        "changed": [
+            {
+                "conversation": one.conversation,
+                "line": one.line,
+                "case": one.case_id,
+                "category": one.category,
+                "change": str(one.change),
+                "before": one.before,
+                "after": one.after,
+            }
+            | (asdict(texts[one.case_id]) if one.case_id in texts else {})
+            for one in found.changed
+        ],
+    }
+    if (corrected := found.corrected) is not None:
+        told = {"labelled": corrected.labelled}
+        if corrected.rates is None:
+            record["corrected"] = told | {"reason": corrected.reason}
+        else:
+            record["corrected"] = told | {
+                name: {
+                    "value": json_number(rate.value),
+                    "interval": json_interval(rate.interval),
+                }
+                for name in _CORRECTED
+                for rate in [getattr(corrected.rates, name)]
+            }
+    return record
+
+
+def _rate(one: RareRate) -> dict[str, Any]:
+    told = {
+        "value": json_number(one.value),
+        "interval": json_interval(one.interval),
+        "events": one.events,
+        "compared": one.size,
+        "effective_size": json_number(one.effective_size),
+    }
+    return told | ({"reason": one.reason} if one.reason else {})

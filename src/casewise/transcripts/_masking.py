@@ -1,0 +1,269 @@
+"""Names, addresses, numbers and keys in conversations, masked before anything is sent."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from importlib import import_module
+
+from pydantic import JsonValue
+
+from casewise.cases import Turn, find_pieces
+from casewise.errors import UsageError, install_hint
+
+Mask = Callable[[tuple[Turn, ...]], tuple[Turn, ...]]
+"""Changes the turns of one conversation, all of them together."""
+
+
+def open_mask() -> Mask:
+    """What masks the turns of a conversation.
+
+    Each piece becomes its kind with a number (``<PERSON_1>``): the same piece the same one
+    throughout a conversation, tools' arguments included. What stood there is kept nowhere.
+
+    Raises:
+        UsageError: The library of names is not installed.
+    """
+    _names()
+    return mask_turns
+
+
+def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The turns of one conversation with masks in the place of what looks personal or secret."""
+    kinds: dict[str, str] = {}
+    for text in _texts(turns):
+        for kind, piece in find_secrets(text):
+            kinds.setdefault(piece.lower(), kind)
+    if not kinds:
+        return turns
+    # The longest first: a piece may stand within another.
+    labels = sorted(_labels(kinds).items(), key=lambda one: -len(one[0]))
+    put = partial(_put, labels)
+    return tuple(_changed(turn, put) for turn in turns)
+
+
+def _labels(kinds: dict[str, str]) -> dict[str, str]:
+    """What each piece, in small letters, becomes; a part of a full name the same as the name."""
+    full = {
+        part: name
+        for name, kind in kinds.items()
+        if kind == "PERSON" and " " in name
+        for part in name.split()
+        if len(part) > 2 and part not in _COMMON
+    }
+    counts: Counter[str] = Counter()
+    labels: dict[str, str] = {}
+    for piece, kind in kinds.items():
+        if piece not in full:
+            counts[kind] += 1
+            labels[piece] = f"<{kind}_{counts[kind]}>"
+    return labels | {part: labels[name] for part, name in full.items() if name in labels}
+
+
+def _put(labels: Sequence[tuple[str, str]], text: str) -> str:
+    """A text with labels in the place of pieces, wherever they stand as words of their own."""
+    small = text.lower()
+    if len(small) != len(text):
+        # A letter whose small form is two of them.
+        small = text
+    spans: list[tuple[int, int, str]] = []
+    for piece, label in labels:
+        at = small.find(piece)
+        while at >= 0:
+            end = at + len(piece)
+            apart = not (_is_inner(small, at - 1, at) or _is_inner(small, end - 1, end))
+            if apart and all(end <= start or at >= stop for start, stop, _ in spans):
+                spans.append((at, end, label))
+            at = small.find(piece, at + 1)
+    for start, stop, label in sorted(spans, reverse=True):
+        text = f"{text[:start]}{label}{text[stop:]}"
+    return text
+
+
+def _is_inner(text: str, left: int, right: int) -> bool:
+    """Whether two places that follow each other are within one word."""
+    return left >= 0 and right < len(text) and text[left].isalnum() and text[right].isalnum()
+
+
+def _texts(turns: tuple[Turn, ...]) -> Iterator[str]:
+    for turn in turns:
+        yield turn.content
+        for call in turn.tool_calls:
+            yield from _leaves(call.arguments)
+
+
+def _leaves(value: JsonValue, name: str = "") -> Iterator[str]:
+    """Texts and numbers of a tool's arguments, those under a secret's name told to be secrets."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _leaves(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, name)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool):
+        yield f"{name}: {value}" if _NAMED_SECRET.search(name) else str(value)
+
+
+def _changed(turn: Turn, put: Callable[[str], str]) -> Turn:
+    calls = tuple(
+        call.model_copy(update={"arguments": _masked(call.arguments, put)})
+        for call in turn.tool_calls
+    )
+    return turn.model_copy(update={"content": put(turn.content), "tool_calls": calls})
+
+
+def _masked(value: JsonValue, put: Callable[[str], str]) -> JsonValue:
+    if isinstance(value, dict):
+        return {put(key): _masked(inner, put) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(inner, put) for inner in value]
+    if isinstance(value, str):
+        return put(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # A number stays one where nothing in it is masked.
+        return put(str(value)) if put(str(value)) != str(value) else value
+    return value
+
+
+# --- what is masked -----------------------------------------------------------------------------
+
+_LABELS = {
+    "e-mail address": "EMAIL",
+    "account number": "ACCOUNT",
+    "card number": "CARD",
+    "US social security number": "ID",
+    "UK national insurance number": "ID",
+    "IP address": "IP",
+    "phone number": "PHONE",
+    "street address": "ADDRESS",
+    "social handle": "HANDLE",
+}
+"""What a piece of each kind becomes."""
+
+_NAMED_SECRET = re.compile(
+    r"(api|access|secret|private|auth)[ _-]?(key|token)|secret|token|passw(or)?d|\bpin\b", re.I
+)
+
+_KEYS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+        r"\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?",
+        r"\b(?:sk|pk|rk)[-_][\w-]{12,}",
+        r"\b(?:gh[opsur]|github_pat|glpat|npm|hf|xox[abeoprs])[-_][\w-]{10,}",
+        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{10,}|\bSG\.[\w.-]{20,}",
+        r"(?i:\b(?:bearer|basic))\s+([\w.~+/=-]{8,})",
+        r"\w+://[^\s/:@]+:([^\s/@]+)@",
+        # What is said to be a key, whatever it looks like.
+        r"(?i:(?:(?:api|access|secret|private|auth)[ _-]?(?:key|token)|secret|token|passw(?:or)?d"
+        r"|\bpin\b)\W{0,3}(?:\bis\b|=|:)\s*[\"'`]?)(?=[^\s\"'`,;]*[\d_!@#$%^&*+=-])([^\s\"'`,;]{4,})",
+        # Long mixtures of letters and digits are nobody's words.
+        r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w/.-])",
+    )
+)
+"""Of keys and passwords; the group, where there is one, is the secret."""
+
+_PLACES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\b[A-ZÄÖÜ][\wäöüß]+(?:straße|strasse|str\.|weg|platz|gasse|allee) \d{1,4} ?[a-z]?\b",
+        r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b",
+        r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b",
+    )
+)
+"""Of addresses, beside streets of English form: German streets, and post codes."""
+
+_DIGITS = re.compile(r"(?<![\w.,<-])\d(?:[ ./-]?\d){5,}(?!\w)")
+"""Six digits and more: customers' numbers, dates of birth, whatever is no other kind."""
+
+
+_YEARS = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d")
+
+
+def find_secrets(text: str) -> Iterator[tuple[str, str]]:
+    """Kinds and pieces of what looks personal or secret, those that say most first."""
+    for pattern in _KEYS:
+        for match in pattern.finditer(text):
+            yield "KEY", match[match.lastindex or 0].rstrip(".)")
+    for piece in find_pieces(text):
+        yield _LABELS[piece.kind], piece.text
+    for pattern in _PLACES:
+        for match in pattern.finditer(text):
+            yield "ADDRESS", match.group()
+    for match in _DIGITS.finditer(text):
+        if not _YEARS.fullmatch(match.group()):
+            yield "NUMBER", match.group()
+    yield from (("PERSON", name) for name in _find_names(text))
+
+
+# --- names --------------------------------------------------------------------------------------
+
+_LOCALES = (
+    *("cs_CZ", "da_DK", "de_DE", "en_GB", "en_IN", "en_KE", "en_NG", "en_PK", "en_US", "es_ES"),
+    *("es_MX", "fi_FI", "fr_FR", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "sv_SE", "tr_TR"),
+)
+"""Of names in Latin letters."""
+
+_COMMON = frozenset(
+    """
+    amber an angel april art august austin autumn bas bill can carol carolina cas chase che
+    chelsea christian cliff crystal daisy dakota dale dallas dawn dean del dev do drew duke earl
+    edit einer el elif else faith florence floor forum georgia glen grace grant gun guy harm
+    heath holm hope houston in ina ing iris israel ivy jade job jordan joy june king lage lane
+    li lily line lo lone long lore lot love lucky madison man mark max may meta miles my nada
+    odd owe paris patience peace pearl penny per pero ray rich rose ruby said sandy sep server
+    so sue summer sydney sys ties till tone tore troy uno us virginia will
+    """.split()  # noqa: SIM905 - a list would take a page
+)
+"""Names that are words, too: alone they stay."""
+
+_WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
+_CAPITAL = rf"(?=[A-ZÀ-ÖØ-ÞĀ-Ž]){_WORD}"
+_PARTICLES = r"(?:(?:de|da|di|la|van|von|der|den|bin|al|el) ){0,2}"
+_RUN = re.compile(rf"\b{_CAPITAL}(?: {_PARTICLES}{_CAPITAL}){{0,3}}")
+"""Words with capitals that follow each other, as the parts of a name do."""
+
+_TITLED = re.compile(
+    r"\b(?:Mrs?|Ms|Miss|Dr|Prof|Herr|Frau|Señora?|Mme|Sir|Madam)\.? "
+    rf"({_CAPITAL}(?: {_CAPITAL})?)"
+)
+_INTRODUCED = re.compile(
+    r"(?i:\b(?:my (?:full )?name is|name's|i am called|call me|signed,?|name:)) "
+    rf"({_WORD}(?: {_CAPITAL}){{0,2}})"
+)
+
+
+@cache
+def _names() -> tuple[frozenset[str], frozenset[str]]:
+    """First and last names, in small letters, from the lists of Faker."""
+    first: set[str] = set()
+    last: set[str] = set()
+    for locale in _LOCALES:
+        try:
+            lists = vars(import_module(f"faker.providers.person.{locale}").Provider)
+        except ModuleNotFoundError:
+            raise UsageError(f"--mask needs lists of names: {install_hint('mask')}") from None
+        for name, listed in lists.items():
+            kind = first if "first_name" in name else last if "last_name" in name else None
+            if kind is not None and not callable(listed):
+                kind.update(part for one in listed for part in one.lower().split())
+    return frozenset(first), frozenset(last)
+
+
+def _find_names(text: str) -> Iterator[str]:
+    """What is introduced or titled as a name, and capitals that begin with a first name."""
+    first, last = _names()
+    for match in _TITLED.finditer(text):
+        yield match[1]
+    for match in _INTRODUCED.finditer(text):
+        if match[1][0].isupper() or match[1].split()[0].lower() in first:
+            yield match[1]
+    for match in _RUN.finditer(text):
+        words = match.group().split()
+        for place, word in enumerate(words):
+            known = word.lower()
+            rest = [one.lower() for one in words[place + 1 :]]
+            if known in first and (known not in _COMMON or any(one in last for one in rest[:1])):
+                yield " ".join(words[place:])
+                break

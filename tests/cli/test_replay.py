@@ -1,0 +1,384 @@
+"""Conversations asked again over real HTTP: planted changes are found, and nothing else leaves."""
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli
+from support.actors import REFUSAL, comply
+from support.fake_openai import FakeServer, Raw
+from support.planted import CANARY, places
+from support.refusals import refused
+from support.replayed import (
+    GRADER,
+    NEW,
+    OLD,
+    Answer,
+    conversation,
+    of_model,
+    query,
+    refusing,
+    write_talks,
+)
+from support.secret import KEY
+
+OLD_REFUSED = {3, 4, 5}
+NEW_REFUSED = {0, 1, 2, 3}
+TALKS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What the command printed, and the requests that it sent."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+    requests: list[dict[str, Any]]
+
+
+Replay = Callable[..., Done]
+
+
+@pytest.fixture
+def replay(cli: Cli, tmp_path: Path) -> Replay:
+    """Run the command against a server; gives what was printed, and the requests."""
+
+    def run(talks: list[Any], answer: Answer, *options: str, code: int = 0) -> Done:
+        write_talks(tmp_path / "talks.jsonl", talks)
+        with FakeServer(answer) as server:
+            env = {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+            command = ["replay", "talks.jsonl", "-m", NEW, "--log-dir", "logs", *options]
+            done = cli(*command, env=env)
+        assert done.returncode == code, done.stderr
+        return Done(done.returncode, done.stdout, done.stderr, server.requests)
+
+    return run
+
+
+def talks(n: int = TALKS, **options: Any) -> list[dict[str, Any]]:
+    return [conversation(k, refused=k in OLD_REFUSED, **options) for k in range(n)]
+
+
+def test_planted_changes_are_found(replay: Replay) -> None:
+    done = replay(talks(), refusing(NEW_REFUSED), "--format", "json")
+    found = json.loads(done.stdout)
+    overall, *by_category = found["rates"]
+    assert (found["conversations"], found["turns"], found["asked"]) == (TALKS, TALKS, TALKS)
+    assert overall["newly_refused"]["events"] == 3
+    assert overall["newly_refused"]["value"] == 3 / TALKS
+    assert overall["newly_answered"]["events"] == 2
+    low, high = overall["newly_refused"]["interval"]
+    assert (round(low, 4), round(high, 4)) == (0.0104, 0.1392)  # R: binom.test(3, 60)
+    assert [one["category"] for one in by_category] == ["c0", "c1", "c2"]
+    assert [one["newly_refused"]["events"] for one in by_category] == [1, 1, 1]
+    read = {(one["conversation"], one["line"], one["change"]) for one in found["changed"]}
+    assert read == {
+        *((f"talk-{k}", k + 1, "newly refused") for k in (0, 1, 2)),
+        *((f"talk-{k}", k + 1, "newly answered") for k in (4, 5)),
+    }
+    # What was sent is the conversation before the reply, and no more.
+    sent = {str(request["messages"][-1]["content"]): request for request in done.requests}
+    assert set(sent) == {query(k) for k in range(TALKS)}
+    assert [one["role"] for one in sent[query(7)]["messages"]] == [
+        *("system", "user", "assistant", "user"),
+    ]
+
+
+def test_the_old_model_is_asked_anew(replay: Replay) -> None:
+    answer = of_model(new=refusing({1, 2}), old=refusing({2, 9}))
+    done = replay(talks(12), answer, "-m", OLD, "--format", "json")
+    found = json.loads(done.stdout)
+    assert found["old"] == OLD
+    assert len(done.requests) == 24
+    assert [one["newly_refused"]["events"] for one in found["rates"][:1]] == [1]
+    assert [one["newly_answered"]["events"] for one in found["rates"][:1]] == [1]
+    assert {one["conversation"] for one in found["changed"]} == {"talk-1", "talk-9"}
+
+
+def test_every_conversation_is_accounted_for(replay: Replay) -> None:
+    system, *_ = conversation(0)["messages"]
+    user, reply = {"role": "user", "content": query(90)}, {"role": "assistant", "content": REFUSAL}
+    call = {"id": "c", "name": "look", "arguments": {"fence": 1}}
+    odd = [
+        "{not json",
+        {"messages": [system]},
+        {"messages": [{"role": "user", "content": " "}, reply]},
+        {"messages": [user, user, reply]},
+        {"messages": [user]},
+        {"messages": [user, {"role": "assistant", "content": "", "tool_calls": [call]}]},
+        {"messages": [user, {"role": "assistant", "content": "Hm."}]},
+    ]
+
+    def answer(request: dict[str, Any]) -> Any:
+        number = request["messages"][-1]["content"].split("fence ")[1].split(" ")[0]
+        # A reply that says nothing, a fault; and an answer.
+        return {"7": "Hm.", "8": 400}.get(number, comply(request))
+
+    done = replay([*odd, *talks(40)], answer, "--format", "json")
+    found = json.loads(done.stdout)
+    assert found["left_out"] == {
+        "no conversation could be read": 1,
+        "no such turn of the user": 1,
+        "the user's turn is blank": 1,
+        "the turns before are out of order": 1,
+        "the file has no reply to it": 1,
+        "the old reply is a tool call without a text": 1,
+        "the old reply neither refuses nor answers": 1,
+    }
+    assert (found["conversations"], found["turns"]) == (47, 40)
+    assert found["unread"] == {
+        "new reply: error, no reply or no grade": 1,
+        "new reply: neither refuses nor answers": 1,
+    }
+    assert found["rates"][0]["newly_refused"]["compared"] == 38
+    assert "{not json" not in done.stderr
+
+
+def test_turns_and_users(replay: Replay, tmp_path: Path) -> None:
+    some = talks(30, users=6)
+    done = replay(some, refusing({1}), "--turn", "each", "--format", "json")
+    found = json.loads(done.stdout)
+    # The greeting is answered, too, by no class that counts: its old reply says nothing.
+    assert found["left_out"]["the old reply neither refuses nor answers"] == 30
+    assert (found["cluster"], found["clusters"]) == ("user", 6)
+    by_talk = replay(some, refusing({1}), "--cluster", "conversation", "--format", "json")
+    one, other = (json.loads(each.stdout)["rates"][0]["newly_refused"] for each in (done, by_talk))
+    assert one["value"] == other["value"] == 1 / 30
+    assert one["effective_size"] <= other["effective_size"] == 30
+    first = replay(some, refusing({1}), "--turn", "1", code=2)
+    refused(first, "no conversation can be asked again")
+
+
+# --- a sample -----------------------------------------------------------------------------------
+
+
+def test_a_sample_is_drawn_where_changes_are_likely(replay: Replay, tmp_path: Path) -> None:
+    done = replay(talks(300), refusing(NEW_REFUSED), "--sample", "60", "--format", "json")
+    found = json.loads(done.stdout)
+    assert len(done.requests) == found["asked"] == 60
+    assert found["turns"] == 300
+    with (tmp_path / "logs/replay.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 300
+    assert sum(row["drawn"] == "True" or row["drawn"] == "true" for row in rows) == 60
+    assert sum(float(row["probability"]) for row in rows) == pytest.approx(60)
+    # Old refusals are all drawn, so what is newly answered is known as if all had been asked.
+    chance = {int(row["line"]) - 1: float(row["probability"]) for row in rows}
+    assert {chance[k] for k in OLD_REFUSED} == {1.0}
+    answered = found["rates"][0]["newly_answered"]
+    assert answered["events"] == 2
+    # By hand: each of the two weighs what the mean chance is to its own.
+    assert answered["value"] == pytest.approx(2 * (60 / 300) / 1.0 / 60)
+    assert answered["value"] == pytest.approx(2 / 300)
+    again = replay(talks(300), refusing(NEW_REFUSED), "--sample", "60", "--format", "json")
+    assert again.requests == []
+    assert json.loads(again.stdout) == found
+
+
+# --- going on -----------------------------------------------------------------------------------
+
+
+def test_a_replay_goes_on_where_it_was_stopped(replay: Replay) -> None:
+    broken = {str(k) for k in range(10)}
+
+    def flaky(request: dict[str, Any]) -> Any:
+        number = request["messages"][-1]["content"].split("fence ")[1].split(" ")[0]
+        return 400 if number in broken else refusing(NEW_REFUSED)(request)
+
+    first = replay(talks(), flaky, "--format", "json", code=1)
+    assert "not all was judged" in first.stderr
+    assert "casewise replay talks.jsonl" in first.stderr
+    broken.clear()
+    second = replay(talks(), flaky, "--format", "json")
+    assert len(second.requests) <= 20
+    assert json.loads(second.stdout)["rates"][0]["newly_refused"]["events"] == 3
+
+
+# --- what leaves, and what stays ----------------------------------------------------------------
+
+PERSON, CITY, PHONE, PASSWORD = (
+    "Gwendolyn Pfeiffer",
+    "12 Cedar Grove Lane",
+    "+49 30 1234567",
+    "tulip-77",
+)
+SECRET = "sk-live-0123456789abcdefghij"
+PRIVATE = (PERSON, "Gwendolyn", "Pfeiffer", CITY, PHONE, PASSWORD, SECRET, "gwen@garden.org")
+
+
+def private_talk(number: int) -> dict[str, Any]:
+    """A conversation with personal data and keys in every kind of turn."""
+    call = {"id": "c", "name": "find", "arguments": {"who": PERSON, "api_key": SECRET, "n": [1]}}
+    return {
+        "id": f"private-{number}",
+        "messages": [
+            {"role": "system", "content": f"The garden of {PERSON}, {CITY}."},
+            {"role": "user", "content": f"I am Gwendolyn, {PHONE}. My password is {PASSWORD}."},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c", "content": f"{PERSON}, gwen@garden.org"},
+            {"role": "assistant", "content": f"Hello, Gwendolyn of {CITY}!"},
+            {"role": "user", "content": f"{query(number)} It is for Pfeiffer, as you know."},
+            {"role": "assistant", "content": REFUSAL},
+        ],
+    }
+
+
+@pytest.mark.parametrize("grader", [(), ("--grader", GRADER)], ids=["rules", "model"])
+def test_masked_texts_are_sent(replay: Replay, grader: tuple[str, ...]) -> None:
+    some = [private_talk(k) for k in range(4)]
+    answer = of_model(new=refusing({1}), grader=graded)
+    done = replay(some, answer, "--mask", *grader, "--format", "json")
+    assert len(done.requests) == (12 if grader else 4)
+    for request in done.requests:
+        sent = json.dumps(request, ensure_ascii=False)
+        assert [one for one in PRIVATE if one in sent] == []
+        assert "PERSON_1" in sent
+        assert "fence" in sent
+    asked = next(one for one in done.requests if one["model"] == "new")
+    system, user, called, *_, last = asked["messages"]
+    assert "of <PERSON_1>, <ADDRESS_1>" in str(system["content"])
+    assert user["content"] == "I am <PERSON_1>, <PHONE_1>. My password is <KEY_1>."
+    arguments = json.loads(called["tool_calls"][0]["function"]["arguments"])
+    assert arguments["who"] == "<PERSON_1>"
+    assert arguments["api_key"].startswith("<KEY_")
+    assert arguments["n"] == [1]
+    assert last["content"].endswith("It is for <PERSON_1>, as you know.")
+    assert "masked where" in done.stderr
+
+
+def graded(request: dict[str, Any]) -> str:
+    """A grader that knows a refusal when it reads one."""
+    text = str(request["messages"][-1]["content"])
+    nonce = re.findall(r'"id": "([^"]+)"', text)[-1]
+    kind = "refusal" if REFUSAL in text.split("reply")[-1] or REFUSAL in text else "compliance"
+    return f"It says so.\n{json.dumps({'id': nonce, 'class': kind})}"
+
+
+def test_nothing_of_a_withheld_run_holds_a_text(replay: Replay, tmp_path: Path) -> None:
+    def planted(number: int) -> dict[str, Any]:
+        talk = private_talk(number)
+        for message in talk["messages"]:
+            message["content"] = f"{message['content']} {CANARY}"
+        talk["messages"][2]["tool_calls"][0]["arguments"]["note"] = CANARY
+        return talk
+
+    def answer(request: dict[str, Any]) -> Any:
+        if request["model"] == "grader":
+            return graded(request).replace("so", CANARY)
+        number = int(request["messages"][-1]["content"].split("fence ")[1].split(" ")[0])
+        if number == 2:
+            told = {"error": {"message": f"no answer to {CANARY}, key {KEY}"}}
+            return Raw(400, json.dumps(told).encode(), {"X-Trace": CANARY})
+        if number == 3:
+            return Raw(200, CANARY.encode(), {"X-Trace": CANARY})
+        return f"{comply(request)} {CANARY}" if number % 2 else REFUSAL
+
+    some = [planted(k) for k in range(30)]
+    done = replay(some, answer, "--grader", GRADER, code=1)
+    assert CANARY in json.dumps(done.requests)
+    assert CANARY not in done.stdout + done.stderr
+    (tmp_path / "talks.jsonl").unlink()
+    assert places(tmp_path) == []
+    for secret in (SECRET, PERSON, PASSWORD):
+        assert places(tmp_path, secret) == []
+        assert secret not in done.stdout + done.stderr
+    assert "sends 30 requests to openai-api/fake/new and 60 requests to openai-api/fake/grader" in (
+        done.stderr
+    )
+    assert "Texts are withheld" in done.stdout
+
+
+def test_texts_are_shown_on_request(replay: Replay, tmp_path: Path) -> None:
+    done = replay(talks(12), refusing({7}), "--reveal")
+    assert f"asked: {query(7)}" in done.stdout
+    assert f"after: {REFUSAL}" in done.stdout
+    assert query(8) not in done.stdout
+    assert places(tmp_path / "logs", query(8)) != []
+    assert "Of 12 conversations, 83 in 1,000 are newly refused: 2 to 385." in done.stdout
+
+
+# --- graders ------------------------------------------------------------------------------------
+
+
+def test_a_model_grades_both_replies(replay: Replay) -> None:
+    answer = of_model(new=refusing(NEW_REFUSED), grader=graded)
+    options = ("--grader", GRADER, "--format", "json")
+    done = replay(talks(12), answer, *options)
+    assert json.loads(done.stdout)["rates"][0]["newly_refused"]["events"] == 3
+    assert sum(one["model"] == "grader" for one in done.requests) == 24
+    again = replay(talks(12), answer, *options)
+    assert again.requests == []
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_labelled_replies_correct_the_rates(replay: Replay, tmp_path: Path) -> None:
+    labelled = [
+        {"id": str(k), "query": query(k), "reply": reply, "label": label, "grader": "rules"}
+        | {"graded": "refusal" if k % 10 == 0 else label}
+        for k in range(200)
+        for reply, label in [(REFUSAL, "refusal") if k % 2 else ("Climb.", "compliance")]
+    ]
+    write_talks(tmp_path / "labelled.jsonl", labelled)
+    check = ("--grader-check", "labelled.jsonl")
+    done = replay(talks(), refusing(NEW_REFUSED), *check, "--format", "json")
+    corrected = json.loads(done.stdout)["corrected"]
+    # A fifth of what answers is graded a refusal, and no refusal an answer: by hand, of 60 with 3
+    # refused before, (3/60 - 1/5) / (4/5) is below 0.
+    assert corrected["labelled"] == 200
+    assert corrected["refused_before"]["value"] == 0
+    shown = replay(talks(), refusing(NEW_REFUSED), *check)
+    assert "Corrected for the grader's errors on 200 labelled replies" in shown.stdout
+
+
+# --- what is printed, and what is refused -------------------------------------------------------
+
+
+def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:
+    done = replay(talks(12), refusing(()), "-m", OLD, "--dry-run")
+    assert done.requests == []
+    assert "24 requests" in done.stdout
+    assert "sends 12 requests to openai-api/fake/new and 12 requests to openai-api/fake/old" in (
+        done.stderr
+    )
+    assert not (tmp_path / "logs").exists()
+
+
+def test_what_is_printed(replay: Replay) -> None:
+    done = replay(talks(), refusing(NEW_REFUSED))
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139."
+    assert lines[1] == "Of 60 conversations, 33 in 1,000 are newly answered: 4 to 115."
+    assert "  talk-1  line 2  compliance to refusal  c1" in lines
+    assert "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them." in lines
+    page = replay(talks(), refusing(NEW_REFUSED), "--format", "markdown").stdout
+    assert page.startswith("Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139.")
+    assert "| all | 60 | 60 | 3 | .0500 (.0104 to .1392) | 2 | .0333 (.0041 to .1153) |" in page
+
+
+def test_nothing_changed(replay: Replay) -> None:
+    done = replay(talks(40), refusing(OLD_REFUSED))
+    first = done.stdout.splitlines()[0]
+    # 1 - .025 ** (1 / 40)
+    assert (
+        first == "Of 40 conversations, none that was asked is newly refused: at most 88 in 1,000."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "parts"),
+    [
+        (("--turn", "0"), ("--turn 0", "last, each, or the number")),
+        (("-m", OLD, "-m", GRADER), ("--model", "at most one other")),
+        (("-m", NEW), ("--model", "at most one other")),
+        (("--log-dir", "s3://bucket/logs"), ("--log-dir", "a folder here")),
+        (("--turn", "9"), ("no conversation can be asked again", "12: no such turn of the user")),
+    ],
+)
+def test_what_is_refused(replay: Replay, options: tuple[str, ...], parts: tuple[str, ...]) -> None:
+    refused(replay(talks(12), refusing(()), *options, code=2), *parts)
