@@ -82,7 +82,7 @@ def correction_table(report: ScoreReport) -> Table:
         ],
         [
             Row(
-                [_rate(name), raw.value, raw.interval, fixed.value, fixed.interval],
+                [rate_name(name), raw.value, raw.interval, fixed.value, fixed.interval],
                 group=f"{named(one.condition)}, {correction_method(one)}",
             )
             for one in found
@@ -106,7 +106,12 @@ def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Diff
         [
             Row(
                 [
-                    *(_rate(one.metric), one.before.value, one.after.value, one.difference.value),
+                    *(
+                        rate_name(one.metric),
+                        one.before.value,
+                        one.after.value,
+                        one.difference.value,
+                    ),
                     interval(one.difference.interval, with_signs=True),
                     *(one.difference.p, one.p_holm),
                 ]
@@ -118,7 +123,8 @@ def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Diff
     )
 
 
-def _rate(name: str) -> str:
+def rate_name(name: str) -> str:
+    """How a rate of replies is called: ``over-refusal``, ``partial``."""
     return name.replace("_rate", "").replace("_", "-")
 
 

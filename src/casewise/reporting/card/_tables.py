@@ -1,12 +1,13 @@
 """The card's tables: what was run, and what came out, in Markdown."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from casewise.dataset import plural
+from casewise.reporting._acting import correction_table
 from casewise.reporting._scores import baseline_text, describe_condition
 from casewise.reporting._wording import wording
-from casewise.scores import RunFacts, RunRecord, Score, ScoreReport, Usage
+from casewise.scores import Overview, RunFacts, RunRecord, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
 
 NOT_RECORDED = "not recorded"
@@ -269,6 +270,14 @@ def acting_table(runs: Numbered) -> Table:
 def reply_table(runs: Numbered) -> Table:
     """What models do in the two contexts of a query."""
     return _pairs_table(runs, _IN_PAIRS)
+
+
+def corrected_table(overview: Overview, shown: Mapping[str, str]) -> Table:
+    """Rates of replies as graded, and corrected; no rows where no labelled replies were named."""
+    table = correction_table(overview.report)
+    names = {**shown, **{str(file.path): file.path.name for file in overview.checks}}
+    rows = [replace(row, group=rename(row.group, shown)) for row in table.rows]
+    return replace(table, rows=rows, note=rename(table.note, names))
 
 
 def _pairs_table(runs: Numbered, columns: Mapping[str, str]) -> Table:
