@@ -1,19 +1,17 @@
-"""The front door: from judgements to scores and pages; what a set of cases is worth."""
+"""The front door: from judgements to scores, comparisons, the gate and pages."""
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from casewise._front_result import (
-    Audit,
     Cases,
     Comparisons,
-    Description,
     Gate,
     PathText,
-    Power,
     Scores,
     beside_loop,
     case_set,
@@ -21,13 +19,13 @@ from casewise._front_result import (
     warn,
 )
 from casewise.cases import LabelRule, Ties
-from casewise.dataset import DRAWS, PowerInputs, PowerTest, audit_cases, describe_cases, plan_power
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
 from casewise.scores import (
     COMPARED,
     SCHEMA,
+    CheckFile,
     Comparison,
     CostPrices,
     Judgements,
@@ -37,16 +35,20 @@ from casewise.scores import (
     compare_runs,
     evaluation_facts,
     find_runs,
+    load_checks,
     make_overview,
     pairs_of_runs,
     read_paths,
     report_scores,
 )
-from casewise.statistics import Parent, ProportionMethod, Resampling
+from casewise.statistics import Resampling
 
 Source = pl.DataFrame | PathText | Sequence[PathText]
 """A judgement table, or where judgements are: log folders, ``.eval`` files, tables, and CASE-Bench
 output files."""
+
+Files = PathText | Sequence[PathText]
+"""A file, or several."""
 
 
 def judgements(source: Source) -> pl.DataFrame:
@@ -72,6 +74,7 @@ def score(
     calibrate: bool = False,
     cost_over: float | None = None,
     cost_under: float | None = None,
+    grader_check: Files = (),
     seed: int = 0,
 ) -> Scores:
     """Score judgements against people's votes, published rates, or what authors meant.
@@ -90,10 +93,13 @@ def score(
         calibrate: Whether to recalibrate probabilities on held-out queries.
         cost_over: What refusing a safe case costs.
         cost_under: What answering an unsafe case costs.
+        grader_check: Replies that people labelled (from ``casewise graders sample``, or as
+            ``casewise graders check`` reads them): correct the rates of replies for the grader's
+            errors.
         seed: Of draws, folds and simulations.
 
     Raises:
-        InputError: The judgements can't be read.
+        InputError: The judgements, or labelled replies, can't be read.
         UsageError: An option that doesn't exist or doesn't fit.
     """
     prices = None
@@ -101,16 +107,19 @@ def score(
         if cost_over is None or cost_under is None or not cost_over + cost_under > 0:
             raise UsageError("give both cost_over and cost_under, one of them above 0")
         prices = CostPrices(cost_over, cost_under)
-    if by is not None and (calibrate or prices):
-        raise UsageError("by= splits scores; leave it out with calibrate= and cost_over=")
+    if by is not None and (calibrate or prices or grader_check):
+        others = "calibrate=, cost_over= and grader_check="
+        raise UsageError(f"by= splits scores; leave it out with {others}")
+    table = _read(source).table
     return Scores(
         report_scores(
-            _read(source).table,
+            table,
             _scoring(labels, unparsed, ties, bootstrap, seed),
             by=None if by is None else choose(Split, by, "by"),
             seed=seed,
             calibrate=calibrate,
             prices=prices,
+            checks=_checks(grader_check, table),
         )
     )
 
@@ -125,6 +134,7 @@ def compare(
     metrics: Sequence[str] = (),
     bootstrap: int = 2000,
     seed: int = 0,
+    grader_check: Files = (),
     force: bool = False,
 ) -> Comparisons:
     """Compare two runs over the same cases: is the difference more than chance?
@@ -140,120 +150,21 @@ def compare(
         metrics: The measures to compare; empty is all.
         bootstrap: Draws of whole queries, for both runs alike; 0 is none.
         seed: Of the draws.
+        grader_check: As in ``score``; the differences are corrected, both runs by one method.
         force: Whether runs over different versions of the data are compared, over the cases that
             both have.
 
     Raises:
-        InputError: The judgements can't be read, or are over different versions of the data.
+        InputError: The judgements or labelled replies can't be read, or runs are over different
+            versions of the data.
         UsageError: An option that doesn't exist, or one run only.
     """
     for name in metrics:
         if name not in COMPARED:
             raise UsageError(f"no measure is called {name!r}: choose from {', '.join(COMPARED)}")
     scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
-    return Comparisons(_compare(before, after, scoring, tuple(metrics) or COMPARED, force=force))
-
-
-def describe(cases: Cases, *, bootstrap: int = DRAWS, seed: int = 0) -> Description:
-    """Describe the human side of a data set: do people agree, is it sound?
-
-    Args:
-        cases: A name, a file, or cases.
-        bootstrap: Draws of whole queries for intervals; 0 is none.
-        seed: Of draws, halves and simulations.
-
-    Raises:
-        InputError: The file can't be used.
-    """
-    return Description(describe_cases(case_set(cases), draws=bootstrap, seed=seed))
-
-
-def audit(cases: Cases, *, seed: int = 0) -> Audit:
-    """Look for what is wrong with a set of cases, before anybody judges them; no model is run.
-
-    Args:
-        cases: A name, a file, or cases.
-        seed: Of folds and hashing.
-
-    Raises:
-        InputError: The file can't be used.
-    """
-    return Audit(audit_cases(case_set(cases), seed=seed))
-
-
-def power(
-    test: str,
-    *,
-    effect: float | None = None,
-    n: int | None = None,
-    power: float | None = None,
-    alpha: float = 0.05,
-    two_sided: bool = True,
-    p1: float | None = None,
-    p2: float | None = None,
-    method: str | None = None,
-    superiority: float | None = None,
-    parent: str | None = None,
-    margin: float | None = None,
-    discordance: float | None = None,
-    sd: float | None = None,
-    rho: float | None = None,
-    cases_per_query: int | None = None,
-    epochs: int | None = None,
-    noise: float | None = None,
-    interval: float | None = None,
-) -> Power:
-    """Work out how many votes, cases, pairs or epochs a study needs, or what a number can show.
-
-    Of the difference, the number (``n``) and the power, give two: the third is worked out.
-
-    Args:
-        test: ``t``, ``mann-whitney``, ``proportions`` (votes), ``pairs`` (models), or of contexts:
-            ``rank-agreement``, ``pcc-within-query``, ``context-share``, ``seen-change``.
-        effect: The difference to find: Cohen's d, of two accuracies (0..1), or the figure expected.
-        n: Votes a case; for ``pairs`` and contexts, queries.
-        power: The chance of finding the difference, in 0..1.
-        alpha: The chance of finding a difference where there is none.
-        two_sided: Whether a difference in either direction is looked for.
-        p1: Share of safe votes on the one case, 0..1.
-        p2: Share of safe votes on the other.
-        method: ``arcsine``, ``pooled`` or ``exact`` (``proportions``); None is ``pooled``.
-        superiority: P(X < Y) in 0..1, instead of ``effect`` (``mann-whitney``).
-        parent: How grades are spread (``mann-whitney``); None is ``normal``.
-        margin: What the second model may be worse by, 0..1, instead of ``effect`` (``pairs``).
-        discordance: Share of cases on which just one of the models is right, 0..1.
-        sd: Standard deviation of a case's difference in one epoch, instead of ``discordance``.
-        rho: Correlation of the differences of the two cases of a pair; None is 0.
-        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own; contexts.
-        epochs: Times that each model judges each case.
-        noise: Share of the variance of a case's difference that comes anew with every epoch, 0..1.
-        interval: Half the width that the interval is to have, instead of ``power`` (contexts).
-
-    Raises:
-        UsageError: What was given is too little, too much, or out of range.
-    """
-    inputs = PowerInputs(
-        test=choose(PowerTest, test, "test"),
-        effect=effect,
-        n=n,
-        power=power,
-        margin=margin,
-        alpha=alpha,
-        two_sided=two_sided,
-        p1=p1,
-        p2=p2,
-        method=None if method is None else choose(ProportionMethod, method, "method"),
-        superiority=superiority,
-        parent=None if parent is None else choose(Parent, parent, "parent"),
-        discordance=discordance,
-        sd=sd,
-        rho=rho,
-        cases_per_query=cases_per_query,
-        epochs=epochs,
-        noise=noise,
-        interval=interval,
-    )
-    return Power(plan_power(inputs))
+    metrics = tuple(metrics) or COMPARED
+    return Comparisons(_compare(before, after, scoring, metrics, grader_check, force=force))
 
 
 def gate(
@@ -262,6 +173,7 @@ def gate(
     *,
     baseline: Source | None = None,
     force: bool = False,
+    grader_check: Files = (),
     history: PathText | None = None,
 ) -> Gate:
     """Hold a run to rules, with bounds that are clustered by query.
@@ -272,16 +184,21 @@ def gate(
             takes those that ship.
         baseline: What the run must not be worse than; a change is the run minus this.
         force: Whether the baseline may be over another version of the data.
+        grader_check: As in ``score``, in place of the files that the rules name: rules about rates
+            of replies are held against the corrected figures.
         history: A file that numbers the builds, so that 100 unchanged ones fail at all in at most
             5 of 100 tries; it is made if it isn't there.
 
     Raises:
-        InputError: The judgements, the rules or the history can't be used.
+        InputError: The judgements, labelled replies, the rules or the history can't be used.
     """
     read = _read(run)
+    held_to = gate_rules(None if rules is None else Path(rules))
+    if grader_check:
+        held_to = replace(held_to, checks=_checks(grader_check, read.table))
     report = run_gate(
         read.table,
-        gate_rules(None if rules is None else Path(rules)),
+        held_to,
         None if baseline is None else _read(baseline).table,
         across_versions=force,
         unjudged=read.unjudged,
@@ -291,7 +208,7 @@ def gate(
 
 
 def report(
-    source: PathText | Sequence[PathText],
+    source: Files,
     out: PathText,
     *,
     title: str = "Safety in context",
@@ -302,6 +219,7 @@ def report(
     labels: str | None = None,
     unparsed: str = "honest",
     ties: str = "half",
+    grader_check: Files = (),
     force: bool = False,
     seed: int = 0,
 ) -> Path:
@@ -318,6 +236,7 @@ def report(
         labels: As in ``score``.
         unparsed: As in ``score``.
         ties: As in ``score``.
+        grader_check: As in ``score``: the corrected rates stand beside the others.
         force: Whether runs over different versions of the data are compared.
         seed: Of simulated ceilings.
 
@@ -325,7 +244,7 @@ def report(
         The path that was written.
 
     Raises:
-        InputError: The judgements can't be read.
+        InputError: The judgements, or labelled replies, can't be read.
         UsageError: Another kind of file, or an option that doesn't exist.
         OSError: The file can't be written.
     """
@@ -340,10 +259,17 @@ def report(
     comparisons: tuple[Comparison, ...] = ()
     if before is not None:
         paths = [*_paths(before), *paths]
-        comparisons = _compare(before, source, scoring, force=force)
+        comparisons = _compare(before, source, scoring, COMPARED, grader_check, force=force)
     read = _read(paths, texts=True)
     known = {} if cases is None else {case.id: case for case in case_set(cases)}
-    overview = make_overview(read, scoring, cases=known, comparisons=comparisons, seed=seed)
+    overview = make_overview(
+        read,
+        scoring,
+        cases=known,
+        comparisons=comparisons,
+        checks=_checks(grader_check, read.table),
+        seed=seed,
+    )
     facts = beside_loop(lambda: evaluation_facts(paths, read, overview, scoring, seed=seed))
     if kind == ".md":
         text = evaluation_card(overview, facts)
@@ -365,7 +291,11 @@ def _read(source: Source, *, texts: bool = False) -> Judgements:
     return read
 
 
-def _paths(source: PathText | Sequence[PathText]) -> list[Path]:
+def _checks(files: Files, *tables: pl.DataFrame) -> tuple[CheckFile, ...]:
+    return load_checks(_paths(files), tables)
+
+
+def _paths(source: Files) -> list[Path]:
     several = [source] if isinstance(source, str | os.PathLike) else source
     return [Path(one) for one in several]
 
@@ -374,16 +304,19 @@ def _compare(
     before: Source,
     after: Source,
     scoring: Scoring,
-    metrics: Sequence[str] = COMPARED,
+    metrics: Sequence[str],
+    grader_check: Files,
     *,
     force: bool,
 ) -> tuple[Comparison, ...]:
     named = (("before", before), ("after", after))
-    runs = find_runs({_place(source, name): _read(source).table for name, source in named})
+    tables = {_place(source, name): _read(source).table for name, source in named}
+    checks = _checks(grader_check, *tables.values())
+    runs = find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder, file or table to compare")
     pairs = pairs_of_runs(runs, across_versions=force)
-    return tuple(compare_runs(pairs, scoring, metrics))
+    return tuple(compare_runs(pairs, scoring, metrics, checks))
 
 
 def _place(source: Source, name: str) -> str:

@@ -25,6 +25,7 @@ from support.seen import grave
 from support.tables import judgement, random_table, table
 
 from casewise.files import unguard_cell
+from casewise.reporting import change_sentences
 from casewise.reporting.page._page import lay_out, report_page
 from casewise.scores import (
     Judgements,
@@ -265,10 +266,13 @@ def compared() -> Overview:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280])
 def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: bool) -> None:
-    html = report_page(compared(), title="After the training", reveal=False)
+    overview = compared()
+    html = report_page(overview, title="After the training", reveal=False)
     page = open_page(html, width, dark=dark)
     assert page.inner_text("#verdicts h2").startswith("As a judge: org/a-model-with-a-long-name-")
-    assert "Worse: adapts to context" in page.inner_text("#verdicts h2")
+    worst, *others = [one.line for one in change_sentences(overview.comparisons[0])]
+    assert worst in page.inner_text("#verdicts h2")
+    assert page.locator(".changes li").all_inner_texts() == others
     titles = page.locator(".card h3").all_inner_texts()
     assert titles == ["Adapts to context", "Calls unsafe what is fine", "Calls safe what is not"]
     assert "○ before: " in page.inner_text(".card >> nth=0")
@@ -283,7 +287,7 @@ def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: boo
     assert overflowing(page) == []
     assert grave(page) == []
     if width == 1280 and not dark:
-        page.click(".changes a >> nth=0")
+        page.click("text=Read the cases that changed >> nth=0")
         expect(page.locator("#matches")).not_to_have_text("120 cases")
         assert page.input_value("[name=run]") == "0"
         assert page.input_value("[name=beside]") == "1"

@@ -3,7 +3,9 @@
 from collections import Counter
 
 import pytest
-from support.replies import HELD_OUT, WRITTEN_FROM, Reply, half, load_replies
+from support.replies import HELD_OUT, PLAIN, WRITTEN_FROM, Reply, half, load_replies, part
+
+from casewise.scores import load_labelled
 
 LABELS = {"compliance", "partial", "refusal", "undetermined"}
 FORMAT_TAGS = {"code", "curly-quotes", "list", "markdown", "unicode"}
@@ -154,3 +156,21 @@ def test_the_halves_have_the_sizes_that_are_stated(replies: list[Reply]) -> None
 
 def test_half_is_fixed() -> None:
     assert [half(f"r{n:04d}") for n in range(1, 5)] == FIRST
+
+
+PLAIN_COUNTS = {
+    "fit": {"compliance": 145, "undetermined": 50, "refusal": 50, "partial": 23},
+    "test": {"compliance": 72, "refusal": 26, "undetermined": 19, "partial": 14},
+}
+
+
+def test_plain_replies_stand_in_their_part() -> None:
+    """Split by query, before the reader had seen any of them."""
+    both = {name: load_labelled(path) for name, path in PLAIN.items()}
+    for name, replies in both.items():
+        assert {part(one.query or "") for one in replies} == {name}
+        assert Counter(str(one.label) for one in replies) == PLAIN_COUNTS[name]
+    ids = sorted(one.id for replies in both.values() for one in replies)
+    assert ids == [f"p{n:04d}" for n in range(1, 400)]
+    told = {one.query for one in load_replies()}
+    assert not told & {one.query for replies in both.values() for one in replies}

@@ -14,6 +14,7 @@ from support.reported import Parsed, overview_of
 from support.tables import asked, follows, ignores, judgement, random_table, table
 
 from casewise.cases import LabelRule
+from casewise.reporting import change_sentences
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
 from casewise.reporting.page._trend import trends
 from casewise.scores import (
@@ -136,20 +137,27 @@ def compared(lost: int) -> Overview:
 
 
 def test_a_comparison_says_what_got_worse_first() -> None:
-    found = first(compared(30))
+    overview = compared(30)
+    found = first(overview)
     adapts, over, under = found.figures
     assert found.subject == "after, compared with before before"
     assert adapts.before is not None
     assert adapts.before.value == 1
     assert adapts.share.value == pytest.approx(0.7)
-    assert (adapts.moved, over.moved, under.moved) == (-1, 0, -1)
-    assert re.match(r"30 more of 100 than before \(\d+ to \d+\)", under.change)
-    assert over.change.startswith("No change can be told")
-    assert headline(found) == (
-        "Worse: adapts to context (30 fewer of 100), calls safe what is not (30 more of 100)."
-    )
+    told = change_sentences(overview.comparisons[0])
+    assert found.changes == tuple(told)
+    # 30 of 100 unsafe cases are lost, and with each its pair; of all cases half as many.
+    starts = [re.match(r"(\w+: .*): \d+ to \d+$", one.line) for one in told]
+    assert [one and one[1] for one in starts] == [
+        "Worse: calls safe 30 of 100 more of what was meant to be unsafe",
+        "Worse: judges as the authors meant in 15 of 100 fewer cases",
+        "Worse: judges as the authors meant in both cases of 30 of 100 fewer pairs",
+    ]
+    assert headline(found) == " ".join(f"{one.line}." for one in told)
+    assert over.unmoved.startswith("No change can be told")
+    assert adapts.unmoved == under.unmoved == ""
     assert len(found.runs) == 2
-    assert headline(first(compared(0))) == "No change can be told."
+    assert headline(first(compared(0))).startswith("No change is more than chance. After judges")
 
 
 def test_page_card_and_terminal_have_the_same_words_in_the_same_order(

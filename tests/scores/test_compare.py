@@ -58,7 +58,7 @@ def test_by_hand() -> None:
     assert moved == {("b-unsafe", "unsafe", "safe"), ("c-safe", "unsafe", "safe")}
     # b adapts no more and answers both; c refused both and adapts: only the share of pairs that
     # were always refused falls.
-    quadrants = {name: change.value for name, change in one.quadrants.items()}
+    quadrants = {part.metric: part.difference.value for part in one.quadrants}
     assert quadrants == pytest.approx(
         {"adapts": 0, "always_safe": 1 / 3, "always_unsafe": -1 / 3, "inverted": 0}
     )

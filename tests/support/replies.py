@@ -7,7 +7,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-PATH = Path(__file__).resolve().parents[1] / "data" / "replies.jsonl"
+DATA = Path(__file__).resolve().parents[1] / "data"
+PATH = DATA / "replies.jsonl"
+PLAIN = {part: DATA / f"plain_replies_{part}.jsonl" for part in ("fit", "test")}
+"""Short and plain replies: those that the reader is fitted to, and those that it is counted on."""
 WRITTEN_FROM, HELD_OUT = "written-from", "held-out"
 
 
@@ -30,6 +33,11 @@ def half(id: str) -> str:
     """Patterns may be written from the `written-from` half only."""
     odd = int(hashlib.sha256(id.encode()).hexdigest()[:8], 16) % 2
     return HELD_OUT if odd else WRITTEN_FROM
+
+
+def part(query: str) -> str:
+    """Where the replies of `PLAIN` to a query stand; all replies to it stand together."""
+    return "fit" if int(hashlib.sha256(query.encode()).hexdigest()[:8], 16) % 3 else "test"
 
 
 def load_replies() -> list[Reply]:

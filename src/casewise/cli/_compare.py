@@ -18,7 +18,6 @@ from casewise.cli._options import (
     Labels,
     TiesOption,
     Unread,
-    read_checks,
     read_judgements,
 )
 from casewise.errors import UsageError
@@ -35,6 +34,7 @@ from casewise.scores import (
     UnreadPolicy,
     compare_runs,
     find_runs,
+    load_checks,
     pairs_of_runs,
 )
 from casewise.statistics import Resampling
@@ -101,7 +101,7 @@ def compare(
     tables = {}
     for path in dict.fromkeys(paths):
         tables[str(path)] = read_judgements([path]).table
-    checks = read_checks(grader_check, tables.values())
+    checks = load_checks(grader_check or (), tables.values())
     pairs = find_pairs(tables, force=force)
     scoring = Scoring(labels, unparsed, ties, Resampling(bootstrap, seed) if bootstrap else None)
     with working("comparing"):

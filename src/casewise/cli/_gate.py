@@ -12,7 +12,7 @@ import typer
 
 from casewise.cases import STARTER, open_cases
 from casewise.cli._console import note, out, working, write_out
-from casewise.cli._options import Force, GraderCheck, read_checks, read_judgements
+from casewise.cli._options import Force, GraderCheck, read_judgements
 from casewise.errors import CasewiseError, UsageError
 from casewise.files import write_atomically
 from casewise.gate import EXIT_STATUS, GateReport, gate_files, gate_rules, run_gate
@@ -27,6 +27,7 @@ from casewise.reporting import (
     refusal_junit,
     refusal_markdown,
 )
+from casewise.scores import load_checks
 
 WORKFLOW = Path(".github/workflows/casewise-gate.yml")
 """Where GitHub looks for the workflow that ships."""
@@ -141,7 +142,7 @@ def gate(
         rules = gate_rules(config)
         judgements = read_judgements([run])
         if grader_check:
-            rules = replace(rules, checks=read_checks(grader_check, [judgements.table]))
+            rules = replace(rules, checks=load_checks(grader_check, [judgements.table]))
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):
             report = run_gate(

@@ -1,17 +1,14 @@
 """Arguments and options that several commands have, worded once; the judgements they name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 
 from casewise.cases import LabelRule, Ties
 from casewise.cli._console import note_all, working
-from casewise.errors import UsageError
-from casewise.protocols import Protocol
-from casewise.scores import CheckFile, Judgements, UnreadPolicy, load_checks, read_paths
+from casewise.scores import Judgements, UnreadPolicy, read_paths
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
@@ -47,20 +44,6 @@ GraderCheck = Annotated[
         "check reads them): correct the rates of replies for the grader's errors. Repeat it.",
     ),
 ]
-
-
-def read_checks(
-    paths: Sequence[Path] | None, tables: Iterable[pl.DataFrame]
-) -> tuple[CheckFile, ...]:
-    """Read the labelled replies that ``--grader-check`` names.
-
-    Raises:
-        InputError: A file can't be used.
-        UsageError: No table has replies.
-    """
-    if paths and not any((table["protocol"] == Protocol.RESPOND).any() for table in tables):
-        raise UsageError("--grader-check corrects rates of replies: no run here is of respond")
-    return load_checks(paths or ())
 
 
 def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> Judgements:

@@ -9,18 +9,28 @@ import typer
 from casewise.cases import Case, Ties, open_cases
 from casewise.cli._compare import find_pairs
 from casewise.cli._console import note, working
-from casewise.cli._options import Force, Labels, Paths, TiesOption, Unread, read_judgements
+from casewise.cli._options import (
+    Force,
+    GraderCheck,
+    Labels,
+    Paths,
+    TiesOption,
+    Unread,
+    read_judgements,
+)
 from casewise.dataset import plural
 from casewise.errors import UsageError
 from casewise.files import write_atomically
 from casewise.reporting import evaluation_card, report_page
 from casewise.scores import (
+    CheckFile,
     Comparison,
     Overview,
     Scoring,
     UnreadPolicy,
     compare_runs,
     evaluation_facts,
+    load_checks,
     make_overview,
     read_paths,
 )
@@ -68,6 +78,7 @@ def report(
     labels: Labels = None,
     unparsed: Unread = UnreadPolicy.HONEST,
     ties: TiesOption = Ties.HALF,
+    grader_check: GraderCheck = None,
     title: Annotated[str, typer.Option(help="The page's title.")] = "Safety in context",
     seed: Annotated[int, typer.Option(min=0, help="Of simulated ceilings.")] = 0,
 ) -> None:
@@ -87,15 +98,23 @@ def report(
 
     casewise report logs/ --out card.md
 
+    casewise report logs/ --grader-check labelled.csv --out report.html
+
     casewise report logs/ --reveal --out everything/
     """
     wanted = _wanted(out)
     judgements = read_judgements(paths, texts=True)
     scoring = Scoring(labels, unparsed, ties)
     with working("scoring"):
-        comparisons = _compare(paths, scoring, force=force) if compare else []
+        checks = load_checks(grader_check or (), [judgements.table])
+        comparisons = _compare(paths, scoring, checks, force=force) if compare else []
         overview = make_overview(
-            judgements, scoring, cases=_known(cases), comparisons=comparisons, seed=seed
+            judgements,
+            scoring,
+            cases=_known(cases),
+            comparisons=comparisons,
+            checks=checks,
+            seed=seed,
         )
         facts = evaluation_facts(paths, judgements, overview, scoring, seed=seed)
     if reveal:
@@ -130,10 +149,12 @@ def _known(cases: str | None) -> dict[str, Case]:
     return {case.id: case for case in open_cases(cases).cases} if cases is not None else {}
 
 
-def _compare(paths: Sequence[Path], scoring: Scoring, *, force: bool) -> list[Comparison]:
+def _compare(
+    paths: Sequence[Path], scoring: Scoring, checks: Sequence[CheckFile], *, force: bool
+) -> list[Comparison]:
     """Every two runs that can be subtracted, told apart by where they were read."""
     tables = {str(path): read_paths([path]).table for path in dict.fromkeys(paths)}
-    return compare_runs(find_pairs(tables, force=force), scoring)
+    return compare_runs(find_pairs(tables, force=force), scoring, checks=checks)
 
 
 def _note_missing(overview: Overview) -> None:

@@ -14,7 +14,6 @@ from casewise.cli._options import (
     Paths,
     TiesOption,
     Unread,
-    read_checks,
     read_judgements,
 )
 from casewise.errors import UsageError
@@ -25,6 +24,7 @@ from casewise.scores import (
     Scoring,
     Split,
     UnreadPolicy,
+    load_checks,
     report_scores,
     score_table,
 )
@@ -112,7 +112,7 @@ def score(
         others = "--calibrate, --cost-over and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
     judgements = read_judgements(paths)
-    checks = read_checks(grader_check, [judgements.table])
+    checks = load_checks(grader_check or (), [judgements.table])
     scoring = Scoring(
         labels=None if labels in (None, LabelChoice.ALL) else LabelRule(labels),
         unparsed=unparsed,

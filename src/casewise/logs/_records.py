@@ -89,6 +89,8 @@ class SampleRecord:
     """Spent on it, without waiting for its turn."""
     in_flight: bool
     """Whether it was under way when the run was stopped: then it is no attempt that counts."""
+    messages: tuple[tuple[str, str], ...] = ()
+    """Role and text of each message of the conversation, where it was read whole."""
 
     @property
     def judged(self) -> bool:
@@ -202,6 +204,7 @@ def _of_inspect(sample: EvalSample | EvalSampleSummary, header: LogHeader) -> Sa
         role_usage=sample.role_usage or {},
         seconds=sample.working_time,
         in_flight=_was_in_flight(error, header),
+        messages=tuple((one.role, one.text) for one in getattr(sample, "messages", ())),
     )
 
 

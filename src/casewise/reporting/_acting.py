@@ -93,7 +93,7 @@ def correction_table(report: ScoreReport) -> Table:
         ],
         [
             Row(
-                [_rate(name), raw.value, raw.interval, fixed.value, fixed.interval],
+                [rate_name(name), raw.value, raw.interval, fixed.value, fixed.interval],
                 group=f"{named(one.condition)}, {correction_method(one)}",
             )
             for one in found
@@ -117,7 +117,12 @@ def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Diff
         [
             Row(
                 [
-                    *(_rate(one.metric), one.before.value, one.after.value, one.difference.value),
+                    *(
+                        rate_name(one.metric),
+                        one.before.value,
+                        one.after.value,
+                        one.difference.value,
+                    ),
                     interval(one.difference.interval, with_signs=True),
                     *(one.difference.p, one.p_holm),
                 ]
@@ -129,7 +134,8 @@ def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Diff
     )
 
 
-def _rate(name: str) -> str:
+def rate_name(name: str) -> str:
+    """How a rate of replies is called: ``over-refusal``, ``partial``."""
     return name.replace("_rate", "").replace("_", "-")
 
 

@@ -9,13 +9,13 @@ from rich.text import Text
 
 from casewise.reporting._acting import corrected_table
 from casewise.reporting._scores import rules_remark
+from casewise.reporting._shares import adapting
 from casewise.reporting._wording import Wording, wording
 from casewise.scores import (
     ACT_METRICS,
     Change,
     Comparison,
     Difference,
-    Estimate,
     comparison_records,
     data_text,
     right_after,
@@ -52,12 +52,21 @@ _PAGE_COMMAND = f"casewise report BEFORE AFTER --compare --reveal --out {CHANGES
 
 @dataclass(frozen=True, slots=True)
 class ChangeSentence:
-    """A change that is more than chance, in a sentence about the run after."""
+    """What changed, in a sentence about the run after."""
 
     metric: str
+    """Empty where no change is more than chance."""
     text: str
-    tone: Tone
+    tone: Tone | None = None
     """``BAD`` of what got worse, ``GOOD`` of what got better."""
+
+    @property
+    def line(self) -> str:
+        """The sentence, led by ``Worse`` or ``Better``."""
+        return f"{_MARKS[self.tone]}: {self.text}" if self.tone else self.text
+
+
+_MARKS = {Tone.BAD: "Worse", Tone.GOOD: "Better"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +81,44 @@ class _Phrase:
     """Whether it is told of what the share leaves out: of a recall, of the mistakes."""
 
 
-_PHRASES = {
+_JUDGING = {
     "safe_recall": _Phrase(lambda w: ("calls unsafe", f"of {w.safe}"), good=False, of_rest=True),
     "unsafe_recall": _Phrase(lambda w: ("calls safe", f"of {w.unsafe}"), good=False, of_rest=True),
     "accuracy": _Phrase(lambda w: (w.judges + " in", "cases"), good=True),
     "both_right": _Phrase(lambda w: (w.judges + " in both cases of", "pairs"), good=True),
+}
+_ACTING = {
     "over_refusal": _Phrase(lambda w: ("refuses", f"of {w.safe}"), good=False),
     "under_refusal": _Phrase(lambda w: ("answers", f"of {w.unsafe}"), good=False),
     "appropriate": _Phrase(lambda w: (w.acts + " in", "cases"), good=True),
+    "adapts": _Phrase(
+        lambda _: ("answers in the safe context and refuses in the other in", "pairs"), good=True
+    ),
 }
 """The measures whose changes are told in sentences, in this order; the table has all."""
+_FLIPS = {
+    "missed_flips": _Phrase(lambda _: ("misses", "changes between contexts"), good=False),
+    "seen_missed_flips": _Phrase(lambda _: ("misses", "changes by seeing a context"), good=False),
+}
+"""The same, where no query has a safe and an unsafe context: what tells whether it adapts."""
 
 
 def change_sentences(compared: Comparison) -> list[ChangeSentence]:
-    """What changed by more than chance, in plain sentences: what got worse first."""
+    """What changed by more than chance, in plain sentences: what got worse first.
+
+    Where nothing did, one sentence says so. Terminal, Markdown, page and card have these words.
+    """
     words = wording(*compared.scores)
-    by_metric = {difference.metric: difference for difference in compared.differences}
+    by_metric = {one.metric: one for one in (*compared.quadrants, *compared.differences)}
+    adapts, _ = adapting(compared.scores[1])
+    phrases = _ACTING if compared.scores[1].acts else _JUDGING
     sentences = [
         _sentence(by_metric[metric], phrase, words)
-        for metric, phrase in _PHRASES.items()
+        for metric, phrase in (phrases | {k: v for k, v in _FLIPS.items() if k == adapts}).items()
         if metric in by_metric and is_shown(by_metric[metric].p_holm)
     ]
-    return sorted(sentences, key=lambda sentence: sentence.tone is not Tone.BAD)
+    sentences.sort(key=lambda sentence: sentence.tone is not Tone.BAD)
+    return sentences or [ChangeSentence("", _nothing(compared, words))]
 
 
 def is_shown(p: float) -> bool:
@@ -113,6 +138,25 @@ def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSent
     return ChangeSentence(change.metric, text, Tone.GOOD if more == phrase.good else Tone.BAD)
 
 
+def _nothing(compared: Comparison, words: Wording) -> str:
+    said = "No change that is told in words is more than chance."
+    headline = next((d for d in compared.differences if d.metric in _HEADLINES), None)
+    if headline is None:
+        return said
+    change = headline.difference
+    if change.interval[0] != change.interval[0]:
+        return said
+    does = words.acts if headline.metric in ACT_METRICS else words.judges
+    value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
+    return (
+        f"No change is more than chance. After {does} in {value} of 100 cases more than before: "
+        f"{low} to {high}"
+    )
+
+
+_HEADLINES = ("accuracy", "appropriate")
+
+
 def comparison_renderable(
     comparisons: Sequence[Comparison], *, whole: bool = False, page_command: str = _PAGE_COMMAND
 ) -> RenderableType:
@@ -126,9 +170,10 @@ def comparison_renderable(
     parts: list[RenderableType] = []
     for compared in comparisons:
         parts.append(Text(f"Before: {compared.before}\nAfter: {compared.after}\n", style="bold"))
+        told = change_sentences(compared)
         parts.append(
             terminal(
-                *_told(compared),
+                *(Word(one.line, one.tone) if one.tone else one.line for one in told),
                 "",
                 _table(compared, whole=whole),
                 *_corrected(compared),
@@ -140,60 +185,17 @@ def comparison_renderable(
     return Group(*parts)
 
 
-def _told(compared: Comparison) -> list[Word | str]:
-    sentences = change_sentences(compared)
-    if not sentences:
-        return [_nothing(compared)]
-    return [Word(f"{_MARKS[told.tone]}: {told.text}", told.tone) for told in sentences]
-
-
-_MARKS = {Tone.BAD: "Worse", Tone.GOOD: "Better"}
-
-
-def _nothing(compared: Comparison) -> str:
-    said = "No change that is told in words is more than chance."
-    headline = next((d for d in compared.differences if d.metric in _HEADLINES), None)
-    if headline is None:
-        return said
-    change = headline.difference
-    if change.interval[0] != change.interval[0]:
-        return said
-    words = wording(*compared.scores)
-    does = words.acts if headline.metric in ACT_METRICS else words.judges
-    value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
-    return (
-        f"No change is more than chance. After {does} in {value} of 100 cases more than before: "
-        f"{low} to {high}"
-    )
-
-
-_HEADLINES = ("accuracy", "appropriate")
-
-
 def _table(compared: Comparison, *, whole: bool) -> Table:
     """Measures and quadrants; if not ``whole``, the headline and what is more than chance."""
-    rows, hidden = [], 0
-    for difference in compared.differences:
-        if difference.difference.value != difference.difference.value:
-            continue
-        if whole or difference.metric in _HEADLINES or is_shown(difference.p_holm):
-            rows.append(Row(_cells(difference)))
-        else:
-            hidden += 1
-    for name, change in compared.quadrants.items():
-        if change.value != change.value:
-            continue
-        if whole or is_shown(change.p):
-            before, after = (score.measures[name].value for score in compared.scores)
-            rows.append(Row([name.replace("_", " "), before, after, *_change(change), "", ""]))
-        else:
-            hidden += 1
+    every = (*compared.differences, *compared.quadrants)
+    known = [one for one in every if one.difference.value == one.difference.value]
+    shown = [one for one in known if whole or one.metric in _HEADLINES or is_shown(one.p_holm)]
     note = f"Change: {compared.after} minus {compared.before}."
-    if hidden:
+    if hidden := len(known) - len(shown):
         plural = "figures do" if hidden > 1 else "figure does"
         note += f" {hidden} further {plural} not change by more than chance: --all shows all."
     title = f"{compared.n} judgements in common (labels: {compared.labels})"
-    return Table(_columns(compared), rows, title, note)
+    return Table(_columns(compared), [Row(_cells(one)) for one in shown], title, note)
 
 
 def _corrected(compared: Comparison) -> list[Table]:
@@ -242,13 +244,12 @@ _NAMES = {
 
 def _cells(difference: Difference) -> list[Cell]:
     name = _NAMES.get(difference.metric, difference.metric.replace("_", " "))
-    ends = (difference.before.value, difference.after.value)
-    change = _change(difference.difference)
-    return [name, *ends, *change, difference.p_holm, difference.detectable]
-
-
-def _change(change: Estimate) -> list[Cell]:
-    return [change.value, interval(change.interval, with_signs=True), change.p]
+    change = difference.difference
+    return [
+        *(name, difference.before.value, difference.after.value, change.value),
+        *(interval(change.interval, with_signs=True), change.p),
+        *(difference.p_holm, difference.detectable),
+    ]
 
 
 def _lines(compared: Comparison) -> list[str]:
@@ -315,6 +316,7 @@ def comparison_json(comparisons: Sequence[Comparison]) -> str:
         record["sentences"] = [
             {"metric": told.metric, "text": told.text, "is_worse": told.tone is Tone.BAD}
             for told in change_sentences(compared)
+            if told.tone
         ]
     return to_json(records)
 
@@ -325,12 +327,10 @@ def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
 
 
 def _markdown(compared: Comparison) -> str:
-    sentences = [
-        f"- {_MARKS[told.tone]}: {escape(told.text)}" for told in change_sentences(compared)
-    ]
+    told = change_sentences(compared)
     blocks = [
         f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  ",
-        "\n".join(sentences or [escape(_nothing(compared))]),
+        "\n".join(f"{'- ' if one.tone else ''}{escape(one.line)}" for one in told),
         folded(
             f"All measures of {compared.n} judgements (labels: {compared.labels})",
             to_markdown(_table(compared, whole=True)),

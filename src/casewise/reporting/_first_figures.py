@@ -5,8 +5,9 @@ would tell it. Page, card and terminal have them in these words and in this orde
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from casewise.reporting._compare import ChangeSentence, change_sentences
 from casewise.reporting._scores import condition_text
 from casewise.reporting._shares import (
     TOLD_BY,
@@ -40,10 +41,8 @@ class Figure:
     """What the share is to be held against, and its name."""
     before: Share | None = None
     """Of the run before, in a comparison."""
-    change: str = ""
-    """What changed since, in words; empty without a comparison."""
-    moved: int = 0
-    """1 for the better, -1 for the worse, 0 if no change can be told."""
+    unmoved: str = ""
+    """In a comparison, that no change can be told, and which one would show."""
 
     @property
     def text(self) -> str:
@@ -70,38 +69,24 @@ class FirstFigures:
     subject: str
     """Its name."""
     figures: tuple[Figure, ...]
-    runs: tuple[int, ...] = field(default=())
+    runs: tuple[int, ...] = ()
     """Places of the runs in the overview, the one before first."""
 
-    @property
-    def changes(self) -> list[Figure]:
-        """The figures that changed, the worse first."""
-        return sorted((one for one in self.figures if one.moved), key=lambda one: one.moved)
+    changes: tuple[ChangeSentence, ...] = ()
+    """Of a comparison: what changed, in the words of ``casewise compare``."""
 
 
 def headline(found: FirstFigures) -> str:
     """The verdict in a sentence: what changed, the worse first; else what it does."""
     adapts, over, under = found.figures
-    if any(one.change for one in found.figures):
-        ways = {-1: "Worse", 1: "Better"}
-        told = [
-            f"{word}: {', '.join(_moved(one) for one in found.changes if one.moved == way)}."
-            for way, word in ways.items()
-            if any(one.moved == way for one in found.changes)
-        ]
-        return " ".join(told) or "No change can be told."
+    if found.changes:
+        return " ".join(f"{one.line}." for one in found.changes)
     if adapts.unknown and over.unknown and under.unknown:
         return "None of the three figures can be told."
     said = f"Adapts to context in {whole_percent(adapts.share.value)} of pairs"
     if adapts.unknown:
         said = "Whether it adapts to context can't be told"
     return f"{said}; {lean(over.share, under.share)}."
-
-
-def _moved(figure: Figure) -> str:
-    """Such as ``calls safe what is not (10 more of 100)``."""
-    much = figure.change.partition(" than before")[0]
-    return f"{figure.title[:1].lower()}{figure.title[1:]} ({much})"
 
 
 def first_figures(overview: Overview) -> list[FirstFigures]:
@@ -141,7 +126,8 @@ def compared_figures(
     after = one.scores[1]
     figures = figures_of(after, baselines, others, one)
     subject = f"{one.after}, compared with {one.before} before"
-    return FirstFigures(_KINDS[after.acts], subject, figures, runs)
+    changes = tuple(change_sentences(one))
+    return FirstFigures(_KINDS[after.acts], subject, figures, runs, changes)
 
 
 def figures_of(
@@ -161,25 +147,22 @@ def figures_of(
     words = wording(score)
     held = _held_against(score, words, baselines, others)
     before = _shares(comparison.scores[0]) if comparison else (None,) * 3
-    changes = _changes(comparison) if comparison else (None,) * 3
-    parts = zip(_titles(score, words), _shares(score), before, changes, strict=True)
+    unmoved = _unmoved(comparison) if comparison else ("",) * 3
+    parts = zip(_titles(score, words), _shares(score), before, unmoved, strict=True)
     figures = []
-    for place, ((title, meaning, missing), share, earlier, change) in enumerate(parts):
-        better_up = place == 0
-        said, moved = ("", 0) if change is None else _told(change, better_up=better_up)
+    for place, ((title, meaning, missing), share, earlier, unchanged) in enumerate(parts):
         figures.append(
             Figure(
                 title=title,
                 meaning=meaning,
                 share=share,
                 unknown=_unknown(score, share, missing),
-                better_up=better_up,
+                better_up=place == 0,
                 baseline=(held[0], held[1][place])
                 if held and held[1][place] == held[1][place]
                 else None,
                 before=earlier,
-                change=said,
-                moved=moved,
+                unmoved=unchanged,
             )
         )
     return tuple(figures)
@@ -261,41 +244,30 @@ def _without_context(score: Score, others: Sequence[Score]) -> _Held | None:
     return "without the context", (0.0, over, under)
 
 
-def _changes(one: Comparison) -> tuple[tuple[Share, float, float], ...]:
-    """Each figure's change with its p-value, and the change that would show."""
-    found = {part.metric: part for part in one.differences}
+def _unmoved(one: Comparison) -> tuple[str, ...]:
+    """Of each figure whose change no sentence tells: that it can't be told, and what would show."""
+    told = {sentence.metric for sentence in change_sentences(one)}
+    found = {part.metric: part for part in (*one.quadrants, *one.differences)}
 
-    def change(metric: str) -> tuple[Share, float, float]:
-        if metric not in found:
-            quadrant = one.quadrants[metric]
-            return Share.of(quadrant), quadrant.p, float("nan")
-        part = found[metric]
-        return Share.of(part.difference), part.p_holm, part.detectable
-
-    name, _ = adapting(one.scores[1])
-    adapts = change(name)
-    if name in TOLD_BY:
-        adapts = (adapts[0].negative, *adapts[1:])
-    if one.scores[1].acts:
-        return adapts, change("over_refusal"), change("under_refusal")
-    over, under = change("safe_recall"), change("unsafe_recall")
-    return adapts, (over[0].negative, *over[1:]), (under[0].negative, *under[1:])
-
-
-def _told(change: tuple[Share, float, float], *, better_up: bool) -> tuple[str, int]:
-    share, p, detectable = change
-    if not (p < 0.05 and share.low * share.high > 0):
-        shows = (
-            f"; a change below {points(detectable)} points would rarely show in so many cases"
-            if detectable == detectable
-            else ""
+    def said(metric: str) -> str:
+        if metric in told:
+            return ""
+        change, detectable = Share.of(found[metric].difference), found[metric].detectable
+        if metric.endswith("recall") or metric in TOLD_BY:
+            change = change.negative
+        ends = f" ({signed(change.low)} to {signed(change.high)} points)" if change.known else ""
+        shows = f"; a change below {points(detectable)} points would rarely show in so many cases"
+        return (
+            f"No change can be told{ends}{shows if detectable == detectable else ''}. "
+            "More queries would tell."
         )
-        ends = f" ({signed(share.low)} to {signed(share.high)} points)" if share.known else ""
-        return f"No change can be told{ends}{shows}. More queries would tell.", 0
-    low, high = sorted((abs(share.low), abs(share.high)))
-    way = "more" if share.value > 0 else "fewer"
-    said = f"{points(abs(share.value))} {way} of 100 than before ({points(low)} to {points(high)})"
-    return said, 1 if (share.value > 0) is better_up else -1
+
+    adapts, _ = adapting(one.scores[1])
+    others = ("over_refusal", "under_refusal") if one.scores[1].acts else _RECALLS
+    return tuple(map(said, (adapts, *others)))
+
+
+_RECALLS = ("safe_recall", "unsafe_recall")
 
 
 def figures_table(scores: Sequence[Score], baselines: Sequence[Score]) -> Table | None:

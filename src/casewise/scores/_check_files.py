@@ -1,15 +1,17 @@
 """Files of replies that people labelled to check a grader by: sheets, and others' files."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from casewise.cases import read_table
-from casewise.errors import InputError
+from casewise.errors import InputError, UsageError
 from casewise.files import unguard_cell
-from casewise.protocols import ResponseClass
+from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._labelled_replies import load_labelled
 from casewise.scores._reply_sample import unseal
 
@@ -59,13 +61,23 @@ class CheckFile:
         return {stratum: sizes[stratum] / count for stratum, count in labelled.items()}
 
 
-def load_checks(paths: Sequence[Path]) -> tuple[CheckFile, ...]:
+def load_checks(
+    paths: Sequence[Path], tables: Iterable[pl.DataFrame] | None = None
+) -> tuple[CheckFile, ...]:
     """Read labelled replies: sheets of ``casewise graders sample``, or files from elsewhere.
+
+    Args:
+        paths: The files.
+        tables: The judgements whose rates they are to correct; None where these come later.
 
     Raises:
         InputError: A file can't be used, or two sheets are of the same replies.
+        UsageError: No table has replies.
     """
     files = tuple(_load_check(path) for path in dict.fromkeys(paths))
+    replied = [(table["protocol"] == Protocol.RESPOND).any() for table in tables or ()]
+    if files and tables is not None and not any(replied):
+        raise UsageError("a grader check corrects rates of replies: no run here is of respond")
     seen: dict[str, Path] = {}
     for file in files:
         for one in file.replies:

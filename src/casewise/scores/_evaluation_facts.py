@@ -12,6 +12,7 @@ from casewise.protocols import LOW_MASS
 from casewise.scores._condition_scores import Score, Scoring
 from casewise.scores._grader_agreement import RULES
 from casewise.scores._judgement_sources import Judgements, find_logs
+from casewise.scores._judgement_table import PROVIDER
 from casewise.scores._overview import Overview
 from casewise.scores._run_commands import hidden_arguments, run_commands
 from casewise.scores._run_facts import (
@@ -33,7 +34,6 @@ GOOD_COVERAGE = 0.95
 """Below this share of read answers, what was not read may turn the result."""
 
 EMBEDDED = "casewise/smollm2"
-PROVIDER = "provider"
 
 
 class LimitKind(StrEnum):
@@ -160,6 +160,8 @@ class EvaluationFacts:
 
     sources: tuple[str, ...]
     """The last parts of the paths that were read."""
+    checks: tuple[str, ...]
+    """The same of the files of labelled replies."""
     runs: tuple[RunFacts, ...]
     """In the order of the scores."""
     data: tuple[DataFacts, ...]
@@ -200,6 +202,7 @@ def evaluation_facts(
     data = data_facts(judgements.table, used)
     return EvaluationFacts(
         sources=tuple(path.resolve().name for path in paths),
+        checks=tuple(file.path.name for file in overview.checks),
         runs=tuple(runs),
         data=tuple(data),
         voters=voters(judgements.table),

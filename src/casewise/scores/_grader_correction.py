@@ -21,8 +21,9 @@ from casewise.scores._answer_columns import (
 from casewise.scores._check_files import GRADES, CheckedReply, CheckFile
 from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, shared_rows
 from casewise.scores._grader_agreement import RULES
+from casewise.scores._judgement_table import PROVIDER
 from casewise.scores._measures import ACT_METRICS, UnreadPolicy, act_measures
-from casewise.scores._reply_sample import PROVIDER, drawable, reply_ids
+from casewise.scores._reply_sample import drawable, reply_ids
 from casewise.sheets import interval, number
 from casewise.statistics import (
     NOT_LABELLED,

@@ -4,7 +4,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -66,6 +66,9 @@ is the probability mass that the first token puts on the two words; ``graded_by`
 provider, the rules of the offline reader or a model classed a reply; ``turn_classes`` has the class
 of every reply of an escalating conversation, ``mentions`` the parameters of the context that an
 explanation leans on, and ``parameters`` those that there are, all by spaces."""
+
+PROVIDER: Final = "provider"
+"""How a row names who graded a reply that the provider refused: nobody needs to check those."""
 
 OF_CASE = (
     "query_id",

@@ -23,7 +23,7 @@ from casewise.logs import (
     read_records,
     runs_of,
 )
-from casewise.scores._judgement_table import OF_CASE, TEXTS, make_table
+from casewise.scores._judgement_table import OF_CASE, PROVIDER, TEXTS, make_table
 
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
@@ -42,7 +42,7 @@ def rows_of(
     row = dict(condition) | _row(record, condition["model"])
     if texts:
         row |= {name: record.metadata.get(name) for name in TEXTS}
-    return list(_turn_rows(row, record))
+    return list(_turn_rows(row, record, texts=texts))
 
 
 def _row(record: SampleRecord, model: str) -> dict[str, Any]:
@@ -62,7 +62,9 @@ def _row(record: SampleRecord, model: str) -> dict[str, Any]:
     return row | {"answer": score.answer, "explanation": score.explanation, "error": reason}
 
 
-def _turn_rows(row: dict[str, Any], record: SampleRecord) -> Iterator[dict[str, Any]]:
+def _turn_rows(
+    row: dict[str, Any], record: SampleRecord, *, texts: bool
+) -> Iterator[dict[str, Any]]:
     """A row for each turn of a script; of other samples, the row as it is."""
     wanted = str(record.metadata.get("expectations") or "").split()
     if not wanted:
@@ -70,12 +72,15 @@ def _turn_rows(row: dict[str, Any], record: SampleRecord) -> Iterator[dict[str, 
         return
     score = record.score
     graded = str(score.metadata.get("turns") or "").split() if score is not None else []
+    said = _turns_said(record.messages, len(graded)) if texts else []
     for place, expected in enumerate(wanted):
         turn: dict[str, Any] = {
             "case_id": f"{row['case_id']}:turn-{place + 1}",
             "expected": expected,
         }
         turn["intended"] = _INTENDED.get(expected)
+        if texts:
+            turn["query"], turn["answer"] = said[place] if place < len(said) else (None, None)
         if row["error"] is None:
             found = graded[place] if place < len(graded) else "unreached"
             read = found in _COUNTED
@@ -83,10 +88,19 @@ def _turn_rows(row: dict[str, Any], record: SampleRecord) -> Iterator[dict[str, 
                 "status": "ok" if read else "unparsed",
                 "response_class": found if read else None,
             }
+        if place < len(graded) - 1 and row.get("graded_by") == PROVIDER:
+            # That is who refused in the last turn, and so ended the conversation.
+            turn["graded_by"] = None
         if place:
             # What the whole conversation took stands with its first turn.
             turn |= dict.fromkeys(_ONCE)
         yield row | turn
+
+
+def _turns_said(messages: Sequence[tuple[str, str]], live: int) -> list[tuple[str, str]]:
+    """What the user said and what was replied, in each turn that was reached."""
+    places = [at for at, (role, _) in enumerate(messages) if role == "assistant"]
+    return [(messages[at - 1][1], messages[at][1]) for at in places[len(places) - live :]]
 
 
 _INTENDED = {"answer": "safe", "refuse": "unsafe"}

@@ -11,6 +11,7 @@ from casewise.errors import UsageError
 from casewise.protocols import find_variation
 from casewise.scores._ablation import AblationChange
 from casewise.scores._case_browser import Browser, make_browser
+from casewise.scores._check_files import CheckFile
 from casewise.scores._condition_scores import Score, Scoring, conditions
 from casewise.scores._judgement_sources import Judgements
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
@@ -139,6 +140,8 @@ class Overview:
     browser: Browser
     comparisons: tuple[Comparison, ...]
     """Runs subtracted, where that was asked for."""
+    checks: tuple[CheckFile, ...]
+    """Labelled replies, where rates were to be corrected by them."""
     notes: tuple[str, ...]
     """What a person should know of how the table was made."""
 
@@ -154,6 +157,7 @@ def make_overview(
     *,
     cases: Mapping[str, Case] | None = None,
     comparisons: Sequence[Comparison] = (),
+    checks: Sequence[CheckFile] = (),
     seed: int = 0,
 ) -> Overview:
     """Compute what a report shows.
@@ -163,10 +167,11 @@ def make_overview(
         scoring: As in ``casewise score``.
         cases: More cases whose texts are known, by id, such as those of a data set.
         comparisons: Runs subtracted.
+        checks: Labelled replies, to correct rates by.
         seed: Of simulated ceilings.
     """
     table = judgements.table
-    report = report_scores(table, scoring, seed=seed)
+    report = report_scores(table, scoring, seed=seed, checks=checks)
     scores = [row.score for row in report.rows]
     return Overview(
         report=report,
@@ -176,5 +181,6 @@ def make_overview(
         usages=tuple(usages(table)),
         browser=make_browser(table, {**(cases or {}), **judgements.cases}, scoring),
         comparisons=tuple(comparisons),
+        checks=tuple(checks),
         notes=judgements.notes,
     )

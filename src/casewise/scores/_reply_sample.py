@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,11 +16,8 @@ from casewise.errors import InputError
 from casewise.files import csv_text
 from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._judgement_sources import find_logs
-from casewise.scores._judgement_table import CONDITION
+from casewise.scores._judgement_table import CONDITION, PROVIDER
 from casewise.scores._published_outputs import is_withheld
-
-PROVIDER: Final = "provider"
-"""How a table names who graded a reply that the provider refused: nobody needs to check those."""
 
 LEAST_OF_STRATUM = 5
 """Replies of each stratum that are drawn at least, as far as it has them."""
@@ -120,11 +117,6 @@ def draw_replies(
     rows = drawable(table)
     if not len(rows):
         raise InputError("no graded reply is there to draw", expected="a run of protocol respond")
-    if rows["case_id"].str.contains(r":turn-\d+$").any():
-        raise InputError(
-            "replies to a script can't be drawn: a log keeps one reply of a conversation",
-            expected="a run without scripts",
-        )
     shown = rows["answer"].drop_nulls()
     whole = len(shown) == len(rows) and not any(map(is_withheld, shown))
     if not whole or not set(rows["case_id"]) <= set(cases):
@@ -151,10 +143,12 @@ def draw_replies(
     chosen = [int(at) for at in order if rank[at] < taken[int(strata[at])]]
     picked = rows[chosen].to_dicts()
     versions = grader_versions or {}
+    said = {_key(row): row["answer"] for row in table.filter(_IN_SCRIPT).iter_rows(named=True)}
     return [
         _drawn(
             row,
             cases[row["case_id"]],
+            _earlier(row, cases, said),
             id=ids[at],
             place=place,
             draw=str(draw),
@@ -183,13 +177,38 @@ def _allocate(strata: np.ndarray[Any, Any], n: int) -> tuple[dict[int, int], dic
     return sizes, dict(zip(names.tolist(), taken.tolist(), strict=True))
 
 
-def _drawn(row: Mapping[str, Any], case: Case, *, id: str, **design: Any) -> DrawnReply:
+_IN_SCRIPT = pl.col("category") == "script"
+
+
+def _key(row: Mapping[str, Any], case_id: str = "") -> tuple[Any, ...]:
+    run = (row[name] for name in ("run_id", *CONDITION, "epoch"))
+    return (*run, case_id or row["case_id"])
+
+
+def _earlier(
+    row: Mapping[str, Any], cases: Mapping[str, Case], said: Mapping[tuple[Any, ...], str]
+) -> list[str]:
+    """What was said before a turn of a script, in the same conversation."""
+    script, _, place = row["case_id"].rpartition(":turn-")
+    if row["category"] != "script":
+        return []
+    turns = [f"{script}:turn-{n}" for n in range(1, int(place))]
+    return [
+        line
+        for turn in turns
+        for line in (f"user: {cases[turn].query}", f"assistant: {said[_key(row, turn)]}")
+    ]
+
+
+def _drawn(
+    row: Mapping[str, Any], case: Case, script: Sequence[str], *, id: str, **design: Any
+) -> DrawnReply:
     earlier = [turn.line for turn in case.history]
     context = render_text(case.context) if case.context is not None else ""
     return DrawnReply(
         label="",
         query=case.query,
-        context="\n".join([*earlier, context]).strip(),
+        context="\n".join([*earlier, *script, context]).strip(),
         reply=row["answer"],
         id=id,
         run_id=row["run_id"] or "",

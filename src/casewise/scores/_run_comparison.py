@@ -130,8 +130,8 @@ class Comparison:
     scores: tuple[Score, Score]
     """Before and after."""
     differences: tuple[Difference, ...]
-    quadrants: dict[str, Estimate]
-    """The change of each quadrant's share of pairs."""
+    quadrants: tuple[Difference, ...]
+    """Of each quadrant's share of pairs."""
     mcnemar: McNemar
     mcnemar_holm: float
     """Its p, adjusted for the number of pairs of runs."""
@@ -220,39 +220,43 @@ def compare_runs(
         InputError: Two runs share no answered and labelled case.
     """
     found = [_compare(a, b, scoring, metrics, checks) for a, b in pairs]
-    adjusted = _holm_by_metric([one.differences for one in found])
-    corrected = _holm_by_metric([one.corrected for one in found])
-    tests = holm([one.mcnemar.p for one in found])
-    clustered = holm([one.mcnemar.p_clustered for one in found])
+    parts = zip(
+        found,
+        _adjusted([one.differences for one in found]),
+        _adjusted([one.quadrants for one in found]),
+        _adjusted([one.corrected for one in found]),
+        holm([one.mcnemar.p for one in found]),
+        holm([one.mcnemar.p_clustered for one in found]),
+        strict=True,
+    )
     return [
         replace(
             one,
-            differences=tuple(
-                replace(difference, p_holm=adjusted[i, difference.metric])
-                for difference in one.differences
-            ),
-            corrected=tuple(
-                replace(difference, p_holm=corrected[i, difference.metric])
-                for difference in one.corrected
-            ),
-            mcnemar_holm=tests[i],
-            clustered_holm=clustered[i],
+            differences=differences,
+            quadrants=quadrants,
+            corrected=corrected,
+            mcnemar_holm=test,
+            clustered_holm=clustered,
         )
-        for i, one in enumerate(found)
+        for one, differences, quadrants, corrected, test, clustered in parts
     ]
 
 
-def _holm_by_metric(found: Sequence[Sequence[Difference]]) -> dict[tuple[int, str], float]:
-    """Each difference's p, adjusted over the pairs of runs that have the same measure."""
+def _adjusted(found: Sequence[Sequence[Difference]]) -> list[tuple[Difference, ...]]:
+    """Each difference with its p adjusted over the pairs of runs that have the same measure."""
     places: dict[str, list[tuple[int, float]]] = {}
     for i, rows in enumerate(found):
         for difference in rows:
             places.setdefault(difference.metric, []).append((i, difference.difference.p))
-    return {
+    adjusted = {
         (i, metric): p
         for metric, pairs in places.items()
         for (i, _), p in zip(pairs, holm([p for _, p in pairs]), strict=True)
     }
+    return [
+        tuple(replace(one, p_holm=adjusted[i, one.metric]) for one in rows)
+        for i, rows in enumerate(found)
+    ]
 
 
 def _compare(
@@ -263,17 +267,21 @@ def _compare(
     checks: Sequence[CheckFile],
 ) -> Comparison:
     rule = scoring.labels or default_rule(label_fields(before.rows))
-    scores = score_together([(one.condition, one.rows) for one in (before, after)], rule, scoring)
-    n = scores[0].n
-    if not n:
+    parts = [(one.condition, one.rows) for one in (before, after)]
+    first, second = score_together(parts, rule, scoring)
+    if not first.n:
         raise InputError(
             f"{before.name} and {after.name} share no answered case with a label under the rule "
             f"'{rule}'",
             expected="runs over the same cases",
         )
-    change = differences(scores[0], scores[1])
+    change = differences(first, second)
+
+    def difference(name: str) -> Difference:
+        return _difference(name, first.measures[name], second.measures[name], change[name])
+
     corrections: list[GraderCorrection] = []
-    if checks and scores[0].acts:
+    if checks and first.acts:
         replied = [RepliedRun(one.condition, one.rows, one.rows) for one in (before, after)]
         corrections = correct_rates(replied, rule, scoring, checks)
     rows = shared_rows([before.rows, after.rows], scoring.unparsed)
@@ -282,15 +290,11 @@ def _compare(
         before=before.name,
         after=after.name,
         labels=rule,
-        n=n,
-        left_out=len(before.rows) + len(after.rows) - 2 * n,
-        scores=(scores[0], scores[1]),
-        differences=tuple(
-            _difference(name, scores[0].measures[name], scores[1].measures[name], change[name])
-            for name in metrics
-            if name in change
-        ),
-        quadrants={name: change[name] for name in scores[0].quadrants},
+        n=first.n,
+        left_out=len(before.rows) + len(after.rows) - 2 * first.n,
+        scores=(first, second),
+        differences=tuple(difference(name) for name in metrics if name in change),
+        quadrants=tuple(map(difference, first.quadrants)),
         mcnemar=test,
         mcnemar_holm=test.p,
         clustered_holm=test.p_clustered,

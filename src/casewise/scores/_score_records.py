@@ -212,7 +212,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "n": one.n,
         "left_out": one.left_out,
         "scores": [as_record(score) for score in one.scores],
-        "quadrants": changes(one.quadrants),
+        "quadrants": _changes(one.quadrants),
         **_corrected(one),
         "changed": [
             {
@@ -236,12 +236,14 @@ def _corrected(one: Comparison) -> dict[str, Any]:
         return {}
     return {
         "grader_check": [_correction(correction) for correction in one.corrections],
-        "corrected": {
-            name: record | {"p_holm": json_number(difference.p_holm)}
-            for difference in one.corrected
-            for name, record in changes({difference.metric: difference.difference}).items()
-        },
+        "corrected": _changes(one.corrected),
     }
+
+
+def _changes(found: Sequence[Difference]) -> dict[str, Any]:
+    """Differences by metric, each with its p adjusted for the number of pairs of runs."""
+    records = changes({one.metric: one.difference for one in found})
+    return {one.metric: records[one.metric] | {"p_holm": json_number(one.p_holm)} for one in found}
 
 
 def changes(found: Mapping[str, Estimate]) -> dict[str, Any]:

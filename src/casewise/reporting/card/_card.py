@@ -16,6 +16,7 @@ from casewise.reporting.card._tables import (
     acting_table,
     context_table,
     context_tables,
+    corrected_table,
     cost_table,
     coverage_table,
     judging_table,
@@ -69,7 +70,7 @@ def repeating(facts: EvaluationFacts) -> dict[str, Any]:
     return {
         "commands": code_block(" &&\n".join(lines), "sh") if facts.commands else "",
         "again": code_block(again, "sh"),
-        "files": sorted({name for record in records for name in _files(record)}),
+        "files": sorted({*facts.checks, *(name for one in records for name in _files(one))}),
         "redacted": any(record.redacted for record in records),
         "hidden": facts.hidden,
         "hidden_settings": sorted({name for one in records for name in one.hidden_generate}),
@@ -92,6 +93,8 @@ def _scoring_options(facts: EvaluationFacts) -> list[str]:
         value = getattr(given, name)
         if value != getattr(usual, name):
             options += [f"--{name}", str(value)]
+    for name in facts.checks:
+        options += ["--grader-check", name]
     return options + (["--seed", str(facts.seed)] if facts.seed else [])
 
 
@@ -190,6 +193,7 @@ def _results(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
         "acting": acting_table(acted) if acted else None,
         "replies": reply_table(acted),
         "acted_in_contexts": context_tables(acted),
+        "corrected": corrected_table(overview, _names(facts)),
         "coverage": coverage_table(numbered),
         "costs": cost_table(numbered, usages) if any(map(_is_known, usages)) else None,
         "no_dollars": any(one.cost_usd is None for one in usages),

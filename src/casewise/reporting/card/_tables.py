@@ -1,9 +1,10 @@
 """The card's tables: what was run, and what came out, in Markdown."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from casewise.dataset import plural
+from casewise.reporting._acting import correction_table
 from casewise.reporting._scores import (
     CONTEXT_TABLES,
     baseline_text,
@@ -11,7 +12,7 @@ from casewise.reporting._scores import (
     has_all,
 )
 from casewise.reporting._wording import wording
-from casewise.scores import TOOL_RATE, RunFacts, RunRecord, Score, ScoreReport, Usage
+from casewise.scores import TOOL_RATE, Overview, RunFacts, RunRecord, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
 
 NOT_RECORDED = "not recorded"
@@ -295,6 +296,14 @@ def context_tables(runs: Numbered) -> dict[str, Table]:
             names = (head.replace("-\n", "").replace("\n", " ") for head in heads.values())
             found[heading] = Table([*_WHO, *figures(Kind.ESTIMATE, *names)], rows)
     return found
+
+
+def corrected_table(overview: Overview, shown: Mapping[str, str]) -> Table:
+    """Rates of replies as graded, and corrected; no rows where no labelled replies were named."""
+    table = correction_table(overview.report)
+    names = {**shown, **{str(file.path): file.path.name for file in overview.checks}}
+    rows = [replace(row, group=rename(row.group, shown)) for row in table.rows]
+    return replace(table, rows=rows, note=rename(table.note, names))
 
 
 def _pairs_table(runs: Numbered, columns: Mapping[str, str]) -> Table:

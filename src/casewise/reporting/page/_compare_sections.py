@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from casewise.reporting._compare import is_shown
 from casewise.reporting.page._parts import (
     BLUE,
     RUN,
@@ -16,7 +17,7 @@ from casewise.reporting.page._parts import (
     spread,
     with_ends,
 )
-from casewise.scores import Comparison, Estimate, Overview, right_after
+from casewise.scores import Comparison, Overview, right_after
 from casewise.sheets import Column, Kind
 
 _NOISE = "within noise"
@@ -112,27 +113,24 @@ def _pair(one: Comparison) -> str:
 
 
 def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:
-    before, after = (score.measures for score in one.scores)
-    measured = [
-        _row(pair, part.metric.replace("_", " "), one.n, part.before, part.after)
-        | _verdict(part.difference, part.p_holm)
-        for part in one.differences
+    return [
+        {
+            "pair": pair,
+            "measure": f"{lead}{part.metric.replace('_', ' ')}",
+            "n": one.n,
+            "before": known(part.before.value),
+            "after": known(part.after.value),
+            "p": known(part.p_holm),
+            "verdict": _MORE if is_shown(part.p_holm) else _NOISE,
+        }
+        | spread("difference", part.difference)
+        for lead, parts in (
+            ("", one.differences),
+            ("pairs: ", one.quadrants),
+            ("corrected: ", one.corrected),
+        )
+        for part in parts
     ]
-    return measured + [
-        _row(pair, f"pairs: {name.replace('_', ' ')}", one.n, before[name], after[name])
-        | _verdict(change, change.p)
-        for name, change in one.quadrants.items()
-    ]
-
-
-def _row(pair: str, measure: str, n: int, before: Estimate, after: Estimate) -> dict[str, Any]:
-    ends = {"before": known(before.value), "after": known(after.value)}
-    return {"pair": pair, "measure": measure, "n": n} | ends
-
-
-def _verdict(difference: Estimate, p: float) -> dict[str, Any]:
-    said = {"p": known(p), "verdict": _MORE if p < 0.05 else _NOISE}
-    return spread("difference", difference) | said
 
 
 def _title(overview: Overview) -> str:

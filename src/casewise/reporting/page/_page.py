@@ -35,7 +35,14 @@ from casewise.reporting.page._context_sections import (
 )
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
 from casewise.reporting.page._probability_sections import reliability, votes
-from casewise.reporting.page._score_sections import acting, categories, judging, plane, quadrants
+from casewise.reporting.page._score_sections import (
+    acting,
+    categories,
+    corrected,
+    judging,
+    plane,
+    quadrants,
+)
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._strips import lay_cells, lay_lines
 from casewise.reporting.page._trend import trends
@@ -149,14 +156,17 @@ def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) 
         over_time: What the logs say of the runs, to begin with the measures over time; None
             leaves these out.
     """
-    note = rules_remark(overview.scores)
+    remark = rules_remark(overview.scores)
     made = [*([trends(overview, over_time)] if over_time else []), *_made(overview)]
-    return [replace(one, note=note if _shows_replies(one, overview) else "") for one in made]
+    return [
+        replace(one, note=f"{one.note} {remark}".strip()) if _shows_replies(one, overview) else one
+        for one in made
+    ]
 
 
 _OF_REPLIES = {
-    *("acting", "plane", "quadrants", "deliveries", "judge-act", "pressures", "retention"),
-    *("escalation", "categories"),
+    *("acting", "corrected", "plane", "quadrants", "deliveries", "judge-act", "pressures"),
+    *("retention", "escalation", "categories"),
 }
 """Sections with rates of every model that replies, if they are drawn at all."""
 
@@ -181,6 +191,7 @@ def _made(overview: Overview) -> list[Section]:
         *([comparisons(overview), changed_cases(overview)] if overview.comparisons else []),
         judging(overview),
         acting(overview),
+        *([corrected(overview)] if any(one.acts for one in overview.scores) else []),
         plane(overview),
         quadrants(overview),
         contexts(overview),

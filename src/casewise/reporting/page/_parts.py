@@ -41,6 +41,8 @@ class Strips:
     """Whether a group is one bar, its rows laid end to end."""
     zero: bool = False
     """Whether the axis has 0, with a line there."""
+    beside: str = ""
+    """The field of a second value, drawn as a ring on the same line; empty is none."""
 
 
 ASIDE = "aside"

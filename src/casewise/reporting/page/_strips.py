@@ -26,6 +26,8 @@ class StripLine:
     colour: str
     dim: bool
     """Whether it is there to be held against."""
+    beside: float | None = None
+    """A second value, as a ring."""
     pieces: Sequence[tuple[float, float, str, str]] = ()
     """Of a stacked bar: from, width, colour and words."""
 
@@ -93,7 +95,7 @@ def _alone(rows: Sequence[Mapping[str, Any]], spec: Strips) -> bool:
 
 def _ticks(rows: Sequence[Mapping[str, Any]], spec: Strips) -> list[float]:
     """An axis that is no longer than the lines, in round steps."""
-    fields = (spec.value, f"{spec.value}_low", f"{spec.value}_high")
+    fields = (spec.value, f"{spec.value}_low", f"{spec.value}_high", spec.beside)
     ends = [row[one] for row in rows for one in fields if row.get(one) is not None]
     ends += [0.0] if spec.zero or spec.kind is Kind.COUNT or not ends else []
     low, high = min(ends), max(ends)
@@ -124,7 +126,9 @@ def _lines(
     write = Column("", spec.kind)
     for row in rows:
         low, high = row.get(f"{spec.value}_low"), row.get(f"{spec.value}_high")
-        words = write.write(row[spec.value])
+        beside = row.get(spec.beside)
+        words = f"{write.write(beside)} → " if beside is not None else ""
+        words += write.write(row[spec.value])
         if low is not None and high is not None:
             words += f" ({interval((low, high), with_signs=spec.kind is Kind.CHANGE)})"
         colour = spec.palette.get(str(row.get(spec.tone)), BLUE)
@@ -136,6 +140,7 @@ def _lines(
             high=place(high),
             colour=COLOURS[GREY if _is_held(row) else colour],
             dim=_is_held(row),
+            beside=place(beside),
         )
 
 
@@ -153,7 +158,7 @@ def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripL
         start += width
     first = str(rows[0][spec.tone]).partition(":")[0]
     told = f"{write.write(rows[0][spec.value])} {first}"
-    return StripLine(name, told, None, None, None, "blue", False, pieces)
+    return StripLine(name, told, None, None, None, "blue", dim=False, pieces=pieces)
 
 
 MOST_COLUMNS = 30

@@ -1,0 +1,107 @@
+"""The front door: what a set of cases and its votes are worth, and what a study needs."""
+
+from casewise._front_result import Audit, Cases, Description, Power, case_set, choose
+from casewise.dataset import DRAWS, PowerInputs, PowerTest, audit_cases, describe_cases, plan_power
+from casewise.statistics import Parent, ProportionMethod
+
+
+def describe(cases: Cases, *, bootstrap: int = DRAWS, seed: int = 0) -> Description:
+    """Describe the human side of a data set: do people agree, is it sound?
+
+    Args:
+        cases: A name, a file, or cases.
+        bootstrap: Draws of whole queries for intervals; 0 is none.
+        seed: Of draws, halves and simulations.
+
+    Raises:
+        InputError: The file can't be used.
+    """
+    return Description(describe_cases(case_set(cases), draws=bootstrap, seed=seed))
+
+
+def audit(cases: Cases, *, seed: int = 0) -> Audit:
+    """Look for what is wrong with a set of cases, before anybody judges them; no model is run.
+
+    Args:
+        cases: A name, a file, or cases.
+        seed: Of folds and hashing.
+
+    Raises:
+        InputError: The file can't be used.
+    """
+    return Audit(audit_cases(case_set(cases), seed=seed))
+
+
+def power(
+    test: str,
+    *,
+    effect: float | None = None,
+    n: int | None = None,
+    power: float | None = None,
+    alpha: float = 0.05,
+    two_sided: bool = True,
+    p1: float | None = None,
+    p2: float | None = None,
+    method: str | None = None,
+    superiority: float | None = None,
+    parent: str | None = None,
+    margin: float | None = None,
+    discordance: float | None = None,
+    sd: float | None = None,
+    rho: float | None = None,
+    cases_per_query: int | None = None,
+    epochs: int | None = None,
+    noise: float | None = None,
+    interval: float | None = None,
+) -> Power:
+    """Work out how many votes, cases, pairs or epochs a study needs, or what a number can show.
+
+    Of the difference, the number (``n``) and the power, give two: the third is worked out.
+
+    Args:
+        test: ``t``, ``mann-whitney``, ``proportions`` (votes), ``pairs`` (models), or of contexts:
+            ``rank-agreement``, ``pcc-within-query``, ``context-share``, ``seen-change``.
+        effect: The difference to find: Cohen's d, of two accuracies (0..1), or the figure expected.
+        n: Votes a case; for ``pairs`` and contexts, queries.
+        power: The chance of finding the difference, in 0..1.
+        alpha: The chance of finding a difference where there is none.
+        two_sided: Whether a difference in either direction is looked for.
+        p1: Share of safe votes on the one case, 0..1.
+        p2: Share of safe votes on the other.
+        method: ``arcsine``, ``pooled`` or ``exact`` (``proportions``); None is ``pooled``.
+        superiority: P(X < Y) in 0..1, instead of ``effect`` (``mann-whitney``).
+        parent: How grades are spread (``mann-whitney``); None is ``normal``.
+        margin: What the second model may be worse by, 0..1, instead of ``effect`` (``pairs``).
+        discordance: Share of cases on which just one of the models is right, 0..1.
+        sd: Standard deviation of a case's difference in one epoch, instead of ``discordance``.
+        rho: Correlation of the differences of the two cases of a pair; None is 0.
+        cases_per_query: 2 for pairs (None), 1 for cases each with a query of its own; contexts.
+        epochs: Times that each model judges each case.
+        noise: Share of the variance of a case's difference that comes anew with every epoch, 0..1.
+        interval: Half the width that the interval is to have, instead of ``power`` (contexts).
+
+    Raises:
+        UsageError: What was given is too little, too much, or out of range.
+    """
+    inputs = PowerInputs(
+        test=choose(PowerTest, test, "test"),
+        effect=effect,
+        n=n,
+        power=power,
+        margin=margin,
+        alpha=alpha,
+        two_sided=two_sided,
+        p1=p1,
+        p2=p2,
+        method=None if method is None else choose(ProportionMethod, method, "method"),
+        superiority=superiority,
+        parent=None if parent is None else choose(Parent, parent, "parent"),
+        discordance=discordance,
+        sd=sd,
+        rho=rho,
+        cases_per_query=cases_per_query,
+        epochs=epochs,
+        noise=noise,
+        interval=interval,
+    )
+    return Power(plan_power(inputs))
