@@ -234,7 +234,7 @@ def test_what_changed_from_one_context_to_another() -> None:
     found = first(make_overview(judgements, Scoring(), comparisons=[comparison]))
     adapts = found.figures[0]
     assert adapts.before is not None
-    assert (adapts.before.value, adapts.moved) == (1, -1)
+    assert (adapts.before.value, adapts.unmoved) == (1, "")
     assert adapts.share.value == pytest.approx(0.1)
-    assert adapts.change.startswith("90 fewer of 100 than before")
+    assert found.changes[0].line.startswith("Worse: misses 90 of 100 more changes between contexts")
     assert adapts.meaning.endswith("Of 60 pairs.")

@@ -77,7 +77,7 @@ class Problem:
     contexts: int | None = None
     """Of a query, where the study is about any number of them."""
     half_width: Callable[[float, float], float] = _unknown
-    """Half the width of the figure'"'"'s interval, falling with the size; NaN: not planned for."""
+    """Half the width of the figure's interval, falling with the size; NaN: not planned for."""
 
 
 def make_problems(inputs: PowerInputs) -> list[Problem]:

@@ -26,9 +26,8 @@ from casewise.protocols import (
     Status,
     read_reply,
 )
-from casewise.scores._judgement_table import make_table
+from casewise.scores._judgement_table import PROVIDER, make_table
 from casewise.scores._published_outputs import case_columns, case_texts, stand_in
-from casewise.scores._reply_sample import PROVIDER
 from casewise.transcripts import (
     READ_AT_MOST,
     BadLine,

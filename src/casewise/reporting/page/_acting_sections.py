@@ -1,10 +1,12 @@
-"""The context's delivery, and long conversations: what is forgotten, when a model gives way."""
+"""Replies: their corrected rates, the context's delivery, and when a model gives way."""
 
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
 
 from casewise.dataset import plural
+from casewise.reporting._acting import rate_name
 from casewise.reporting._wording import first_upper, page_wording
 from casewise.reporting.page._parts import (
     BLUE,
@@ -22,13 +24,15 @@ from casewise.reporting.page._parts import (
     finish,
     known,
     mistakes,
+    plural_runs,
     run_names,
+    run_rows,
     section,
     spread,
     tips,
     with_ends,
 )
-from casewise.scores import CELLS, Overview, variation_of
+from casewise.scores import CELLS, Overview, correction_method, correction_notes, variation_of
 from casewise.sheets import Column, Kind, number
 
 _MEASURES = {
@@ -36,6 +40,47 @@ _MEASURES = {
     "under_refusal": "under-refusal",
     "adapts": "adapts",
 }
+
+
+def corrected(overview: Overview) -> Section:
+    """The rates of replies as graded, and corrected for the grader's errors."""
+    found = [row.correction for row in overview.report.rows if row.correction is not None]
+    names = run_rows([one.condition for one in found])
+    rows = [
+        name
+        | {"rate": rate_name(rate), "how": correction_method(one)}
+        | spread("raw", raw)
+        | spread("corrected", one.corrected[rate])
+        for name, one in zip(names, found, strict=True)
+        for rate, raw in one.raw.items()
+    ]
+    made = section(
+        "corrected",
+        "Corrected rates",
+        "What the rates come to without the grader's errors",
+        rows,
+        missing="No labelled replies were named: casewise graders sample draws some to label, and "
+        "casewise report --grader-check FILE corrects the rates of replies by them.",
+        text="People labelled some replies; by these the grader's errors are taken out of the "
+        "rates. The ring is a rate as graded, the dot the corrected one with its 95 % interval, "
+        "which holds the uncertainty of the labelled sample too.",
+        columns=(
+            RUN,
+            Column("rate", Kind.TEXT, key="rate"),
+            *with_ends("as graded", "raw"),
+            *with_ends("corrected", "corrected"),
+            Column("how", Kind.TEXT, key="how"),
+        ),
+        words=lambda: f"Corrected rates of {plural_runs(rows)}.",
+        chart=Strips(
+            "corrected",
+            "rate as graded → corrected",
+            group="run",
+            label="rate",
+            beside="raw",
+        ),
+    )
+    return replace(made, note=" ".join(correction_notes(found)))
 
 
 def deliveries(overview: Overview) -> Section:

@@ -22,7 +22,13 @@ from casewise.reporting._first_figures import FirstFigures, first_figures, headl
 from casewise.reporting._scores import mass_warnings, rules_remark
 from casewise.reporting._shares import whole_percent
 from casewise.reporting._wording import page_wording, rule_wording, wording
-from casewise.reporting.page._acting_sections import deliveries, escalation, judge_act, retention
+from casewise.reporting.page._acting_sections import (
+    corrected,
+    deliveries,
+    escalation,
+    judge_act,
+    retention,
+)
 from casewise.reporting.page._compare_sections import changed_cases, comparisons, usage
 from casewise.reporting.page._context_sections import (
     ablations,
@@ -35,14 +41,7 @@ from casewise.reporting.page._context_sections import (
 )
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
 from casewise.reporting.page._probability_sections import reliability, votes
-from casewise.reporting.page._score_sections import (
-    acting,
-    categories,
-    corrected,
-    judging,
-    plane,
-    quadrants,
-)
+from casewise.reporting.page._score_sections import acting, categories, judging, plane, quadrants
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._strips import lay_cells, lay_lines
 from casewise.reporting.page._trend import trends

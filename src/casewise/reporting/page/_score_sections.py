@@ -1,13 +1,11 @@
 """Whose answers are right, which way the mistakes lean, and in which categories they are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import altair as alt
 
 from casewise.dataset import plural
-from casewise.reporting._acting import rate_name
 from casewise.reporting._scores import baseline_text
 from casewise.reporting._wording import BASELINES, Wording, baselines_read, page_wording, wording
 from casewise.reporting.page._parts import (
@@ -44,8 +42,6 @@ from casewise.scores import (
     TOOL_RATE,
     Overview,
     Score,
-    correction_method,
-    correction_notes,
     is_changed,
 )
 from casewise.sheets import Column, Kind, number
@@ -193,47 +189,6 @@ def _act_row(score: Score) -> dict[str, Any]:
     if TOOL_RATE in score.measures:
         row |= spread(TOOL_RATE, score.measures[TOOL_RATE])
     return row | mistakes(score)
-
-
-def corrected(overview: Overview) -> Section:
-    """The rates of replies as graded, and corrected for the grader's errors."""
-    found = [row.correction for row in overview.report.rows if row.correction is not None]
-    names = run_rows([one.condition for one in found])
-    rows = [
-        name
-        | {"rate": rate_name(rate), "how": correction_method(one)}
-        | spread("raw", raw)
-        | spread("corrected", one.corrected[rate])
-        for name, one in zip(names, found, strict=True)
-        for rate, raw in one.raw.items()
-    ]
-    made = section(
-        "corrected",
-        "Corrected rates",
-        "What the rates come to without the grader's errors",
-        rows,
-        missing="No labelled replies were named: casewise graders sample draws some to label, and "
-        "casewise report --grader-check FILE corrects the rates of replies by them.",
-        text="People labelled some replies; by these the grader's errors are taken out of the "
-        "rates. The ring is a rate as graded, the dot the corrected one with its 95 % interval, "
-        "which holds the uncertainty of the labelled sample too.",
-        columns=(
-            RUN,
-            Column("rate", Kind.TEXT, key="rate"),
-            *with_ends("as graded", "raw"),
-            *with_ends("corrected", "corrected"),
-            Column("how", Kind.TEXT, key="how"),
-        ),
-        words=lambda: f"Corrected rates of {plural_runs(rows)}.",
-        chart=Strips(
-            "corrected",
-            "rate as graded → corrected",
-            group="run",
-            label="rate",
-            beside="raw",
-        ),
-    )
-    return replace(made, note=" ".join(correction_notes(found)))
 
 
 _KINDS = {False: "judges", True: "acts"}
