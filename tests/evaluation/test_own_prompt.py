@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli, clean_env, cli_in
+from support.bots import OPENAI_TARGET, write_target
 from support.fake_openai import FakeServer
 from support.own_prompt import (
     CLASSES,
@@ -24,6 +25,7 @@ from support.own_prompt import (
     write_own_card,
 )
 from support.scores import model_rows
+from support.secret import KEY
 
 from casewise.cases import CARDS, load_card
 from casewise.evaluation import RunRequest
@@ -99,6 +101,27 @@ def test_through_the_providers_own_client(cli_inside: Cli, tmp_path: Path) -> No
         done = cli_inside(*RUN, *CARD, "--client", "inspect", env=environment(server))
     assert done.returncode == 0, done.stderr
     check_what_arrived(sent(server))
+
+
+def test_through_a_target(cli_inside: Cli, tmp_path: Path) -> None:
+    """Tools reach a bot that takes them, and its calls are read; one that doesn't is not asked."""
+    write_own_card(tmp_path)
+    body = {"model": "m", "messages": "{messages}", "tools": "{tools}", "tool_choice": "auto"}
+    calls = "choices[0].message.tool_calls"
+    with FakeServer(SPOKE) as server:
+        path = write_target(tmp_path, OPENAI_TARGET, server, body=body, tool_calls=calls)
+        command = ("run", "--target", path, *CARD, "--log-dir", "logs")
+        done = cli_inside(*command, env={"BOT_KEY": KEY})
+        assert done.returncode == 0, done.stderr
+        check_what_arrived(sent(server))
+        write_target(tmp_path, OPENAI_TARGET, server)
+        done = cli_inside(*command, "--dry-run", env={"BOT_KEY": KEY})
+        assert done.returncode == 2
+        assert "no place for the deployment's tools" in done.stderr
+    table = read_paths([tmp_path / "logs"]).table
+    called = {id for id, (_, _, deed) in QUERIES.items() if deed == "calls"}
+    found = dict(zip(table["case_id"], table["response_class"], strict=True))
+    assert {id for id, kind in found.items() if kind == "tool_call"} == called
 
 
 @pytest.mark.slow
