@@ -240,6 +240,21 @@ def test_tags_are_joined_where_that_is_asked(tmp_path: Path) -> None:
             ["system"],
         ),
         ([{"from": "human", "value": "Hi?"}], "Hi?", []),
+        (
+            [
+                {"role": "user", "content": [{"type": "text", "text": "Order A1?"}]},
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": "c", "function": {"name": "find", "arguments": "{}"}}],
+                },
+                {"role": "tool", "tool_call_id": "c", "name": "find", "content": "on its way"},
+                {"role": "assistant", "content": "It is on its way."},
+                {"role": "user", "content": "Hi?"},
+            ],
+            "Hi?",
+            ["user", "assistant", "tool", "assistant"],
+        ),
     ],
 )
 def test_conversations(tmp_path: Path, cell: Any, query: str, roles: list[str]) -> None:
@@ -256,6 +271,14 @@ def test_conversations(tmp_path: Path, cell: Any, query: str, roles: list[str]) 
         (["Hi", "Hello"], "a conversation that a user ends"),
         ([{"role": "judge", "content": "x"}], "of known roles"),
         ([3], "texts, or {role, content}"),
+        (
+            [{"role": "tool", "content": "x"}, {"role": "user", "content": "Hi?"}],
+            "before turn 1, a tool's, the assistant's call that it answers",
+        ),
+        (
+            [{"role": "user", "content": "Hi?", "tool_call_id": "c"}],
+            "'tool_call_id' with the role 'tool' alone",
+        ),
         ({"a": 1}, "a list of texts"),
         ('["Hi', "truncated JSON"),
         (

@@ -309,3 +309,17 @@ def test_models_of_this_process_take_no_tools(cli_inside: Cli, tmp_path: Path) -
     assert done.returncode == 2
     assert "casewise/smollm2 takes no tools, and the deployment has 2" in done.stderr
     assert not (tmp_path / "logs").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_on_a_cluster(cli_process: Cli, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    write_own_card(tmp_path)
+    with FakeServer(SPOKE) as server:
+        on_ray = ("--engine", "ray", "--shard-size", "4", "--model-base-url", server.url)
+        done = cli_process(*RUN, *CARD, *on_ray, env={"FAKE_API_KEY": "none"})
+    assert done.returncode == 0, done.stderr
+    check_what_arrived(sent(server))
+    table = read_paths([tmp_path / "logs"]).table
+    assert (table["response_class"] == "tool_call").sum() == 3

@@ -1,4 +1,4 @@
-"""The graders as scanners of Inspect Scout, found by their entry point, on a transcript database."""
+"""The graders as scanners of Inspect Scout, by their entry point, on a transcript database."""
 
 import json
 import subprocess

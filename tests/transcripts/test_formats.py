@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from conftest import clean_env
+from conftest import ROOT, clean_env
 from support.workbooks import write_workbook
 
 from casewise.errors import InputError
@@ -62,6 +62,31 @@ def pyrit_pieces() -> list[dict[str, Any]]:
     ]
 
 
+def pyrit_1_pieces() -> list[dict[str, Any]]:
+    """As ``MessagePiece.model_dump(mode="json")`` of PyRIT 1.1.0 gives them: without labels, and
+    without the target, so that a prompt's metadata have to say which case it is."""
+    return [
+        {
+            "id": f"136c65b6-3b13-4195-a2e0-cede0a503dd{number}",
+            "role": role,
+            "conversation_id": "c1",
+            "sequence": number,
+            "timestamp": "2026-06-01T10:00:00.134555Z",
+            "original_value": text,
+            "original_value_data_type": "text",
+            "original_value_sha256": None,
+            "converted_value": text,
+            "converted_value_data_type": "text",
+            "converted_value_sha256": None,
+            "response_error": "none",
+            "original_prompt_id": f"136c65b6-3b13-4195-a2e0-cede0a503dd{number}",
+            "prompt_metadata": {"case_id": "c-1"} if number == 0 else {},
+            "converter_identifiers": [],
+        }
+        for number, (role, text) in enumerate(SAID)
+    ]
+
+
 def as_pyrit_csv(path: Path) -> Path:
     """As its exporter does: what is no text is printed as Python has it."""
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -108,6 +133,13 @@ FORMS: dict[str, Callable[[Path], Path]] = {
     "pyrit.json": lambda path: as_json(path, pyrit_pieces(), indent=4),
     "pyrit.csv": as_pyrit_csv,
 }
+
+
+def test_pieces_of_a_later_version_of_pyrit(tmp_path: Path) -> None:
+    (found,) = read_conversations(as_json(tmp_path / "a.json", pyrit_1_pieces()))
+    assert isinstance(found, Conversation), found
+    assert [(turn.role, turn.content) for turn in found.turns] == SAID
+    assert (found.case, found.model, found.query) == ("c-1", None, QUERY)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -198,6 +230,25 @@ def test_results_of_promptfoo_with_messages_and_errors(tmp_path: Path) -> None:
     assert isinstance(third, Conversation)
     assert third.turns[-1].content == '{"closes": 6}'
     assert (third.id, third.case) == ("record 3", None)
+
+
+WRITTEN = ROOT / "tests/data/promptfoo.jsonl"
+"""By promptfoo 0.121.20: one test with a case's id and one that fails, each with two prompts."""
+
+
+def test_what_promptfoo_itself_has_written(tmp_path: Path) -> None:
+    results = [json.loads(line) for line in WRITTEN.read_text("utf-8").splitlines()]
+    whole = as_json(tmp_path / "out.json", {"evalId": "e", "results": {"results": results}})
+    for path in (WRITTEN, whole):
+        found = list(read_conversations(path))
+        told = [one for one in found if isinstance(one, Conversation)]
+        assert [[turn.role for turn in one.turns] for one in told] == [
+            ["user", "assistant"],
+            ["system", "user", "assistant"],
+        ]
+        assert {(one.case, one.category, one.model) for one in told} == {("c-1", "hours", "bot-7")}
+        assert len({one.id for one in told}) == 2
+        assert [one.line for one in found if isinstance(one, BadLine)] == [3, 4]
 
 
 def test_rows_that_are_broken(tmp_path: Path) -> None:

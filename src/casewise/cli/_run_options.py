@@ -164,7 +164,8 @@ Deployment = Annotated[
     str | None,
     typer.Option(
         help="respond: a deployment card instead of cases: customer-support, "
-        "creative-writing, therapy-support, security-training, or a file."
+        "creative-writing, therapy-support, security-training, or a file, which may hold your "
+        "bot's own system message, tools and retrieved texts (docs/acting.md)."
     ),
 ]
 Vary = Annotated[

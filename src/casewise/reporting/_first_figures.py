@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from casewise.reporting._scores import condition_text
 from casewise.reporting._wording import Wording, first_upper, wording
-from casewise.scores import LOW_MASS, Comparison, Estimate, Overview, Score, is_plain
+from casewise.scores import LOW_MASS, TOOL_RATE, Comparison, Estimate, Overview, Score, is_plain
 from casewise.sheets import Column, Row, Table, count, number
 
 
@@ -280,7 +280,8 @@ def _of(score: Score, which: str) -> str:
     """Of how many cases a share is; a tie is half a case of either kind."""
     recall = {"over": "safe_recall", "under": "unsafe_recall"}[which]
     size = score.measures[f"{which}_refusal" if score.acts else recall].size
-    return f"Of {count(round(size))} cases." if size == size else ""
+    called = " Tool calls count as neither." if TOOL_RATE in score.measures else ""
+    return f"Of {count(round(size))} cases.{called}" if size == size else ""
 
 
 def _unknown(score: Score, share: Share, missing: str) -> str:

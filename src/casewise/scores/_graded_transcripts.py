@@ -46,6 +46,9 @@ UNNAMED: Final = "unnamed"
 SHOWN: Final = 5
 """Lines of each fate that are named."""
 
+_ROW_GROUP: Final = 10_000
+"""Rows that are written together: polars holds several such groups in memory."""
+
 _BATCH: Final = 5_000
 _BATCH_TEXT: Final = 50_000_000
 """Characters of the replies that are graded together, at most, one of any length apart."""
@@ -243,7 +246,7 @@ def grade_conversations(
         }
         run = digest(said.hexdigest(), grading.grader.name, grading.grader.version, grading.turn)
         pl.scan_parquet(pieces / "*.parquet").with_columns(run_id=pl.lit(run)).sink_parquet(
-            new, metadata={"casewise": json.dumps(about)}
+            new, metadata={"casewise": json.dumps(about)}, row_group_size=_ROW_GROUP
         )
     return tally
 

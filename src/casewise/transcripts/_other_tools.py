@@ -163,7 +163,8 @@ def _pyrit_conversation(id: str, line: int, pieces: Sequence[Mapping[str, Any]])
             messages.append({"role": role, "content": text})
         before = piece["sequence"]
     asked = [piece for piece in pieces if piece["role"] == "user"]
-    labels = [_object(piece.get("labels")) for piece in pieces]
+    # Labels went with version 1; metadata are in all.
+    labels = [_object(piece.get(of)) for piece in pieces for of in ("prompt_metadata", "labels")]
     said: dict[str, Any] = {name: value for one in labels for name, value in one.items()}
     targets = [_object(piece.get("prompt_target_identifier")) for piece in pieces]
     models = [one.get("model_name") or one.get("__type__") for one in targets]

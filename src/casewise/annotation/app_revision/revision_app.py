@@ -58,7 +58,7 @@ class SentCase(_Sent):
         if sent.get("context") is not None:
             sent["context"] = from_tree(sent["context"])
         if "history" in sent:
-            sent["history"] = [turn.model_dump() for turn in sent["history"]]
+            sent["history"] = [turn.model_dump(mode="json") for turn in sent["history"]]
         return sent
 
 
@@ -141,7 +141,7 @@ def _case(case: Case) -> dict[str, Any]:
         "id": case.id,
         "query": case.query,
         "context": None if tree is None else [node.model_dump(mode="json") for node in tree],
-        "history": [turn.model_dump() for turn in case.history],
+        "history": [turn.model_dump(mode="json") for turn in case.history],
         "category": case.category,
         "intended": case.intended,
         "tags": list(case.tags),

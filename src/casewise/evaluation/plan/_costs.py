@@ -77,9 +77,10 @@ def measure(condition: Condition) -> RequestCount:
     """Count the requests of a condition and estimate their tokens."""
     usual = ANSWER_TOKENS[condition.protocol]
     requests = tokens = 0
+    tools = sum(len(tool.model_dump_json()) for tool in condition.tools)
     for opening in condition.openings:
         requests += len(opening.turns)
-        tokens += _asked(opening, usual)
+        tokens += _asked(opening, usual, tools)
     return RequestCount(requests, tokens)
 
 
@@ -173,9 +174,9 @@ def check_window(condition: Condition, draw: Draw, model: str) -> None:
             )
 
 
-def _asked(opening: Opening, answer_tokens: int) -> int:
-    """Tokens sent over a conversation: each request holds all that was said before."""
-    said = sum(len(message.text.encode(errors="replace")) for message in opening.messages)
+def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
+    """Tokens sent over a conversation: each request holds the tools and all that was said."""
+    said = tools + sum(len(message.text.encode(errors="replace")) for message in opening.messages)
     tokens = 0
     for place, turn in enumerate(opening.turns):
         said += len(turn.encode(errors="replace"))
