@@ -1,5 +1,6 @@
 """A team's own prompt, tools and retrieved texts: what is sent, and what is made of the replies."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -215,11 +216,33 @@ def test_page_export_and_sample(spoke: tuple[Path, FakeServer]) -> None:
     assert (folder / "t.csv").read_text("utf-8").count("tool_call") >= 3
     assert "find_order" in (folder / "r.csv").read_text("utf-8")
     assert "find_order" not in (folder / "t.csv").read_text("utf-8")
+
+
+def test_rates_are_corrected_beside_calls(spoke: tuple[Path, FakeServer]) -> None:
+    """Every reply with a text is labelled as what it is: the truth is what was graded."""
+    folder, _ = spoke
+    cli = cli_in(folder)
     done = cli("graders", "sample", "logs", "--n", "50", "--out", "sheet.csv")
     assert done.returncode == 0, done.stderr
+    with (folder / "sheet.csv").open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
     # Nobody needs to label a call.
-    assert (folder / "sheet.csv").read_text("utf-8").count("r-") >= len(QUERIES) - 3
-    assert "tool call: find_order" in (folder / "sheet.csv").read_text("utf-8")
+    assert len(rows) == len(QUERIES) - 3
+    for row in rows:
+        deed = next(deed for deed, text in REPLIES.items() if row["reply"].startswith(text))
+        row["label"] = CLASSES[deed]
+    with (folder / "sheet.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    done = cli("score", "logs", "--grader-check", "sheet.csv", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (row,) = model_rows(done.stdout)
+    found = row["grader_check"]
+    assert (found["method"], found["refused"]) == ("prediction-powered", {})
+    for name in ("over_refusal", "under_refusal", "appropriate", "partial_rate"):
+        assert found[name] == pytest.approx(row[name])
+        assert found[f"{name}_raw"] == row[name]
 
 
 @pytest.mark.parametrize("name", CARDS)

@@ -206,10 +206,10 @@ def remarks(scores: Sequence[Score]) -> list[str]:
                 "would put " + " and ".join(_bound_text(*one) for one in score.bounds.items()) + "."
             )
         if score.partly:
-            replies = ", ".join(f"{n} {what}" for what, n in score.partly.items())
+            classes = [f"{n} {what.replace('_', ' ')}" for what, n in score.partly.items()]
             lines.append(
                 f"{name}: to {sum(score.partly.values())} requests that the deployment allows in "
-                f"part: {replies}."
+                f"part: {', '.join(classes)}."
             )
         elif score.label_coverage < 1:
             lines.append(

@@ -138,7 +138,6 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[
         }
         | ({"verdict_words": words} if (words := condition.words_version) else {})
         | ({GENERATE: dict(draw.settings)} if draw.settings else {})
-        | ({"tools": tools} if (tools := [tool.model_dump() for tool in condition.tools]) else {})
     )
 
 
