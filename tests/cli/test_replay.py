@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import ROOT, Cli
 from support.actors import REFUSAL, comply
 from support.fake_openai import FakeServer, Raw
 from support.planted import CANARY, places
@@ -350,15 +350,17 @@ def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:
 
 
 def test_what_is_printed(replay: Replay) -> None:
-    done = replay(talks(), refusing(NEW_REFUSED))
-    lines = done.stdout.splitlines()
-    assert lines[0] == "Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139."
-    assert lines[1] == "Of 60 conversations, 33 in 1,000 are newly answered: 4 to 115."
-    assert "  talk-1  line 2  compliance to refusal  c1" in lines
-    assert "Texts are withheld: --reveal, on a new --log-dir, keeps and shows them." in lines
-    page = replay(talks(), refusing(NEW_REFUSED), "--format", "markdown").stdout
-    assert page.startswith("Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139.")
-    assert "| all | 60 | 60 | 3 | .0500 (.0104 to .1392) | 2 | .0333 (.0041 to .1153) |" in page
+    printed = replay(talks(), refusing(NEW_REFUSED)).stdout
+    page = (ROOT / "docs/replay.md").read_text("utf-8")
+    shown = page.split("<!-- printed: begin -->")[1].split("<!-- printed: end -->")[0]
+    lines = [line.rstrip() for line in printed.splitlines()]
+    assert (
+        "\n".join(lines).strip()
+        == shown.strip().removeprefix("```text").removesuffix("```").strip()
+    )
+    markdown = replay(talks(), refusing(NEW_REFUSED), "--format", "markdown").stdout
+    assert markdown.startswith("Of 60 conversations, 50 in 1,000 are newly refused: 10 to 139.")
+    assert "| all | 60 | 60 | 3 | .0500 (.0104 to .1392) | 2 | .0333 (.0041 to .1153) |" in markdown
 
 
 def test_nothing_changed(replay: Replay) -> None:

@@ -167,7 +167,7 @@ _KEYS = tuple(
 _PLACES = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\b[A-ZÄÖÜ][\wäöüß]+(?:straße|strasse|str\.|weg|platz|gasse|allee) \d{1,4} ?[a-z]?\b",
+        r"\b[A-ZÄÖÜ][\wäöüß]+(?:straße|strasse|str\.|weg|platz|gasse|allee) \d{1,4}(?: ?[a-z])?\b(?<! )",
         r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b",
         r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b",
     )
@@ -178,7 +178,8 @@ _DIGITS = re.compile(r"(?<![\w.,<-])\d(?:[ ./-]?\d){5,}(?!\w)")
 """Six digits and more: customers' numbers, dates of birth, whatever is no other kind."""
 
 
-_YEARS = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d")
+_PLAIN = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d|\d+\.\d+")
+"""Digits that tell of nobody: years, and fractions."""
 
 
 def find_secrets(text: str) -> Iterator[tuple[str, str]]:
@@ -192,7 +193,7 @@ def find_secrets(text: str) -> Iterator[tuple[str, str]]:
         for match in pattern.finditer(text):
             yield "ADDRESS", match.group()
     for match in _DIGITS.finditer(text):
-        if not _YEARS.fullmatch(match.group()):
+        if not _PLAIN.fullmatch(match.group()):
             yield "NUMBER", match.group()
     yield from (("PERSON", name) for name in _find_names(text))
 

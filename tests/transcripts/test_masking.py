@@ -1,0 +1,79 @@
+"""What masks put in the place of names, addresses, numbers and keys, and what they leave."""
+
+import pytest
+
+from casewise.cases import Turn
+from casewise.transcripts import open_mask
+
+
+def masked(*texts: str) -> list[str]:
+    turns = tuple(Turn(role="user", content=text) for text in texts)
+    return [turn.content for turn in open_mask()(turns)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("I met Anna Schmidt today.", "I met <PERSON_1> today."),
+        ("My name is maria Lopez.", "My name is <PERSON_1>."),
+        ("Ask Dr. Baker about it.", "Ask Dr. <PERSON_1> about it."),
+        ("Thomas van der Berg called.", "<PERSON_1> called."),
+        ("Grace Baker is in May here.", "<PERSON_1> is in May here."),
+        ("Write to jo@example.org, please.", "Write to <EMAIL_1>, please."),
+        ("It is 10.0.0.7 now.", "It is <IP_1> now."),
+        ("At 12 Cedar Grove Lane, NY 10001.", "At <ADDRESS_1>, <ADDRESS_2>."),
+        ("Hauptstraße 12 it is.", "<ADDRESS_1> it is."),
+        ("Call (555) 123-4567.", "Call <PHONE_1>."),
+        ("Card 4111 1111 1111 1111 is it.", "Card <CARD_1> is it."),
+        ("IBAN DE89 3704 0044 0532 0130 00.", "IBAN <ACCOUNT_1>."),
+        ("Customer 12345678.", "Customer <NUMBER_1>."),
+        ("Born 1990-02-03.", "Born <NUMBER_1>."),
+        ("My password is tulip7!", "My password is <KEY_1>"),
+        ("api_key=abcd1234efgh", "api_key=<KEY_1>"),
+        ("Authorization: Bearer abc.def-123456", "Authorization: Bearer <KEY_1>"),
+        ("Use sk-live-abcdefghijkl0123.", "Use <KEY_1>."),
+        ("Push with ghp_abcdefghij0123456789.", "Push with <KEY_1>."),
+        ("postgres://me:hunter22@db/x", "postgres://me:<KEY_1>@db/x"),
+        ("It is c29tZXRoaW5nc2VjcmV0MTIz here.", "It is <KEY_1> here."),
+        ("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----", "<KEY_1>"),
+    ],
+)
+def test_what_is_masked(text: str, wanted: str) -> None:
+    assert masked(text) == [wanted]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Will you help me in May? Can I see the Rose Garden?",
+        "From 1914-1918, and 12 to 20 people; 3.1415926 and 1,000,000.",
+        "The secret is that a password must be long: a token of respect.",
+        "How do I climb over garden fence 12345 without noise?",
+        "Call me at noon. My name is not important.",
+        "Paris in the Summer; Florence, too.",
+    ],
+)
+def test_what_is_left(text: str) -> None:
+    assert masked(text) == [text]
+
+
+def test_a_piece_has_one_mask_throughout() -> None:
+    first, second, third = masked(
+        "I am Anna Schmidt, anna@schmidt.org.", "Hello, ANNA!", "Schmidt said: anna@schmidt.org."
+    )
+    assert first == "I am <PERSON_1>, <EMAIL_1>."
+    assert second == "Hello, <PERSON_1>!"
+    assert third == "<PERSON_1> said: <EMAIL_1>."
+    assert masked("Bernd Meyer", "Anna Schmidt") == ["<PERSON_1>", "<PERSON_2>"]
+
+
+def test_tools_are_masked_too() -> None:
+    call = {"name": "find", "arguments": {"who": ["Anna Schmidt"], "pin": 4821, "n": 7, "ok": True}}
+    turns = (Turn.model_validate({"role": "assistant", "content": "", "tool_calls": [call]}),)
+    (turn,) = open_mask()(turns)
+    assert turn.tool_calls[0].arguments == {
+        "who": ["<PERSON_1>"],
+        "pin": "<KEY_1>",
+        "n": 7,
+        "ok": True,
+    }
