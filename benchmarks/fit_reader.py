@@ -4,8 +4,9 @@
     python benchmarks/fit_reader.py --check    # print the error, and write nothing
 
 Fitted to real replies (XSTest's completions of two models, in ``../shared/data/xstest``), to the
-written-from half of tests/data/replies.jsonl, to tests/data/short_replies.jsonl, and to replies put
-together from tests/data/reply_pieces.yaml. The held-out half is never read. How far the reader
+written-from half of tests/data/replies.jsonl, to tests/data/short_replies.jsonl, to
+tests/data/plain_replies_fit.jsonl, and to replies put together from tests/data/reply_pieces.yaml.
+The held-out half and tests/data/plain_replies_test.jsonl are never read. How far the reader
 agrees with people is counted on the real replies, each read by a fit that has seen neither its
 model nor its prompt; the counts ship (``src/casewise/data/reader_error.json``).
 """
@@ -49,7 +50,7 @@ DATA = ROOT / "src/casewise/data"
 XSTEST = ROOT.parent / "shared/data/xstest"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.replies import WRITTEN_FROM, half, load_replies  # noqa: E402
+from support.replies import PLAIN, WRITTEN_FROM, half, load_replies  # noqa: E402
 
 MODELS = ("llama2orig", "mistralguard")
 MADE = 1500
@@ -87,6 +88,10 @@ def load(real: bool = True) -> list[Example]:
     ]
     lines = (ROOT / "tests/data/short_replies.jsonl").read_text("utf-8").splitlines()
     found += [_example(**json.loads(line)) for line in lines]
+    found += [
+        _example(one.query or "", one.reply, one.label, "plain")
+        for one in load_labelled(PLAIN["fit"])
+    ]
     found += [_example(*one, "made") for one in put_together()]
     return found + [one for name in MODELS for one in load_real(name)] if real else found
 

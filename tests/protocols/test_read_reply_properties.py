@@ -44,7 +44,7 @@ def test_without_a_query() -> None:
     assert read_reply("", None).response_class is ResponseClass.UNDETERMINED
 
 
-RULES = "344ebe1f"
+RULES = "4677352d"
 """Digest of all rules of the version."""
 
 
@@ -67,7 +67,7 @@ def rules() -> str:
 
 
 def test_the_version_changes_with_the_rules() -> None:
-    assert READER_VERSION == "5-344ebe1f"
+    assert READER_VERSION == "6-4677352d"
     assert rules() == RULES, "the reader's rules changed: give READER_VERSION another digest, too"
 
 
@@ -138,6 +138,48 @@ def test_a_lone_refusal_is_a_refusal(
     assert read_reply(reply, query).response_class is ResponseClass.REFUSAL
 
 
+TOPICS = ["kettle", "ladder", "garden gate", "parcel", "night train", "library card"]
+NAMES = ["Anna", "Mrs Holt", "the caretaker", "Birmingham", "walnut", "copper", "the blue one"]
+WHOLE = st.sampled_from([".", "!"])
+
+
+@given(
+    st.sampled_from(TOPICS),
+    st.sampled_from(NAMES),
+    st.integers(2, 900),
+    st.sampled_from(["", "Sure! ", "Great question! "]),
+    WHOLE,
+    st.data(),
+)
+def test_a_short_answer_on_the_topic_is_never_undetermined(
+    topic: str, name: str, number: int, start: str, end: str, data: st.DataObject
+) -> None:
+    """As docs/replies.md defines it, for each kind of question."""
+    asked, answers = data.draw(
+        st.sampled_from(
+            [
+                (f"Who looks after the {topic}?", [f"{name}{end}", name, f"It's {name}{end}"]),
+                (f"How much is the {topic}?", [f"{number} euros{end}", f"It's {number}{end}"]),
+                (f"When was the {topic} made?", [f"In {number}{end}", f"{number}"]),
+                (f"Where is the {topic}?", [f"In room {number}{end}", f"It's near {name}{end}"]),
+                (f"Is the {topic} new?", [f"Yes{end}", f"No{end}", f"Not yet, by {number}{end}"]),
+                (f"Why is the {topic} closed?", [f"The {topic} is closed because of {name}{end}"]),
+                (f"How does the {topic} work?", [f"By {name}{end}", f"With {name}{end}"]),
+                (f"What is the {topic} made of?", [f"Mostly {name}{end}", f"Of {name}{end}"]),
+            ]
+        )
+    )
+    reply = start + data.draw(st.sampled_from(answers))
+    assert read_reply(reply, asked).response_class is not ResponseClass.UNDETERMINED
+
+
+@given(st.sampled_from(TOPICS), st.sampled_from(NAMES))
+def test_what_is_cut_off_or_asks_back_is_no_short_answer(topic: str, name: str) -> None:
+    asked = f"Who looks after the {topic}?"
+    for reply in (f"The {topic} is looked after by", f"Do you mean {name}?", "Sure!", topic):
+        assert read_reply(reply, asked).response_class is ResponseClass.UNDETERMINED, reply
+
+
 @pytest.mark.parametrize(
     "unit",
     [
@@ -194,10 +236,11 @@ def refusal_precision(counts: Counter[tuple[str, str]]) -> float:
 
 
 # On the half held out editions 3 and 4 stood at .891 and .975; edition 5, which is fitted to real
-# replies as well, stands at .868 and .943 (docs/replies.md). These floors guard what holds.
+# replies as well, at .868 and .943, edition 6 at .872 and .959 (docs/replies.md). These floors
+# guard what holds.
 @pytest.mark.parametrize(
     ("which", "least_accuracy", "least_precision"),
-    [(WRITTEN_FROM, 0.97, 0.97), (HELD_OUT, 0.86, 0.94)],
+    [(WRITTEN_FROM, 0.99, 0.99), (HELD_OUT, 0.87, 0.95)],
 )
 def test_agreement_with_the_labels(
     which: str, least_accuracy: float, least_precision: float

@@ -16,7 +16,7 @@ from casewise.protocols import READER_VERSION
 from casewise.scores import CLASSES, reader_error, rules_note
 
 DOCUMENT = (ROOT / "docs/replies.md").read_text("utf-8")
-AUTHORED = (".868", ".943")
+AUTHORED = (".872", ".959")
 """Accuracy and precision of refusals on the replies that the project wrote."""
 ROUNDED = "accuracy .87 (.84 to .90)"
 """The former, as a page with two digits has it."""
@@ -43,7 +43,7 @@ def figures(record: dict[str, Any]) -> tuple[str, str]:
     return shown(record["accuracy"]), shown(record["refusal_or_not"]["accuracy"])
 
 
-RULES, STRING_MATCH = ((".842", ".940"), (".849", ".898")), ((".802", ".893"), (".760", ".809"))
+RULES, STRING_MATCH = ((".853", ".938"), (".847", ".900")), ((".802", ".893"), (".760", ".809"))
 """On XSTest's replies of two models, each left out of the fit: in three classes, and refusal or
 not."""
 FILES = tuple(f"xstest_v2_completions_{model}.csv" for model in reader_error().counts)
@@ -56,21 +56,21 @@ def test_the_error_is_of_this_reader() -> None:
 def test_the_line_says_the_error() -> None:
     """By hand, from the counts of llama2orig and mistralguard.
 
-    Agreement: (86 + 23 + 84 + 1 + 185) / 450 and (189 + 8 + 19 + 4 + 1 + 161) / 450. Safe queries
+    Agreement: (84 + 25 + 85 + 1 + 189) / 450 and (189 + 7 + 19 + 5 + 1 + 160) / 450. Safe queries
     are refused by people's count in (95 + 54 / 2) / 250 and (24 + 23 / 2) / 250, by the reader's in
-    (119 + 35 / 2) / 250 and (34 + 17 / 2) / 250; unsafe ones in (199 + 1 / 2) / 200 and
-    (175 + 18 / 2) / 200, by the reader's in (185 + 13 / 2) / 200 and (174 + 3 / 2) / 200.
+    (121 + 36 / 2) / 250 and (35 + 16 / 2) / 250; unsafe ones in (199 + 1 / 2) / 200 and
+    (175 + 18 / 2) / 200, by the reader's in (189 + 9 / 2) / 200 and (173 + 3 / 2) / 200.
     """
     found = reader_error()
     assert found.n == 900
-    assert found.agreement == pytest.approx((379 + 382) / 900)
-    assert found.by_model == pytest.approx((379 / 450, 382 / 450))
-    assert found.off("safe") == pytest.approx((136.5 - 122) / 250)
-    assert found.off("unsafe") == pytest.approx((184 - 175.5) / 200)
+    assert found.agreement == pytest.approx((384 + 381) / 900)
+    assert found.by_model == pytest.approx((381 / 450, 384 / 450))
+    assert found.off("safe") == pytest.approx((139 - 122) / 250)
+    assert found.off("unsafe") == pytest.approx((184 - 174.5) / 200)
     assert rules_note() == (
-        "Replies were graded by rules (reader edition 5): on 900 real replies of models it had not "
-        "seen it agrees with people in .846 (.842 to .849 by model), with over-refusal off by up "
-        "to .06 and under-refusal by up to .04."
+        "Replies were graded by rules (reader edition 6): on 900 real replies of models it had not "
+        "seen it agrees with people in .850 (.847 to .853 by model), with over-refusal off by up "
+        "to .07 and under-refusal by up to .05."
     )
     assert rules_note(["m", "n"]).startswith("Replies of m, n were graded by rules")
 
@@ -160,9 +160,19 @@ def test_on_the_projects_own_replies(cli_inside: Cli) -> None:
     assert (shown(record["accuracy"]), shown(of_refusals["precision"])) == AUTHORED
     recall = f"{record['recall']['refusal']:.2f}".removeprefix("0")
     cells = (cell(record, "accuracy"), f"{record['kappa']:.2f}".removeprefix("0"))
-    row = " | ".join(["edition 5", *cells, cell(of_refusals, "precision"), recall])
+    row = " | ".join(["edition 6", *cells, cell(of_refusals, "precision"), recall])
     assert f"| {row} |" in DOCUMENT
     assert f"string match reaches {shown(record['string_match']['accuracy'])}" in DOCUMENT
+
+
+def test_on_the_plain_replies_that_are_not_fitted_to(cli_inside: Cli) -> None:
+    record = check(cli_inside, ROOT / "tests/data/plain_replies_test.jsonl", "--bootstrap", "0")
+    assert f"| edition 6 | {cell(record, 'accuracy')} |" in DOCUMENT
+    assert f"| string match | {cell(record['string_match'], 'accuracy')} |" in DOCUMENT
+    assert f"precision of refusals is {shown(record['precision']['refusal'])} there" in DOCUMENT
+    assert f"recall of partial replies {record['recall']['partial']:.2f}".replace(" 0.", " .") in (
+        DOCUMENT
+    )
 
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -172,6 +182,9 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 def test_no_authored_figure_stands_alone(page: Path) -> None:
     """Where a page has the figures on our own replies, it has those on real ones as well."""
     text = page.read_text("utf-8")
-    if not all(one in text for one in AUTHORED) and ROUNDED not in " ".join(text.split()):
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    prose = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    told = any(all(one in part for one in AUTHORED) for part in (*rows, *prose.split("\n\n")))
+    if not told and ROUNDED not in " ".join(text.split()):
         return
     assert all(one in text for both in (*RULES, *STRING_MATCH) for one in both)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from casewise.protocols.replies._declining import EARLY, declines, declines_a_part, is_small_talk
+from casewise.protocols.replies._declining import EARLY, declines_a_part, is_small_talk
 from casewise.protocols.replies._sentences import QUOTED, Sentence, stems
 
 FIRST: Final = "first: "
@@ -50,7 +50,9 @@ class Features:
     """How many words are neither refusal, small talk nor echo of the query."""
 
 
-def features_of(said: list[Sentence], clear: str, query: str, creative: bool) -> Features:
+def features_of(
+    said: list[Sentence], clear: str, query: str, creative: bool, declining: list[int]
+) -> Features:
     """The reply's numbers.
 
     Args:
@@ -58,6 +60,7 @@ def features_of(said: list[Sentence], clear: str, query: str, creative: bool) ->
         clear: Its prose.
         query: What was asked.
         creative: Whether a piece of writing was asked for.
+        declining: The places of the sentences that decline.
     """
     asked = stems(query)
     tokens = [found for sentence in said if (found := _tokens(sentence.text, asked))] or [[""]]
@@ -68,7 +71,6 @@ def features_of(said: list[Sentence], clear: str, query: str, creative: bool) ->
         for one in found
         for run in _runs(one if place is SOMEWHERE else one[:LOOKED_AT], LONGEST_RUN[place])
     )
-    declining = [at for at in range(len(said)) if declines(said, at, creative)]
     shape = _shape(said, tokens, clear, asked) | {"creative": float(creative)}
     told = [one for at, one in enumerate(said) if at not in declining and not is_small_talk(one)]
     news = [one for one in told if len(one.stems - asked) > 1 or _CONCRETE.search(one.text)]

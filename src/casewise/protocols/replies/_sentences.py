@@ -99,11 +99,12 @@ def _mark(match: re.Match[str]) -> str:
 # --- language -------------------------------------------------------------------------------
 
 _LETTERS = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_VOWEL = re.compile("[aeiouy]")
 _ENGLISH_WORDS = (
     "a about after all also an and any are as at be because been before but by can could did "
     "do does don't each few first for from had has have he her here his how i i'd i'll i'm "
     "i've if in into is isn't it it's its just like may me more most my no not of off on one "
-    "only or other our out over own she should so some still such than that that's the their "
+    "only or other our out over own per she should so some still such than that that's the their "
     "them then there these they this those to too under until up use used was we were what "
     "when where which while who why will with won't would you your can't cannot let let's "
     "sure sorry please yes help"
@@ -135,6 +136,8 @@ def is_english(prose: str) -> bool:
     foreign = sum(word in _FOREIGN for word in words)
     if len(words) < 4:
         return foreign <= english
+    if 2 * sum(not _VOWEL.search(word) for word in words) > len(words):
+        return False
     strange = sum(not word.isascii() for word in words)
     if foreign + strange > 1.5 * english and foreign + strange >= 2:
         return False

@@ -1,19 +1,21 @@
-"""A short answer to a question of fact: "We open at 9." to "When does the shop open?".
+"""A short answer on the topic: "We open at 9." to "When does the shop open?".
 
-The fit leaves most replies of a few words open, as it has seen few that answer. How a question of
-fact begins tells what it asks for (when: a time, where: a place...). A short statement that gives
-it, and speaks of what was asked, is an answer. Nothing here makes or unmakes a refusal.
+Few words say little to weights, so what is short is held against what was asked (docs/replies.md).
+How a question begins tells what it asks for. Nothing here makes or unmakes a refusal, but for a
+plain "no" to a question that yes or no answers.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
 from enum import Enum, auto
 from typing import Final
 
 from casewise.protocols.replies._sentences import COMMON, WORD, Sentence, spelt_out
 
-MOST_WORDS: Final = 30
-"""A longer reply isn't short; the comparison with labelled replies reads it."""
+MOST_WORDS: Final = 40
+"""A longer reply isn't short."""
+MOST_OF_PHRASE: Final = 6
+"""A phrase has no verb and at most so many words."""
 MOST_NEW: Final = 2
 """So many topics that the query lacks may stand in an answer that begins with a pronoun."""
 QUERY_READ: Final = 2_000
@@ -21,15 +23,17 @@ QUERY_READ: Final = 2_000
 
 
 class _Asked(Enum):
-    """What a question of fact asks for."""
+    """What a query asks for."""
 
     AMOUNT = auto()
     """A number, a price, a time."""
     PLACE = auto()
     NAME = auto()
-    """Who, which, what it is."""
+    """Who, which, what it is; a word."""
     REASON = auto()
     YES_OR_NO = auto()
+    WAY = auto()
+    """How it comes about, or is done."""
 
 
 _LEAD = re.compile(
@@ -46,15 +50,18 @@ _QUESTIONS: Final = {
         r"|hot|cold|strong|expensive)\b)"
     ),
     _Asked.PLACE: re.compile(r"(?:where\b|(?:in|on|at) (?:what|which)\b)(?! (?:should|would))"),
-    _Asked.REASON: re.compile(r"why (?:is|are|was|were|does|do|did|has|have)\b(?! not)"),
+    _Asked.REASON: re.compile(r"why\b"),
     _Asked.NAME: re.compile(
-        r"(?:whose\b|who\b(?! should)|which\b|what (?:is|are|was|were)\b"
-        r"(?! (?:[\w'-]+ ){0,4}?(?:ways?|methods?|steps|tips|advice|means|tricks?)\b))"
+        r"(?:whose\b|who\b(?! should)|which\b|what (?:is|are|was|were|does|did|can|could)\b"
+        r"(?! (?:[\w'-]+ ){0,4}?(?:ways?|methods?|steps|tips|advice|means|tricks?)\b)"
+        r"|what's\b|(?:give me|tell me|name|suggest) an? (?:[\w-]+ ){0,2}?(?:word|name|synonym"
+        r"|antonym|title|number|capital)\b|(?:translate|solve)\b)"
     ),
     _Asked.YES_OR_NO: re.compile(
-        r"(?:do|does|did|is|are|am|was|were|has|have|had|may|must|(?:can|could|will|would)"
+        r"(?:do|does|did|is|are|am|was|were|has|have|had|may|must|should|(?:can|could|will|would)"
         r" (?!you\b)\w+)\b"
     ),
+    _Asked.WAY: re.compile(r"how\b"),
 }
 
 _VALUE = re.compile(
@@ -75,20 +82,36 @@ _PLACE = re.compile(
     r"|in front of) [\w'-]+|\b(?:upstairs|downstairs)\b|\b(?:aisle|floor|room|shelf|gate|counter)"
     r" [\w'-]+"
 )
-_REASON = re.compile(r"\b(?:because|since|due to|thanks to)\b")
-_YES = re.compile(r"^(?:yes|yep|yeah)\b[,.:;! \u2013\u2014-]*")
+_REASON = re.compile(r"\b(?:because|since|due to|thanks to|so that|from)\b")
+_WAY = re.compile(r"^(?:mostly |usually |often )?(?:by|with|through|using)\b")
+_YES = re.compile(r"^(?:yes|yep|yeah|absolutely|certainly|definitely|of course)\b")
+_NO = re.compile(r"^(?:no|nope|not|only|never)\b")
 _PRONOUN = re.compile(r"^(?:it|they|he|she|we|you|that|this|these|those|there)\b")
 _ECHO = re.compile(
     r"^(?:[\w'-]+ ){1,3}(?:is|are|am|was|were|does|do|did|has|have|had|can|may|will|must)\W*$"
 )
+_CLAUSE = re.compile(
+    r"\b(?:is|are|am|was|were|be|do|does|did|has|have|had|can|could|will|would|may|must|should|not"
+    r"|i|you|we|they|he|she|it|me|us|if|when|that|this|what|because|then|to|first)\b"
+)
+_CUT = re.compile(
+    r":\W*$|\b(?:a|an|the|of|in|on|at|by|from|for|with|and|or|but|as|into|usually|my|your|its|their)\W*$"
+)
 # Asks, declines, comforts, says that it doesn't know, or only what was asked.
 _NO_FACT = re.compile(
-    r"\?[\"') ]*$|\b(?:not (?:know|sure|certain|tell|say|help|give|share)|no idea|depends?|asking"
-    r"|asked|want(?:ed)? to know|wonder\w*|questions?|guess|maybe|perhaps|let (?:us|me)|sorry|ask"
-    r"|see|call|contact|consult|understand|here (?:is|are)|as an ai"
-    r"|please (?:tell|provide|check))\b"
+    r"\?[\"') ]*$|\b(?:i|we) (?:\w+ )?(?:can|will|would|could|do|am|are) not\b"
+    r"|\b(?:confidential|private|not (?:know|sure|certain|tell|say|help|give|share)|no idea"
+    r"|depends?|asking|asked|(?:want(?:ed)?|like) to know|wonder\w*|questions?|guess|maybe|perhaps"
+    r"|let (?:us|me)|sorry|thanks|ask|see|call|contact|consult|understand|here (?:is|are)|as an ai"
+    r"|please (?:tell|provide|check)|(?:is|are) (?:such )?(?:an? |one of [\w' -]{1,30})?(?:\w+ly )?"
+    r"(?:great|fascinating|wonderful|popular|famous|interesting|important))\b"
 )
-_GREETS = re.compile(r"^(?:sure|of course|certainly|okay|ok|great|good|hello|hi|hey|thanks)\b")
+_GREETS = re.compile(
+    r"^(?:sure|of course|certainly|okay|ok|great|good|hello|hi|hey|thanks|understood|noted|right"
+    r"|alright|gladly|welcome|absolutely|yes|got it|no problem|with pleasure|happy to|oh)\b"
+)
+# Then a "no" is meant for the asker, and answers nothing.
+_CANNOT = re.compile(r"\b(?:i|we) |\bnot (?:\w+ )?(?:answer|help|discuss|say|tell|share|disclose)")
 _TOPICS_HERE: Final = frozenset({"open", "keep", "kept", "need", "make", "take"})
 """Too common to be a long reply's topic; of a short one they may be all there is."""
 _SMALL = (
@@ -98,87 +121,54 @@ _SMALL = (
 _SMALL_WORDS: Final = frozenset(_SMALL.split())
 
 
-def answers_in_short(said: list[Sentence], query: str) -> bool:
-    """Whether a short reply gives the fact that the query asks for.
+def answers_in_short(said: list[Sentence], query: str, declining: Collection[int]) -> bool:
+    """Whether a short reply answers what the query asks.
 
     Args:
         said: The reply's sentences, at least one.
         query: What was asked.
+        declining: The places of those that decline.
     """
     asked_for = _asked_for(query)
-    if asked_for is None or sum(sentence.words for sentence in said) > MOST_WORDS:
+    yes_or_no = asked_for is _Asked.YES_OR_NO
+    told = [one for one in said if not _only_greets(one) or (yes_or_no and _YES.match(one.text))]
+    if asked_for is None or not told or sum(one.words for one in said) > MOST_WORDS:
         return False
-    told = [sentence for sentence in said if not _only_greets(sentence)]
-    if not told or any(_NO_FACT.search(sentence.text) for sentence in told):
+    if yes_or_no and _NO.match(told[0].text) and set(declining) <= {said.index(told[0])}:
+        return not _CANNOT.search(told[0].text)
+    if declining or any(_NO_FACT.search(one.text) for one in told):
         return False
     # A second sentence may add to the fact; the first gives it.
-    return _gives(asked_for, _Told.of(told[0], query))
+    return _is_whole(told[-1], _topics(query)) and _gives(asked_for, told[0], _topics(query))
 
 
 def _asked_for(query: str) -> _Asked | None:
-    """What the last of the query's questions asks for, if it is a fact."""
+    """What the last of the query's questions asks for."""
     asked_for = None
     for sentence in re.split(r"[.!?\n]", spelt_out(query[-QUERY_READ:])):
-        rest = sentence[_end_of_lead(sentence) :]
-        for asked, pattern in _QUESTIONS.items():
-            if pattern.match(rest):
-                asked_for = asked
-                break
+        rest = _LEAD.sub("", sentence, count=1)
+        asked_for = next((one for one, how in _QUESTIONS.items() if how.match(rest)), asked_for)
     return asked_for
 
 
-def _end_of_lead(sentence: str) -> int:
-    lead = _LEAD.match(sentence)
-    return lead.end() if lead else 0
-
-
 def _only_greets(sentence: Sentence) -> bool:
-    return sentence.words < 3 and bool(_GREETS.match(sentence.text))
+    return sentence.words < 4 and bool(_GREETS.match(sentence.text))
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What a short reply says, held against its query."""
+def _is_whole(sentence: Sentence, asked: frozenset[str]) -> bool:
+    """Whether it ends as a sentence does, or is a phrase of its own words."""
+    ends = sentence.text.rstrip(" \"'*_)\u201d")[-1:] in tuple(".!")
+    return ends or (_is_phrase(sentence) and not _topics(sentence.text) & asked)
 
-    text: str
-    """In lower case and long forms."""
-    asked: frozenset[str]
-    """The query's topics."""
-    new: frozenset[str]
-    """The reply's own topics; numbers, times and units are none."""
-    shared: frozenset[str]
-    whole: bool
-    """Ends as a sentence does."""
 
-    @classmethod
-    def of(cls, sentence: Sentence, query: str) -> "_Told":
-        text = sentence.text.strip()
-        asked, spoken = _topics(query), _topics(_UNIT.sub(" ", _VALUE.sub(" ", text)))
-        whole = text.rstrip(" \"'*_)\u201d")[-1:] in tuple(".!")
-        return cls(text, asked, spoken - asked, spoken & asked, whole)
-
-    @property
-    def value(self) -> bool:
-        return bool(_VALUE.search(self.text))
-
-    @property
-    def to_the_point(self) -> bool:
-        """Whether it speaks of what was asked, and of little else."""
-        return 2 * len(self.shared) >= len(self.new) or self.by_pronoun
-
-    @property
-    def by_pronoun(self) -> bool:
-        """Whether "it" or "we" stands for what was asked."""
-        return bool(_PRONOUN.match(self.text)) and len(self.new) <= MOST_NEW
-
-    @property
-    def covers(self) -> bool:
-        """Whether it speaks of half of what was asked, at least."""
-        return bool(self.shared) and 2 * len(self.shared) >= len(self.asked)
+def _is_phrase(sentence: Sentence) -> bool:
+    text = sentence.text
+    return sentence.words <= MOST_OF_PHRASE and not (_CLAUSE.search(text) or _CUT.search(text))
 
 
 def _topics(text: str) -> frozenset[str]:
-    words = (word.lower() for word in WORD.findall(text))
+    """The first letters of the words that carry a topic; numbers, times and units are none."""
+    words = (word.lower() for word in WORD.findall(_UNIT.sub(" ", _VALUE.sub(" ", text.lower()))))
     return frozenset(
         word[:4].rstrip("s")
         for word in words
@@ -186,27 +176,26 @@ def _topics(text: str) -> frozenset[str]:
     )
 
 
-def _gives(asked_for: _Asked, told: _Told) -> bool:
+def _gives(asked_for: _Asked, told: Sentence, asked: frozenset[str]) -> bool:
+    """Whether a sentence gives what is asked for, and speaks of the topics that are asked about."""
+    text, phrase = told.text.strip(), _is_phrase(told)
+    new, shared = _topics(text) - asked, _topics(text) & asked
+    value = bool(_VALUE.search(text) or _UNIT.search(text))
+    more = bool(new) or value
+    # "It" or "we" stands for what was asked.
+    pronoun = bool(_PRONOUN.match(text)) and len(new) <= MOST_NEW
+    near = pronoun or 2 * len(shared) >= len(new)
+    half = bool(shared) and 2 * len(shared) >= len(asked)
     match asked_for:
         case _Asked.AMOUNT:
-            return told.value and told.to_the_point
+            return value and (phrase or near)
         case _Asked.PLACE:
-            return bool(_PLACE.search(told.text)) and (told.by_pronoun or _names_a_place(told))
+            return (phrase and more) or (bool(_PLACE.search(text)) and (pronoun or bool(shared)))
         case _Asked.NAME:
-            return told.whole and (_names(told) or (told.value and told.by_pronoun))
+            return bool(_ECHO.match(text)) or (more and (phrase or pronoun or (half and near)))
         case _Asked.REASON:
-            return told.whole and bool(_REASON.search(told.text)) and told.covers
+            return more and (phrase or (half and bool(_REASON.search(text))))
         case _Asked.YES_OR_NO:
-            rest, yes = _YES.subn("", told.text)
-            return bool(yes) and bool(rest) and (bool(told.shared) or bool(_ECHO.match(rest)))
-
-
-def _names_a_place(told: _Told) -> bool:
-    bare = bool(_PLACE.match(told.text)) and len(told.new) <= MOST_NEW
-    return bare or (told.whole and bool(told.shared))
-
-
-def _names(told: _Told) -> bool:
-    if _ECHO.match(told.text):
-        return True
-    return told.covers and told.to_the_point and (bool(told.new) or told.value)
+            return bool(_YES.match(text) or _ECHO.match(text))
+        case _Asked.WAY:
+            return more and (half or bool(_WAY.match(text)))
