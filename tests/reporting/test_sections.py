@@ -247,7 +247,11 @@ def test_pairs_of_two_sides_have_neither_section() -> None:
         ),
         (
             asked_both_ways(follows).filter(pl.col("votes_safe") == 6),
-            "How the context moves it can't be told: no query has two contexts.",
+            "Whether its answers follow the context can't be told: no query has two contexts.",
+        ),
+        (
+            table(*(judgement(f"q{i}", "safe", 0.9, votes=None) for i in range(9))),
+            "Whether its answers follow the context can't be told: no query has two contexts.",
         ),
     ],
 )

@@ -108,6 +108,8 @@ def _second(score: Score) -> str:
     return f"It {shares}: {lean(over, under)}."
 
 
+_NO_CONTEXTS = "whether its answers follow the context can't be told: no query has two contexts"
+
 _IN_CONTEXTS = (
     ("model_flips", "people_flips", "Its answers to two contexts of a query differ", "the labels"),
     ("seen_flips", "seen_people_flips", "Seeing the context changes its answer", "the label"),
@@ -135,14 +137,12 @@ def _third(leader: Leader, overview: Overview) -> str:
     score = leader.score
     if said := _in_contexts(score):
         return said
+    words = wording(score)
+    if not score.pairs and (score.acts or not words.graded):
+        return f"{first_upper(_NO_CONTEXTS)}."
     if score.acts:
-        if not score.pairs:
-            return (
-                "Whether its replies follow the context can't be told: no query has two contexts."
-            )
         adapts = Share.of(score.measures["adapts"])
         return f"It answers in the safe context and refuses in the unsafe one in {adapts} of pairs."
-    words = wording(score)
     if not words.graded:
         return (
             "Within one type of context all labels are alike: more than telling the two types "
@@ -165,7 +165,7 @@ def _within(score: Score, ceiling: Score | None, words: Wording) -> str:
         if one.value == one.value:
             told.append((side, follows(one, most), _figure(one, most)))
     if not told and not score.pairs:
-        return "how the context moves it can't be told: no query has two contexts"
+        return _NO_CONTEXTS
     if not told:
         return f"whether it follows {words.whom} beyond that can't be told from verdicts alone"
     if len(told) == 2 and told[0][1] == told[1][1]:
