@@ -162,7 +162,7 @@ def test_what_would_be_lost_is_refused(cli: Cli, tmp_path: Path, message: str) -
 UNREAD: dict[str, tuple[Raw, str]] = {
     "html": (
         Raw(200, b"<!doctype html><title>Sign in</title>", {"Content-Type": "text/html"}),
-        "the answer is an HTML page, no JSON: is the address right?",
+        "the answer is an HTML page and no JSON; check the address",
     ),
     "text": (Raw(200, b"ok", {"Content-Type": "text/plain"}), "the answer is no JSON (text/plain)"),
     "empty": (Raw(200, b"", {}), "the answer is empty"),
@@ -531,17 +531,18 @@ def test_in_a_sweep_and_from_python(cli: Cli, tmp_path: Path) -> None:
         plan = cw.plan(tmp_path / "cases.jsonl", [], "respond", targets=str(path), delivery="none")
         assert {one.model for one in plan.estimates} == {"casewise-target/bot"}
         assert cw.run(plan, tmp_path / "python").complete
+    twin = tmp_path / "twin.yaml"
+    twin.write_text(path.read_text())
     for options, message in (
         (["--model-base-url", "http://x"], "--model-arg and --model-base-url are for --model"),
-        (["--target", path], "another target is named 'bot' as well"),
+        (["--target", twin], "another target is named 'bot' as well"),
         (["--generate", "top_p=.5"], "nothing takes the setting top_p to the bot"),
         (["--protocol", "probability"], "gives no log-probabilities"),
     ):
-        done = cli("run", "--target", path, "--protocol", "respond", *options)
-        if options[0] == "--target":
-            continue
+        command = ("run", "--target", path, "--protocol", "respond", "--dry-run")
+        done = cli(*command, *options)
         assert done.returncode == 2
-        assert message in " ".join(done.stderr.split())
+        assert message in " ".join(done.stderr.split()), done.stderr
 
 
 def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> None:

@@ -291,7 +291,8 @@ def check_target(given: str, message: str) -> TargetCheck:
             problem = redacted(str(error))
         except FailedRequestError as error:
             unconnected = error.kind is FaultKind.CONNECTION and said
-            problem = error.plain if error.status_code else said[-1] if unconnected else str(error)
+            reason = said[-1] if unconnected else str(error).removeprefix(f"{error.kind.words}: ")
+            problem = error.plain if error.status_code else reason
     seconds = time.monotonic() - began
     exchange: Exchange | None = getattr(getattr(model.api, "client", None), "last", None)
     if exchange is not None:

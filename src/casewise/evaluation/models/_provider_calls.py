@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput
 
+from casewise.errors import CasewiseError
 from casewise.evaluation.models._answer_journal import remembered, underway
 from casewise.evaluation.models._batches import PRICE, as_batched, cause_of, count_answered
 from casewise.evaluation.models._faults import (
@@ -213,7 +214,8 @@ class _Watcher:
             kind = FaultKind.UNREADABLE
         else:
             kind = kind_of(error)
-        if not call.told:
+        # That the model can't be used is no fault of the attempt.
+        if not call.told and not isinstance(error, CasewiseError):
             call.count(error, kind)
         if kind not in _NO_ANSWER:
             return error
@@ -247,8 +249,7 @@ class _Watcher:
 
 def _note_answer(model: str, answer: ModelOutput) -> None:
     """Count what an answer took for the sample that asked."""
-    sample = underway()
-    if sample is not None:
+    if (sample := underway()) is not None:
         sample.answers.append((model, answer, sample.grading))
 
 
@@ -368,8 +369,7 @@ def _redact_errors(client: Any) -> None:
 
     The clients that are generated from a provider's description share this method.
     """
-    made = getattr(client, "_make_status_error_from_response", None)
-    if made is None:
+    if (made := getattr(client, "_make_status_error_from_response", None)) is None:
         return
 
     def clean(response: httpx2.Response) -> Exception:

@@ -268,7 +268,7 @@ class TargetModel(ModelAPI):
             if self._misses < MOST_MISSES:
                 raise
             raise ModelError(
-                f"{self.target.given}: {error}; so it was with the first {self._misses} answers "
+                f"{self.target.given}: no reply in the first {self._misses} answers: {error} "
                 f"(casewise target check {self.target.given} shows one)"
             ) from None
         self._misses = None

@@ -369,7 +369,7 @@ def _json(content: str, content_type: str, what: str = "the answer") -> Any:
     if not content.strip():
         raise _unread(f"{what} is empty")
     if content_type == "text/html" or content.lstrip()[:1] == "<":
-        raise _unread(f"{what} is an HTML page, no JSON: is the address right?")
+        raise _unread(f"{what} is an HTML page and no JSON; check the address")
     raise _unread(f"{what} is no JSON ({content_type or 'no content type'})")
 
 
