@@ -253,7 +253,7 @@ def test_the_rules_are_asked_what_they_make_of_labels_from_elsewhere(
         assert found[rate] == pytest.approx(row[rate])
     assert "the errors of rules on 60 labelled replies" in found["notes"][0]
     done = cli_inside("graders", "sample", "run.parquet")
-    refused(done, "run.parquet", "no Inspect log")
+    refused(done, "the replies' texts are not there", "casewise grade --reveal")
 
 
 def test_a_grader_that_guesses_is_not_corrected(here: Cli, folder: Path) -> None:

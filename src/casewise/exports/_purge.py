@@ -1,7 +1,7 @@
 """Removing the texts from logs that are kept: the figures stay where they are."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -123,4 +123,8 @@ def purge(plan: PurgePlan, command: str) -> Purged:
             samples += len(log.samples or ())
         for journal in plan.journals:
             journal.unlink(missing_ok=True)
+    for folder in plan.folders:
+        # Where no run kept anything, the lock's folder was made for the lock alone.
+        with suppress(OSError):
+            (folder / OURS).rmdir()
     return Purged(len(plan.logs), samples, len(plan.journals))
