@@ -14,6 +14,8 @@ from casewise.annotation.exchange.shown_pages import _with_history
 from casewise.annotation.study.reading_times import case_words
 from casewise.annotation.study.study_texts import paragraphs
 from casewise.cases import Case, load_cases, to_fields
+from casewise.evaluation.models._in_process import plain_turns
+from casewise.evaluation.tasks._messages import to_message
 from casewise.protocols._prompts import render_query
 
 CASE = Case.model_validate({"id": "c", "query": "And A2?", "history": HISTORY})
@@ -34,6 +36,16 @@ def test_on_the_pages_of_a_study() -> None:
 
 def test_a_judge_reads_them() -> None:
     assert f"assistant: [tool call: {CALL}]\ntool: on its way\n" in render_query(CASE)
+
+
+def test_a_model_of_this_process_is_told_of_them() -> None:
+    twice = [to_message(turn) for turn in (*CASE.history[:3], *CASE.history[2:])]
+    assert plain_turns(twice) == [
+        {"role": "user", "content": "Where is order A1?"},
+        {"role": "assistant", "content": f"[tool call: {CALL}]"},
+        {"role": "user", "content": "[tool result: on its way]\n[tool result: on its way]"},
+        {"role": "assistant", "content": "It is on its way."},
+    ]
 
 
 def test_an_edit_keeps_them() -> None:

@@ -201,9 +201,13 @@ def test_two_runs_are_compared(
         "compliance",
         True,
     )
+    for name in ("both.html", "card.md"):
+        done = cli_inside("report", folder / "logs", "logs", "--out", name)
+        assert done.returncode == 0, done.stderr
+        assert "tool call" in (tmp_path / name).read_text("utf-8")
 
 
-def test_page_export_and_sample(spoke: tuple[Path, FakeServer]) -> None:
+def test_page_and_export(spoke: tuple[Path, FakeServer]) -> None:
     folder, _ = spoke
     cli = cli_in(folder)
     done = cli("report", "logs", "--out", "page.html", "--reveal")

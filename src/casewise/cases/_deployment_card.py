@@ -98,7 +98,7 @@ class CardCase(_Part):
             roles = [turn.role for turn in value]
             raise fault("wrong order of roles", found=roles, expected=wrong)
         for turn in value:
-            if turn.role != "tool":
+            if turn.role != "tool" or turn.content:
                 _checked_text(turn.text)
         return value
 

