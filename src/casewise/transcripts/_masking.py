@@ -167,7 +167,8 @@ _KEYS = tuple(
 _PLACES = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\b[A-ZÄÖÜ][\wäöüß]+(?:straße|strasse|str\.|weg|platz|gasse|allee) \d{1,4}(?: ?[a-z])?\b(?<! )",
+        r"\b[A-ZÄÖÜ][\wäöüß]+(?:straße|strasse|str\.|weg|platz|gasse|allee) "
+        r"\d{1,4}(?: ?[a-z])?\b(?<! )",
         r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b",
         r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b",
     )
