@@ -449,9 +449,8 @@ def test_every_turn_of_a_script_can_be_drawn(tmp_path: Path) -> None:
     label(tmp_path / "sheet.csv", rows, lambda _: "refusal")
     done = here("score", "talks", "--grader-check", "sheet.csv", "--format", "json")
     assert done.returncode == 0, done.stderr
-    for row in model_rows(done.stdout):
-        found = row["grader_check"]
-        assert (found["method"], found["labelled"]) == ("prediction-powered", 4)
+    found = [scored["grader_check"] for scored in model_rows(done.stdout)]
+    assert [(one["method"], one["labelled"]) for one in found] == [("prediction-powered", 4)] * 2
 
 
 def broken(rows: list[Row], **changes: str) -> list[Row]:
