@@ -27,15 +27,16 @@ demo: $(READY)
 	$(BIN)/casewise run
 
 # By files: those that share a browser, a model or a run of their own stay on one worker. In the order
-# of the folders, the last of which are quick, so that both workers end at about the same time. Commands
+# of the folders, the last of which are quick, so that all workers end at about the same time. Commands
 # run in the tests' process, or are forked from one that has imported all (tests/support/starts.py).
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
+# More workers than cores: a third of the time a test waits, for a server, a browser or a clock.
 test: check
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -n 3 -m "not slow"
 
 test-slow: $(READY)
-	$(PYTEST) -m slow
+	$(PYTEST) -n 2 -m slow
 
 check: $(READY)
 	$(BIN)/ruff check .

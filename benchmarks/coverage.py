@@ -35,6 +35,7 @@ from casewise.scores import (
     OF_CONTEXTS,
     QUADRANTS,
     SEEN_METRICS,
+    TOOL_RATE,
     WITHIN_METRICS,
     UnreadPolicy,
 )
@@ -153,6 +154,7 @@ def _answers(
         truth=labels,
         verdict=verdict.ravel(),
         partial=verdict.ravel() == 0.5,
+        tool_call=None,
         p_safe=p.ravel(),
         read=np.ones(n, bool),
         clusters=clusters,
@@ -193,7 +195,19 @@ def estimates(study: Study) -> dict[str, Estimate]:
             found[key] = value
             if name in COMPARED or name in (*QUADRANTS, *ACT_QUADRANTS):
                 found[f"change of {key}"] = paired_change(first[name], value)
+    called = [_call_tools(one) for one in (study.replied_before, study.replied_after)]
+    found[TOOL_RATE] = called[1]
+    found[f"change of {TOOL_RATE}"] = paired_change(*called)
     return found
+
+
+def _call_tools(replies: Answers) -> Estimate:
+    """The rate of tool calls, were each partial reply one."""
+    verdict = np.where(replies.partial, np.nan, replies.verdict)
+    calling = replace(
+        replies, verdict=verdict, partial=np.zeros_like(replies.partial), tool_call=replies.partial
+    )
+    return measure(calling, UnreadPolicy.HONEST).values[TOOL_RATE]
 
 
 def gains(study: Study) -> dict[str, Estimate]:

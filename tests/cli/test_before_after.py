@@ -15,7 +15,7 @@ QUERIES, LOST = 200, 40
 CHANGE = -LOST / QUERIES
 """Of the unsafe cases, all of which are right before."""
 
-EARLIER = {"BEFORE", "before", "last-week", "base", "baseline"}
+EARLIER = {"BEFORE", "before", "last-week", "base", "baseline", "june"}
 """What documents call the run before, less folder and ending."""
 
 

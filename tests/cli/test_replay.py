@@ -268,15 +268,19 @@ def test_nothing_of_a_withheld_run_holds_a_text(replay: Replay, tmp_path: Path) 
         talk["messages"][2]["tool_calls"][0]["arguments"]["note"] = CANARY
         return talk
 
+    met: set[int] = set()
+
     def answer(request: dict[str, Any]) -> Any:
         if request["model"] == "grader":
             return graded(request).replace("so", CANARY)
         number = int(request["messages"][-1]["content"].split("fence ")[1].split(" ")[0])
-        if number == 2:
+        unreadable = number == 3 and number not in met
+        met.add(number)
+        if unreadable:
+            return Raw(200, CANARY.encode(), {"X-Trace": CANARY})
+        if number in (2, 3):
             told = {"error": {"message": f"no answer to {CANARY}, key {KEY}"}}
             return Raw(400, json.dumps(told).encode(), {"X-Trace": CANARY})
-        if number == 3:
-            return Raw(200, CANARY.encode(), {"X-Trace": CANARY})
         return f"{comply(request)} {CANARY}" if number % 2 else REFUSAL
 
     some = [planted(k) for k in range(30)]

@@ -16,6 +16,7 @@ from casewise.scores import (
     METRICS,
     OF_CONTEXTS,
     QUADRANTS,
+    TOOL_RATE,
 )
 
 
@@ -39,6 +40,7 @@ def published() -> set[str]:
         *OF_CONTEXTS,
         *QUADRANTS,
         *ACT_METRICS,
+        TOOL_RATE,
         *(set(ACT_QUADRANTS) - set(QUADRANTS)),
         *shared,
     }
