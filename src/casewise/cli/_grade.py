@@ -137,6 +137,7 @@ def _by_model(grader: str, base_url: str | None, connections: int | None) -> Gra
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
     refuse_password("--model-base-url", base_url)
+    note(f"sends replies, with what was said before them, to {grader}; nothing else leaves here")
     answered = False
 
     def ask(replies: Sequence[ToGrade]) -> Sequence[Graded]:
