@@ -113,7 +113,7 @@ def _in_common(residual: FloatArray, case: IntArray, rater: IntArray, raters: in
 def _tallies(verdict: FloatArray, case: IntArray, kept: BoolArray) -> list[FloatArray]:
     """Votes of 1 and of 0 on each case."""
     cases = int(case.max()) + 1
-    ones = np.bincount(case[kept], verdict[kept], minlength=cases)
+    ones = np.bincount(case[kept], verdict[kept], minlength=cases).astype(np.float64)
     return [ones, np.bincount(case[kept], minlength=cases) - ones]
 
 
