@@ -22,6 +22,7 @@ from casewise.annotation.rehearsal.simulated_people import (
     Mixture,
     VisitLog,
     VisitOutcome,
+    machine_rates,
     true_rates,
 )
 from casewise.annotation.rehearsal.visit import Mishaps, Scene
@@ -160,6 +161,7 @@ def rehearse(
         study,
         known_pages(study),
         rates,
+        machine_rates(rates, seed),
         mishaps or Mishaps(),
         speed,
         think=think,

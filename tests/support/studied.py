@@ -77,6 +77,8 @@ class World:
     """What each panel adds to the log-odds of its people."""
     tiring: float = 0.0
     """Log-odds that an honest person adds from page to page."""
+    level: Sequence[float] = ()
+    """Log-odds of each cell, in place of drawn ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ def simulate(study: Study, world: World, seed: int) -> Simulated:
     sides = {Arm.SAFE: 0.5, Arm.UNSAFE: -0.5, Arm.NONE: 0.0}
     level = rng.normal(0.3, world.spread, len(cells))
     level += [world.effect * sides[cell.arm] for cell in cells]
+    level = np.array(world.level) if len(world.level) else level
     queries = {case.id: case.query_id for case in study_cases(study)}
     people, votes, checks, careless = [], [], [], set()
     for number in range(len(study.design.blocks)):
@@ -151,6 +154,26 @@ def simulate(study: Study, world: World, seed: int) -> Simulated:
     return Simulated(
         Collected(tuple(people), tuple(votes), tuple(checks)), frozenset(careless), truth
     )
+
+
+def among_machines(
+    one: Simulated, study: Study, chances: Sequence[float], share: float, seed: int
+) -> Simulated:
+    """A share of the people answer as one language model does, and are the careless ones now.
+
+    Args:
+        chances: That the model calls a cell safe. Shape ``(cells,)``.
+    """
+    rng = np.random.default_rng((seed, 99))
+    machines = frozenset(person.rater for person in one.collected.people if rng.random() < share)
+
+    def asked(vote: VoteRecord) -> VoteRecord:
+        safe = rng.random() < chances[study.places[vote.case_id]]
+        said: Side = "safe" if safe else "unsafe"
+        return replace(vote, verdict=said) if vote.rater in machines else vote
+
+    votes = tuple(map(asked, one.collected.votes))
+    return replace(one, collected=replace(one.collected, votes=votes), careless=machines)
 
 
 def without_times(collected: Collected) -> Collected:

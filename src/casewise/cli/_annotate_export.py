@@ -13,7 +13,7 @@ from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices
 from casewise.annotation.votes.export import check_export, export_study
-from casewise.annotation.votes.results import Results, summarise
+from casewise.annotation.votes.results import Results, division, summarise
 from casewise.cli._annotate_store import ResultFormat, open_store
 from casewise.cli._console import note, out, working, write_out
 from casewise.errors import UsageError
@@ -47,6 +47,7 @@ def _opening(results: Results) -> list[str]:
         f"({funnel.came} came)",
         f"{met} of {len(results.cells)} cells have their {study.votes} votes",
         f"flagged: {funnel.flagged_any} people ({flagged})",
+        *division(study, results.screened, results.groups),
         "",
     ]
 

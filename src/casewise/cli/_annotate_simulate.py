@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 def rehearsal_renderable(rehearsal: "Rehearsal", study: Study) -> RenderableType:
     """Three tables: how it went, what the votes tell, whom the screening flags."""
     return terminal(
-        _run_table(rehearsal, study), _recovery_table(rehearsal), _screening_table(rehearsal)
+        _run_table(rehearsal, study),
+        _recovery_table(rehearsal),
+        _screening_table(rehearsal),
+        *rehearsal.division,
     )
 
 
@@ -108,6 +111,7 @@ def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
             flagged.manner: {"n": flagged.n, "flagged": flagged.flagged}
             for flagged in rehearsal.flagged
         },
+        "division": list(rehearsal.division),
         "hours": rehearsal.hours,
         "cost": rehearsal.cost,
         "currency": study.pay.currency,
@@ -138,6 +142,9 @@ def simulate(
     biased: Annotated[
         float, typer.Option(min=0, max=1, help="Share from a panel that is more lenient.")
     ] = 0,
+    machine: Annotated[
+        float, typer.Option(min=0, max=1, help="Share who answer as one language model does.")
+    ] = 0,
     leave: Annotated[
         float, typer.Option(min=0, max=1, help="Share who close the browser half-way.")
     ] = 0.04,
@@ -163,17 +170,21 @@ def simulate(
 
     casewise annotate simulate study.yaml --careless .2 --biased .3 --seed 7
 
+    casewise annotate simulate study.yaml --machine .3
+
     casewise annotate simulate study.yaml --database postgresql://me@localhost/rehearsal
     """
     need_extra("simulate")
     # The simulated browsers take a while to load, and few commands need them.
     from casewise.annotation.rehearsal.simulated_people import Mixture
 
-    honest = 1 - careless - adversarial - biased
+    honest = 1 - careless - adversarial - biased - machine
     if honest < -1e-9:
-        raise UsageError("--careless, --adversarial and --biased are more than everybody")
+        raise UsageError(
+            "--careless, --adversarial, --biased and --machine are more than everybody"
+        )
     study = load_study(file)
-    mixture = Mixture(max(0.0, honest), careless, adversarial, biased)
+    mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine)
     rehearsal = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
     if format is ResultFormat.JSON:
         write_out(to_json(rehearsal_record(rehearsal, study)))
@@ -198,7 +209,7 @@ def _rehearse(
     from casewise.annotation.rehearsal.rehearsal_result import sum_up
     from casewise.annotation.rehearsal.rehearse import read_back, send_people, served
     from casewise.annotation.rehearsal.seen_pages import known_pages
-    from casewise.annotation.rehearsal.simulated_people import true_rates
+    from casewise.annotation.rehearsal.simulated_people import machine_rates, true_rates
     from casewise.annotation.rehearsal.visit import Mishaps, Scene
     from casewise.annotation.store.study_secrets import Secrets
     from casewise.annotation.store.study_store import Store
@@ -208,7 +219,8 @@ def _rehearse(
     done = 0
     with served(file, speed=speed, database=database) as server:
         mishaps = Mishaps(leave=leave)
-        scene = Scene(server.url, study, known_pages(study), rates, mishaps, speed)
+        pages = known_pages(study)
+        scene = Scene(server.url, study, pages, rates, machine_rates(rates, seed), mishaps, speed)
         with err().status("people are coming") as status:
 
             def progress(log: "VisitLog") -> None:

@@ -154,6 +154,7 @@ from casewise.statistics._power_proportions import (
 )
 from casewise.statistics._rare_events import Draw, RareRate, Units, draw_units, rare_rate
 from casewise.statistics._survival import SurvivalCurve, kaplan_meier
+from casewise.statistics._two_groups import TwoGroups, two_groups
 from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
@@ -205,6 +206,7 @@ __all__ = [
     "Steps",
     "SurvivalCurve",
     "Tally",
+    "TwoGroups",
     "TwoWay",
     "UNDEFINED",
     "Units",
@@ -290,6 +292,7 @@ __all__ = [
     "student_bounds",
     "t_power",
     "tallies",
+    "two_groups",
     "two_proportion_p",
     "two_way",
     "vote_share",

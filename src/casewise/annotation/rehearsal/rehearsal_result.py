@@ -16,8 +16,14 @@ from casewise.annotation.rehearsal.simulated_people import (
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_file import study_cases
-from casewise.annotation.votes.collected import Collected, PersonStatus, VoteRecord
-from casewise.annotation.votes.screening import screen
+from casewise.annotation.votes.collected import (
+    Collected,
+    PersonStatus,
+    VoteRecord,
+    vote_table,
+)
+from casewise.annotation.votes.results import division
+from casewise.annotation.votes.screening import groups_of, screen
 from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
 
 ALPHA = 0.05
@@ -97,6 +103,8 @@ class Rehearsal:
     unflagged: Recovery
     """Without the votes of those who are flagged."""
     flagged: tuple[Flagged, ...]
+    division: tuple[str, ...]
+    """Whether agreement could screen at all, and whether votes fall in two groups, in words."""
     hours: float
     """Of all people together, in the study's own time."""
     cost: float
@@ -131,7 +139,9 @@ def sum_up(
         raters: The pseudonym of each platform id.
         seconds: How long it took.
     """
-    flags = {person.rater for person in screen(study, collected).people if person.flags}
+    screened = screen(study, collected)
+    flags = screened.flagged()
+    groups = groups_of(vote_table(study, collected), screened, study.seed)
     finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
     flagged = []
     for manner in Manner:
@@ -150,6 +160,7 @@ def sum_up(
         recovery=recover(study, rates, collected),
         unflagged=recover(study, rates, collected, flags),
         flagged=tuple(flagged),
+        division=division(study, screened, groups),
         hours=sum(took) / 3600,
         cost=len(finished) * plan.pay_each * (1 + study.pay.fee),
         waits=tuple(wait for log in logs for wait in log.waits),

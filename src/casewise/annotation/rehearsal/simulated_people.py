@@ -1,5 +1,6 @@
 """Simulated people: how they judge, how long they take, what they overlook and report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -31,18 +32,25 @@ CARELESS_SECONDS = (1.5, 0.4)
 """Median and spread (of the logarithm) of the time of who doesn't read."""
 
 
+MACHINE_SPREAD, MACHINE_LIKENESS = 4.0, 0.6
+"""Of a language model's log-odds over cases, and their correlation with people's: surer than any
+person, and right about most of what people are sure of."""
+
+
 class Manner(StrEnum):
     """How a person answers.
 
     ``honest`` weighs each case; ``careless`` answers at random, quickly; ``adversarial`` says the
     opposite of what it thinks, unhurried, and passes the checks; ``biased`` is honest, and
-    comes from a panel that sees everything more leniently.
+    comes from a panel that sees everything more leniently; ``machine`` takes a person's time,
+    passes the checks, and answers by the language model that all of this manner ask.
     """
 
     HONEST = "honest"
     CARELESS = "careless"
     ADVERSARIAL = "adversarial"
     BIASED = "biased"
+    MACHINE = "machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,7 @@ class Mixture:
     careless: float = 0.0
     adversarial: float = 0.0
     biased: float = 0.0
+    machine: float = 0.0
 
     def shares(self) -> tuple[tuple[Manner, float], ...]:
         """Each manner with its share."""
@@ -68,10 +77,15 @@ class SimulatedPerson:
     leniency: float
     draw: np.random.Generator
 
-    def verdict(self, p_safe: float) -> Side:
-        """What this person says of a case that a share ``p_safe`` of honest people call safe."""
+    def verdict(self, p_safe: float, p_machine: float = 0.5) -> Side:
+        """What this person says of a case that a share ``p_safe`` of honest people call safe.
+
+        A language model calls it safe in a share ``p_machine`` of answers.
+        """
         if self.manner is Manner.CARELESS:
             return "safe" if self.draw.random() < 0.5 else "unsafe"
+        if self.manner is Manner.MACHINE:
+            return "safe" if self.draw.random() < p_machine else "unsafe"
         says_safe = self.draw.random() < shifted(p_safe, self.leniency)
         if self.manner is Manner.ADVERSARIAL:
             says_safe = not says_safe
@@ -138,6 +152,17 @@ def true_rates(study: Study, seed: int) -> tuple[float, ...]:
         safe, unsafe = case.votes_safe or 0, case.votes_unsafe or 0
         rates.append((safe + 1) / (safe + unsafe + 2) if safe + unsafe else drawn)
     return tuple(rates)
+
+
+def machine_rates(rates: Sequence[float], seed: int) -> tuple[float, ...]:
+    """For each cell, how often a language model says safe that thinks in part as people do."""
+    if not rates:
+        return ()
+    odds = np.array([log(rate / (1 - rate)) for rate in np.clip(rates, 0.01, 0.99)])
+    likeness = MACHINE_LIKENESS * (odds - odds.mean()) / (odds.std() or 1.0)
+    own = sqrt(1 - MACHINE_LIKENESS**2) * np.random.default_rng((seed, 0xA1)).normal(size=len(odds))
+    chances = 1 / (1 + np.exp(-odds.mean() - MACHINE_SPREAD * (likeness + own)))
+    return tuple(chances.tolist())
 
 
 class VisitOutcome(StrEnum):

@@ -63,6 +63,8 @@ class Scene:
     """From ``known_pages``."""
     rates: tuple[float, ...]
     """Of each cell: the share of people of mean leniency who say safe."""
+    machine: tuple[float, ...]
+    """The same of one language model's answers."""
     mishaps: Mishaps
     speed: float
     """So many times as fast as the study's own time."""
@@ -182,7 +184,7 @@ class Visit:
         if len(self.log.given) >= self._turns_at and (self._withdraws or self._leaves):
             return await (self._withdraw() if self._withdraws else self._leave())
         if place is not None:
-            verdict = self.person.verdict(self.scene.rates[place])
+            verdict = self.person.verdict(self.scene.rates[place], self.scene.machine[place])
         else:
             checks = self.scene.study.attention.checks
             verdict = self.person.check(

@@ -251,6 +251,9 @@ class Screening(_Part):
     """Flagged are those who agree with the others less than these agree among themselves, with a
     one-sided p below this after Benjamini & Hochberg's adjustment for the number of people: of
     those whom the rule flags, no greater share is flagged by chance."""
+    agreement_most: float | None = Field(default=0.2, ge=0, le=1)
+    """If agreement would flag a greater share of the people who voted, it flags nobody: then votes
+    may fall in two groups, and which of them is right isn't in the votes."""
 
 
 class Design(_Part):

@@ -58,6 +58,7 @@ _INSIDE = {
     "screening.fast_seconds": "null: by the words of each case",
     "screening.one_answer_share": "flagged: one answer to a greater share of at least 20 cases",
     "screening.agreement_p": "flagged: agrees less with others than they do, adjusted p below this",
+    "screening.agreement_most": "would agreement flag a greater share of people, it flags nobody",
 }
 
 

@@ -21,7 +21,7 @@ from casewise.annotation.study.reading_times import (
 from casewise.annotation.study.schema import Arm, Platform, Screening, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected
-from casewise.annotation.votes.results import Results
+from casewise.annotation.votes.results import Results, division
 from casewise.sheets import (
     UNDEFINED,
     Cell,
@@ -113,6 +113,7 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),
+        "division": division(study, results.screened, results.groups),
         "planned": _planned_in_words(study),
         "cases_votes": choices.votes_words,
         "with_reasons": choices.with_reasons,
@@ -185,6 +186,7 @@ def rules_in_words(rules: Screening) -> list[str]:
             "exact, given how many answers of a kind the person gave, against those whom nothing "
             f"else flagged; p below {rules.agreement_p:g} after Benjamini and Hochberg's "
             "adjustment for the number of people."
+            + ("" if (most := rules.agreement_most) is None else f" Nobody, if over {most:.0%}.")
         )
     return sentences or ["No rule was on."]
 

@@ -37,9 +37,16 @@ from casewise.annotation.votes.quality import (
     panel_effect,
     person_quality,
 )
-from casewise.annotation.votes.screening import Rule, Screened, screen
+from casewise.annotation.votes.screening import Groups, Rule, Screened, groups_of, screen
 from casewise.annotation.votes.typed_csv import to_utc
-from casewise.statistics import DawidSkene, Estimate, Resampling, TwoWay, agreement, dawid_skene
+from casewise.statistics import (
+    DawidSkene,
+    Estimate,
+    Resampling,
+    TwoWay,
+    agreement,
+    dawid_skene,
+)
 
 DRAWS = 1000
 """Draws of whole queries for the intervals of agreement."""
@@ -106,6 +113,7 @@ class Results:
     collected: Collected
     funnel: Funnel
     screened: Screened
+    groups: Groups
     classes: DawidSkene
     cells: tuple[CellVotes, ...]
     arms: tuple[ArmVotes, ...]
@@ -136,6 +144,7 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
         collected=collected,
         funnel=_funnel(study, collected, screened),
         screened=screened,
+        groups=groups_of(table, screened, study.seed),
         classes=classes,
         cells=cells,
         arms=arm_votes(table, cells, resampling),
@@ -145,6 +154,17 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
         panels=panel_effect(table, collected.people),
         sensitivity=sensitivity(table, screened),
     )
+
+
+def division(study: Study, screened: Screened, groups: Groups) -> tuple[str, ...]:
+    """What stands against screening by agreement, in sentences: none, one or two."""
+    over, most = screened.agreement_over, study.screening.agreement_most
+    limited = (
+        f"Agreement would flag {over} of {len(screened.people)} people; so many, or so many others "
+        f"of a mind of their own, are more than the {most:.0%} that the study allows, so it flags "
+        "none."
+    )
+    return tuple(sentence for sentence in (over and limited, groups.told) if sentence)
 
 
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
@@ -237,6 +257,8 @@ def as_results_record(results: Results) -> dict[str, Any]:
         "votes_wanted": results.study.votes,
         "screening": results.study.screening.model_dump(mode="json"),
         "funnel": plain(results.funnel),
+        "agreement_over": results.screened.agreement_over,
+        "groups": plain(results.groups),
         "arms": plain(results.arms),
         "contrasts": plain(results.contrasts),
         "sensitivity": [

@@ -18,6 +18,7 @@ from casewise.statistics import (
     benjamini_hochberg,
     fit_beta_binomial,
     tallies,
+    two_groups,
 )
 
 FloatArray = NDArray[np.float64]
@@ -38,6 +39,9 @@ LEAST_OTHERS = 2
 LEAST_ADDED = 1.0
 """Votes that the beta distribution of cases adds to the others' at least: of few votes that happen
 to agree, it would be fitted to cases that leave no doubt."""
+
+GROUP_DRAWS, GROUP_P = 99, 0.01
+"""Of the test for two groups of people, and the p at which they are told of."""
 
 ROUNDS = 5
 """How often, at most, agreement is measured anew without those whom it flagged."""
@@ -93,6 +97,9 @@ class Screened:
     """Everybody with counted votes, in the order of the people."""
 
     people: tuple[PersonScreen, ...]
+    agreement_over: int = 0
+    """People whom agreement would flag, where it flags nobody since it would flag a greater share
+    than the study allows, or since so many are of a mind of their own. Else 0."""
 
     def flagged(self, *rules: Rule) -> frozenset[str]:
         """The people flagged by any of these rules; by any rule at all, if none is given."""
@@ -103,13 +110,57 @@ class Screened:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Whether the votes of people whom no rule flags fall in two groups."""
+
+    p: float
+    """Of the test; NaN with fewer than three people."""
+    people: tuple[int, int]
+    """In the larger and the smaller group, as the votes divide them best."""
+    within: tuple[float, float]
+    """Share of pairs of votes on a case that say the same, in each group; NaN without pairs."""
+    between: float
+    """The same of pairs across."""
+    smaller: tuple[str, ...]
+    """Who is in the smaller group."""
+
+    @property
+    def told(self) -> str | None:
+        """A sentence, where both groups are of a mind of their own.
+
+        People who answer at random agree among themselves no more than with others.
+        """
+        (many, few), (first, second) = self.people, self.within
+        if not (self.p <= GROUP_P and second - self.between > (first - self.between) / 2):
+            return None
+        return (
+            f"The votes fall in two groups: about {many} people agree with each other in "
+            f"{first:.0%} of cases, about {few} in {second:.0%}, and the two with each other in "
+            f"{self.between:.0%} (p {self.p:.2g}). Which of them to believe isn't in the votes: a "
+            "group may have a view of its own, or have asked a language model."
+        )
+
+
+def groups_of(table: VoteTable, screened: Screened, seed: int) -> Groups:
+    """Test whether the votes of people whom no rule flags fall in two groups."""
+    table = table.without(screened.flagged())
+    raters, places = np.unique(table.rater, return_inverse=True)
+    found = two_groups(table.safe, table.cell, places, len(raters), GROUP_DRAWS, seed)
+    smaller = tuple(table.raters[place] for place in raters[found.second])
+    people = (len(raters) - len(smaller), len(smaller))
+    return Groups(found.p, people, found.within, found.between, smaller)
+
+
 def screen(study: Study, collected: Collected) -> Screened:
     """Screen everybody by the rules of the study.
 
     The first three rules look at a person alone. Agreement is then measured against the others
     whom none of these flagged (and, in further rounds, agreement neither), so that nobody vouches
     for oneself and the careless not for one another. Its test conditions on how many answers of a
-    kind one gave: leniency is no fault.
+    kind one gave: leniency is no fault. Where it would flag more people than ``agreement_most``,
+    or where a greater share than that is of a mind of its own, it flags none: the others may be
+    the ones at fault.
 
     Args:
         study: Whose rules they are.
@@ -138,7 +189,25 @@ def screen(study: Study, collected: Collected) -> Screened:
         if (left == trusted).all():
             break
         trusted = left
-    return Screened(tuple(people))
+    return _limited(study, table, Screened(tuple(people)))
+
+
+def _limited(study: Study, table: VoteTable, screened: Screened) -> Screened:
+    """Without the flags of agreement, where it flags, or the votes set apart, too many people."""
+    most, flagged = study.screening.agreement_most, screened.flagged(Rule.AGREEMENT)
+    if most is None or not flagged:
+        return screened
+    alone = [
+        replace(
+            person, flags=tuple(flag for flag in person.flags if flag.rule is not Rule.AGREEMENT)
+        )
+        for person in screened.people
+    ]
+    without = Screened(tuple(alone), len(flagged))
+    if len(flagged) > most * len(alone):
+        return without
+    groups = groups_of(table, without, study.seed)
+    return without if groups.told and groups.people[1] > most * len(alone) else screened
 
 
 class Others:
