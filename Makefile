@@ -5,12 +5,12 @@
 #   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
-#   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
-#   make bench   measure speed beside what is possible (half an hour; docs/speed.md)
-#   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
-#   make reliability  every fault of a provider, and kills; writes docs/reliability.md (four minutes)
-#   make coverage  how often each interval holds the truth; writes its table into docs/statistics.md
-#   make figures draw the figures of docs/acting.md again
+#   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
+#   make bench   measure speed beside what is possible (half an hour; docs/method/speed.md)
+#   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
+#   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (four minutes)
+#   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics.md
+#   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
 
