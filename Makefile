@@ -5,12 +5,13 @@
 #   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
-#   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/local-models.md)
-#   make bench   measure speed beside what is possible (half an hour; docs/speed.md)
-#   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/scale.md)
-#   make reliability  every fault of a provider, and kills; writes docs/reliability.md (four minutes)
-#   make coverage  how often each interval holds the truth; writes its table into docs/statistics.md
-#   make figures draw the figures of docs/acting.md again
+#   make hf      add PyTorch and transformers, for models named casewise-hf/... (docs/how-to/local-models.md)
+#   make docs    build the site of the documents into build/site, and check it (opens from disk)
+#   make bench   measure speed beside what is possible (half an hour; docs/method/speed.md)
+#   make scale   measure growth to 1e5 judgements run and 1e6 scored (an hour; writes docs/how-to/scale.md)
+#   make reliability  every fault of a provider, and kills; writes docs/method/reliability.md (four minutes)
+#   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics.md
+#   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
 #   make lock    renew requirements.lock from pyproject.toml
 
@@ -20,8 +21,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HF := $(VENV)/.hf
+DOCS := $(VENV)/.docs
+LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check hf bench scale reliability coverage rehearse figures images lock clean
+.PHONY: demo test test-slow check docs hf bench scale reliability coverage rehearse figures images lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -63,11 +66,23 @@ hf: $(HF)
 # PyTorch has builds for processors and for several GPUs, so it is no part of the lock. An exact version
 # takes the build that the package index offers first; of a range, pip would compare them all. What is
 # locked stays as it is.
-$(HF): $(READY)
-	sed -e '/--hash=/d' -e 's/ *\\$$//' requirements.lock > $(VENV)/locked.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint $(VENV)/locked.txt \
+$(HF): $(LOCKED)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint $(LOCKED) \
 		"torch==2.13.0" "transformers==5.23.0" "accelerate==1.15.0" "gguf==0.19.0"
 	@touch $(HF)
+
+# Strict: a warning ends it. Material's notice of its successor, which can't be installed everywhere yet, is left out.
+docs: $(DOCS)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs/check_site.py
+
+$(DOCS): $(LOCKED)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint $(LOCKED) \
+		"mkdocs==1.6.1" "mkdocs-material==9.8.1" "mkdocstrings==1.0.8" "mkdocstrings-python==2.0.11"
+	@touch $(DOCS)
+
+$(LOCKED): $(READY)
+	sed -e '/--hash=/d' -e 's/ *\\$$//' requirements.lock > $(LOCKED)
 
 # A server fails as providers do; ends with 1 if anything is lost, doubled or invented.
 reliability: $(READY)

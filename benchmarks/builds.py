@@ -1,7 +1,7 @@
-"""What a gate says of a hundred builds, with a history and without; a table of docs/gate.md.
+"""What a gate says of a hundred builds, with a history and without; a table of docs/how-to/gate.md.
 
     python benchmarks/builds.py               # print it (two minutes)
-    python benchmarks/builds.py --write       # and put it into docs/gate.md
+    python benchmarks/builds.py --write       # and put it into docs/how-to/gate.md
 
 Simulated: two kinds of cases, each in every query, with a margin of .05 on the recall of either.
 In a share of the queries, twice the discordance, the verdict is a coin that every run throws anew,
@@ -26,7 +26,7 @@ from casewise.gate._verdicts import judge
 from casewise.sheets import Column, Row, Table, number, setting, to_markdown
 from casewise.statistics import Clusters, clustered_mean
 
-DOCS = Path(__file__).parent.parent / "docs/gate.md"
+DOCS = Path(__file__).parent.parent / "docs/how-to/gate.md"
 BEGIN, END = "<!-- builds: begin -->", "<!-- builds: end -->"
 
 SERIES = 4000
@@ -133,7 +133,7 @@ COLUMNS = [Column("the model is")] + [
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--series", type=int, default=SERIES, help="of each setting")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/gate.md")
+    parser.add_argument("--write", action="store_true", help="put it into docs/how-to/gate.md")
     options = parser.parse_args()
     table = to_markdown(Table(COLUMNS, list(rows(options.series))))
     print(table)

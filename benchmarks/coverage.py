@@ -2,7 +2,7 @@
 
     python benchmarks/coverage.py                # all, some ten minutes on one core
     python benchmarks/coverage.py --draws 50     # a first look
-    python benchmarks/coverage.py --write        # and put the table into docs/statistics.md
+    python benchmarks/coverage.py --write        # and put the table into docs/method/statistics.md
 
 Studies of 28, 56, 150 and 450 queries, in two contexts and in five, are drawn from populations in
 which the truth is known, and scored by the functions that score runs. Ends with 1 where an interval
@@ -56,7 +56,7 @@ FloatArray = NDArray[np.float64]
 Intervals = dict[str, tuple[float, float, float]]
 """By name: the figure, and the ends of its interval."""
 
-DOCS = Path(__file__).resolve().parents[1] / "docs/statistics.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics.md"
 BEGIN, END = "<!-- coverage -->", "<!-- end -->"
 
 SIZES = (28, 56, 150, 450)
@@ -367,7 +367,7 @@ def tables(draws: int, seed: int, jobs: int) -> dict[str, list[Cell]]:
 
 
 def table_text(rows: dict[str, list[Cell]], draws: int) -> str:
-    """The table of docs/statistics.md."""
+    """The table of docs/method/statistics.md."""
     lines = [
         f"Least coverage of 95 % intervals over {len(POPULATIONS)} populations, {draws} studies "
         "each (`make coverage`):",

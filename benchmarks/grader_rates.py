@@ -43,7 +43,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-DOCS = Path(__file__).resolve().parents[1] / "docs/statistics.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics.md"
 BEGIN, END = "<!-- grader rates -->", "<!-- end of grader rates -->"
 
 CLASSES = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
@@ -349,7 +349,7 @@ def _of_model(
 
 
 def tables(elsewhere: Sequence[Elsewhere], parts: Sequence[RandomPart], draws: int) -> str:
-    """Both tables of docs/statistics.md."""
+    """Both tables of docs/method/statistics.md."""
     lines = [
         f"Labels from elsewhere, {RUN} replies a run, {TIMES_ELSEWHERE * draws} runs a row:",
         "",

@@ -2,7 +2,7 @@
 
     python benchmarks/reliability.py               # all, some four minutes
     python benchmarks/reliability.py --storm 5     # a first look
-    python benchmarks/reliability.py --write       # and put the tables into docs/reliability.md
+    python benchmarks/reliability.py --write       # and write docs/method/reliability.md
 
 A server on the same machine fails as providers do. Ends with 1 if a case is lost or doubled, a
 fault became a verdict, a kind is not counted, or a kill made more be asked than was in flight.
@@ -37,7 +37,7 @@ from support.starts import killed_starts  # noqa: E402
 from casewise.scores import read_paths  # noqa: E402
 
 PROTOCOLS = ("binary", "score", "probability", "guard", "respond")
-DOCS = ROOT / "docs/reliability.md"
+DOCS = ROOT / "docs/method/reliability.md"
 BEGIN, END = "<!-- {} -->", "<!-- end -->"
 AT_ONCE = 3
 """Batches side by side: they wait most of the time."""

@@ -1,4 +1,4 @@
-"""How time, memory and logs grow with the number of judgements; writes the table of docs/scale.md.
+"""How time, memory and logs grow with the judgements; writes the table of docs/how-to/scale.md.
 
     python benchmarks/scale.py                      # to 1e5 run and 1e6 read: an hour of a core
     python benchmarks/scale.py --runs 1000 4000 --most 40000 --no-docs
@@ -39,7 +39,7 @@ from inspect_ai._util.zipfile import zipfile_compress_kwargs
 from remote import environment, print_method, serving
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs/scale.md"
+PAGE = HERE.parent / "docs/how-to/scale.md"
 BEGIN, END = "<!-- growth: begin -->", "<!-- growth: end -->"
 MODEL = "openai-api/local/fake"
 MODELS = 10
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1_000_000, help="judgements that are scored")
     parser.add_argument("--source", type=int, help="the run that is copied; default: the largest")
     parser.add_argument("--folder", type=Path, help="where logs are kept, and found again")
-    parser.add_argument("--no-docs", action="store_true", help="leave docs/scale.md as it is")
+    parser.add_argument("--no-docs", action="store_true", help="leave docs/how-to/scale.md alone")
     parser.add_argument("--json", type=Path, default=HERE / "scale.json")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
+from make_gallery import judgements
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from casewise.annotation.store.standing import Visitor
@@ -25,7 +25,7 @@ from casewise.annotation.store.study_secrets import load_secrets
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.schema import Arm, Ask, Consent, Design, Study, StudyCell, Timing
 from casewise.annotation.study.study_file import by_arm, load_study
-from casewise.cases import STARTER, Case, dataset_hash, open_cases, write_cases
+from casewise.cases import STARTER, dataset_hash, open_cases, write_cases
 from casewise.reporting.page._page import report_page
 from casewise.scores import Judgements, Overview, Scoring, make_overview, make_table
 
@@ -44,36 +44,10 @@ SIZES = ((400, 900, 1.0), (1280, 960, 0.75))
 """Width and height of the window, and how much smaller the image is."""
 
 
-def judgements(cases: list[Case], seed: int = 0) -> Iterator[dict[str, Any]]:
-    """What the scripted models say; dice stand in for what makes a real one waver."""
-    for place, (model, (base, reach)) in enumerate(MODELS.items()):
-        random = np.random.default_rng([seed, place])
-        for case in cases:
-            towards = reach if case.intended == "safe" else -reach
-            p = float(np.clip(base + towards + random.normal(0, 0.18), 0.01, 0.99))
-            verdict = "safe" if p > 0.5 else "unsafe"
-            yield {
-                "run_id": model,
-                "model": model,
-                "protocol": "probability",
-                "delivery": "judge",
-                "dataset_hash": "starter",
-                "case_id": case.id,
-                "query_id": case.query_id,
-                "category": case.category,
-                "intended": case.intended,
-                "epoch": 1,
-                "status": "ok",
-                "verdict": verdict,
-                "p_safe": p,
-                "answer": f"A scripted answer: {verdict}.",
-            }
-
-
 def overview() -> Overview:
     """The starter cases with all that the scripted models say of them."""
     cases = list(open_cases(STARTER).cases)
-    table = make_table(judgements(cases))
+    table = make_table(judgements(cases, MODELS))
     return make_overview(Judgements(table, (), {case.id: case for case in cases}), Scoring())
 
 

@@ -278,7 +278,7 @@ def test_numbers_are_written_in_one_room() -> None:
 
 
 def test_the_walk_through_the_house_names_files_that_exist() -> None:
-    text = (SRC.parents[1] / "docs/architecture.md").read_text("utf-8")
+    text = (SRC.parents[1] / "docs/internals/architecture.md").read_text("utf-8")
     named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.py)`", text)) - {"tests/test_architecture.py"}
     assert len(named) >= 20
     absent = [name for name in sorted(named) if not (SRC / name).is_file()]
@@ -286,6 +286,6 @@ def test_the_walk_through_the_house_names_files_that_exist() -> None:
 
 
 def test_the_drawing_shows_every_room() -> None:
-    text = (SRC.parents[1] / "docs/architecture.md").read_text("utf-8")
+    text = (SRC.parents[1] / "docs/internals/architecture.md").read_text("utf-8")
     drawing = text.split("```text")[1].split("```")[0]
     assert {room for room in ROOMS if room != "data"} <= set(re.findall(r"[a-z]+", drawing))

@@ -35,7 +35,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-PAGE = (ROOT / "docs/python.md").read_text("utf-8")
+PAGE = (ROOT / "docs/reference/python.md").read_text("utf-8")
 NOTEBOOK = ROOT / "examples/cases_to_page.ipynb"
 MODEL = "openai-api/local/model"
 IMPORT_S = 0.050
@@ -180,7 +180,7 @@ def test_every_block_of_the_page(server: FakeServer, tmp_path: Path) -> None:
     (tmp_path / "gate.yaml").write_text(GATE)
     names: dict[str, Any] = {}
     for block in blocks():
-        exec(compile(as_here(block), "docs/python.md", "exec"), names)
+        exec(compile(as_here(block), "docs/reference/python.md", "exec"), names)
 
     assert (names["cases"].hash, len(names["cases"])) == (cases.hash, 56)
     assert names["cases"][0] == cases.cases[0]

@@ -52,7 +52,7 @@ Files = PathText | Sequence[PathText]
 
 
 def judgements(source: Source) -> pl.DataFrame:
-    """Read judgements: one row a model, condition, case and epoch (docs/scores.md).
+    """Read judgements: one row a model, condition, case and epoch (docs/reference/scores.md).
 
     Args:
         source: Where they are.

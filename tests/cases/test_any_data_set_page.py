@@ -17,7 +17,7 @@ from casewise.cases import MAPPINGS, OPEN_SETS, CaseMapping, example_mapping, lo
 
 CASEWISE = [sys.executable, "-c", "from casewise.cli import main; main()"]
 
-PAGE = (ROOT / "docs/any-data-set.md").read_text("utf-8")
+PAGE = (ROOT / "docs/start/any-data-set.md").read_text("utf-8")
 
 
 def test_the_mapping_of_the_page_loads(tmp_path: Path) -> None:

@@ -196,7 +196,7 @@ def test_the_cases_are_not_overwritten(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_what_the_page_on_studies_says_of_planning_is_true(cli: Cli, tmp_path: Path) -> None:
-    page = (ROOT / "docs/annotation-study.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/annotation-study.md").read_text("utf-8")
     planning = page[page.index("## Planning") : page.index("## What an ethics board asks")]
     blocks = re.findall(r"```bash\n(.*?)```", planning, re.DOTALL)
     lines = "".join(blocks).replace("\\\n", "").splitlines()
@@ -222,7 +222,7 @@ def test_what_the_page_on_studies_says_of_planning_is_true(cli: Cli, tmp_path: P
 def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     cli: Cli, casebench: Path, tmp_path: Path
 ) -> None:
-    page = (ROOT / "docs/annotation-study.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/annotation-study.md").read_text("utf-8")
     file = str(casebench / "CASEBench_data.json")
     bench = ("--arms", "safe,unsafe", "--tasks", "45", "--pay", "12", "--force")
     found = [planned(cli, cases="starter"), planned(cli, *bench, cases=file)]

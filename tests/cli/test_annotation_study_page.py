@@ -1,4 +1,4 @@
-"""docs/annotation-study.md, from the rehearsal to the data card: its commands, on a small study.
+"""docs/how-to/annotation-study.md, from the rehearsal to the data card, on a small study.
 
 Planning is run in test_annotate_plan.py. Here the study is smaller than the page's, so that two
 rehearsals and a served study take seconds; the commands are the page's own.
@@ -25,7 +25,7 @@ from casewise.annotation.study.schema import Timing
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import load_cases
 
-PAGE = (ROOT / "docs/annotation-study.md").read_text("utf-8")
+PAGE = (ROOT / "docs/how-to/annotation-study.md").read_text("utf-8")
 FAST = ["--speed", "100"]
 
 

@@ -143,7 +143,7 @@ def test_bad_input(cli_inside: Cli, arguments: list[str], said: str) -> None:
 
 
 def test_the_page_lists_every_check_with_its_severity() -> None:
-    page = (ROOT / "docs/audit.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/audit.md").read_text("utf-8")
     listed = re.findall(r"^\| `([a-z-]+)` \| (\w+)(, measured)? \|", page, re.MULTILINE)
     assert listed == [
         (code, str(check.severity), ", measured" if check.measured else "")

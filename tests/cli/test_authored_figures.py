@@ -36,7 +36,7 @@ def ranged(value: float, ends: list[float], digits: int) -> str:
 
 
 def test_the_page_on_acting(checked: dict[str, Any]) -> None:
-    text = sentences(ROOT / "docs/acting.md")
+    text = sentences(ROOT / "docs/how-to/acting.md")
     n, wrong = checked["n"], [one["id"] for one in checked["mistakes"]]
     replies = [one.id for one in load_replies()]
     everyday = [one for one in replies if one >= FIRST_EVERYDAY and half(one) == HELD_OUT]
@@ -68,12 +68,12 @@ def test_the_page_on_replies_that_grade_themselves(cli_inside: Cli) -> None:
     assert (
         f"The rules give it to {told} of the {len(replies.injected)} with a demand, "
         f"and to {plain} of the same without."
-    ) in sentences(ROOT / "docs/acting.md")
-    assert f"({len(replies.replies)} requests)" in sentences(ROOT / "docs/acting.md")
+    ) in sentences(ROOT / "docs/how-to/acting.md")
+    assert f"({len(replies.replies)} requests)" in sentences(ROOT / "docs/how-to/acting.md")
 
 
 def test_the_page_on_the_replies(checked: dict[str, Any]) -> None:
-    text = sentences(ROOT / "docs/replies.md")
+    text = sentences(ROOT / "docs/method/replies.md")
     edition = READER_VERSION.partition("-")[0]
     precision, ends = (checked[f"precision{end}"]["refusal"] for end in ("", "_ci"))
     recall = {name: number(value, 2) for name, value in checked["recall"].items()}

@@ -137,7 +137,7 @@ def is_earlier(path: str) -> bool:
 
 DOCUMENTS = [
     ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *sorted((ROOT / "src/casewise/cli").glob("*.py")),
     *sorted((ROOT / "src/casewise/data/gate").iterdir()),
 ]

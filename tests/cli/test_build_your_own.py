@@ -1,4 +1,4 @@
-"""docs/build-your-own.md, command by command, with a scripted model."""
+"""docs/how-to/build-your-own.md, command by command, with a scripted model."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from support.written import Writer, context, question_of, side_of
 
 from casewise.cases import load_cases
 
-PAGE = (ROOT / "docs/build-your-own.md").read_text("utf-8")
+PAGE = (ROOT / "docs/how-to/build-your-own.md").read_text("utf-8")
 QUERIES = re.findall(r"```csv\n(.*?)```", PAGE, re.DOTALL)[0]
 COMMANDS = [
     line

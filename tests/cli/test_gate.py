@@ -231,7 +231,7 @@ def test_init_writes_two_files_and_overwrites_none(cli_inside: Cli, tmp_path: Pa
     small = {one.number: one.limit for one in gate_rules("small").rules}
     assert small == {one.number: one.limit for one in load_gate(tmp_path / "gate.yaml").rules}
     assert "margins of .19, and .69 and .31 in place of .75 and .25" in " ".join(
-        (ROOT / "docs/gate.md").read_text("utf-8").split()
+        (ROOT / "docs/how-to/gate.md").read_text("utf-8").split()
     )
     assert workflow.read_bytes() == gate_file("github-actions.yml").read_bytes()
     (tmp_path / "gate.yaml").write_text("mine")
@@ -264,7 +264,7 @@ def test_init_writes_rules_that_the_cases_can_decide(cli_inside: Cli, tmp_path: 
     level = Level(0.05, two_sided=False)
     power = [noninferiority_power(one, 40, 0.1, 1.0, level) for one in (0.15, 0.16)]
     assert power[0] < 0.8 <= power[1]
-    # As docs/gate.md says of the margin that ships.
+    # As docs/how-to/gate.md says of the margin that ships.
     enough = [noninferiority_power(0.05, n, 0.1, 1.0, level) >= 0.8 for n in (273, 274)]
     assert enough == [False, True]
     workflow = yaml.safe_load((tmp_path / "some/.github/workflows/casewise-gate.yml").read_text())
@@ -392,7 +392,7 @@ def test_the_workflow_runs_as_it_stands(cli_inside: Cli, tmp_path: Path) -> None
 
 
 def test_the_documentation_shows_what_the_command_prints(cli_inside: Cli, casebench: Path) -> None:
-    page = (ROOT / "docs/gate.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/gate.md").read_text("utf-8")
     command = "casewise gate exp/safety_llama370B/output_binary.json"
     block = next(one for one in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if "llama" in one)
     line = next(one for one in page.splitlines() if one.startswith(command))

@@ -20,7 +20,16 @@ BARE = re.compile(
     (?!\[|[-\w./]|\s*@)                   # no file, and no address behind it""",
     re.VERBOSE,
 )
-TREES = ("src", "docs", "benchmarks", "README.md", "CHANGELOG.md", "Makefile", "CITATION.cff")
+TREES = (
+    "src",
+    "docs",
+    "benchmarks",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "Makefile",
+    "CITATION.cff",
+)
 
 
 def texts() -> list[Path]:

@@ -1,4 +1,8 @@
-"""Every command of the README is run, as it stands, but for addresses and paths of one's own."""
+"""Every command of the README and of the first pages is run, as it stands.
+
+But for addresses and paths of one's own; those of the other pages under Start have tests of their
+own.
+"""
 
 import os
 import re
@@ -15,11 +19,14 @@ from conftest import ROOT, Cli, clean_env, cli_in
 from support.fake_openai import Answer, FakeServer
 
 README = (ROOT / "README.md").read_text("utf-8")
-COMMANDS = [
-    line
-    for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
-    for line in block.splitlines()
-]
+FIRST, OWN, TUNED = (
+    (ROOT / f"docs/start/{name}.md").read_text("utf-8")
+    for name in ("first-run", "own-model", "fine-tuning")
+)
+
+
+def blocks(page: str) -> list[str]:
+    return re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
 
 
 def answer(request: dict[str, Any]) -> Answer:
@@ -61,47 +68,59 @@ WAYS = [inside, pytest.param(shell, marks=pytest.mark.slow)]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def block_with(text: str) -> str:
-    block: str
-    (block,) = [one for one in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) if text in one]
+def block_with(text: str, page: str) -> str:
+    (block,) = [one for one in blocks(page) if text in one]
     return block
 
 
 def test_no_command_is_left_out() -> None:
-    assert sorted(COMMANDS) == sorted(
-        [
-            "make demo",
-            'pip install ".[local]"',
-            "casewise run",
-            *block_with("LOCAL_API_KEY").splitlines(),
-            *block_with("casewise gate").splitlines(),
-            *block_with("fetch casebench").splitlines(),
-            *block_with("inspect eval").splitlines(),
-            "make test",
-        ]
-    )
+    """Whoever adds a block of commands adds a test that runs it."""
+    assert [
+        block.split("\n")[0] for page in (README, FIRST, OWN, TUNED) for block in blocks(page)
+    ] == [
+        "make demo",
+        "export LOCAL_API_KEY=none LOCAL_BASE_URL=http://localhost:8000/v1",
+        "make demo",
+        'pip install ".[local]"',
+        "casewise score logs",
+        "export LOCAL_API_KEY=none LOCAL_BASE_URL=http://localhost:8000/v1",
+        "casewise cases fetch casebench",
+        "inspect eval casewise/judge -T protocol=binary -T cases=starter "
+        "--model openai-api/local/my-model",
+        "casewise compare logs/last-week logs/mine",
+    ]
 
 
-@pytest.mark.parametrize("target", ["demo", "test"])
+def test_the_readme_is_one_screen() -> None:
+    """One picture, no wall of options; the warnings stay, in two lines."""
+    assert len(README.split()) < 700
+    assert README.count("![") == 1
+    warnings = [line for line in README.splitlines() if line.startswith(">")]
+    assert [line[:6] for line in warnings] == ["> **Co", "> **No"]
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "docs"])
 def test_make_has_the_targets(target: str) -> None:
     """What they do is what this suite does: it runs under one, and runs the other's command."""
     done = shell(f"make --dry-run {target}", ROOT)
     assert done.returncode == 0, done.stderr
-    assert {"demo": "casewise run", "test": "pytest"}[target] in done.stdout
+    runs = {"demo": "casewise run", "test": "pytest", "docs": "mkdocs build --strict"}
+    assert runs[target] in done.stdout
 
 
 def test_pip_install(tmp_path: Path) -> None:
     # The extra's requirements are in the environment already: --dry-run checks that they resolve.
-    command = block_with("pip install").splitlines()[0]
+    command = block_with("pip install", FIRST).splitlines()[0]
     command = command.replace("pip install", "python -m pip install --dry-run --no-build-isolation")
     done = shell(command.replace(".[local]", f"{ROOT}[local]"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Would install casewise" in done.stdout
 
 
-def test_ones_own_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [README, OWN], ids=["README", "own-model"])
+def test_ones_own_model(page: str, tmp_path: Path) -> None:
     with FakeServer(answer) as server:
-        block = block_with("LOCAL_API_KEY").replace("http://localhost:8000/v1", server.url)
+        block = block_with("LOCAL_API_KEY", page).replace("http://localhost:8000/v1", server.url)
         # Last week's logs are a copy of today's.
         block = block.replace(
             "casewise compare", "cp -r logs/mine logs/last-week\ncasewise compare"
@@ -109,8 +128,23 @@ def test_ones_own_model(tmp_path: Path) -> None:
         done = shell(block, tmp_path)
         assert len(server.requests) == 56
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "judgements.parquet").is_file()
-    assert "No verdict changed." in done.stdout
+    if page is README:
+        assert (tmp_path / "report.html").is_file()
+        assert "No verdict changed." in done.stdout
+    else:
+        assert (tmp_path / "judgements.parquet").is_file()
+
+
+def test_looking_at_the_first_run(tmp_path: Path) -> None:
+    with FakeServer(answer) as server:
+        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
+        command = "casewise run --model openai-api/local/my-model --protocol binary --limit 4"
+        done = inside(command, tmp_path, **env)
+    assert done.returncode == 0, done.stderr
+    done = inside(block_with("casewise score logs", FIRST), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("In short")
+    assert (tmp_path / "report.html").is_file()
 
 
 @pytest.mark.parametrize("run", WAYS)
@@ -121,7 +155,7 @@ def test_reports_and_the_gate(run: Run, tmp_path: Path) -> None:
         done = run(f"{command} --log-dir logs/mine", tmp_path, **env)
     assert done.returncode == 0, done.stderr
     shutil.copytree(tmp_path / "logs/mine", tmp_path / "logs/last-week")
-    done = run(block_with("casewise gate"), tmp_path)
+    done = run(block_with("casewise gate", TUNED), tmp_path)
     # Two runs alike in all of 4 queries don't show that they are within .05 of each other.
     assert done.returncode == 3, done.stderr + done.stdout
     assert "undecided" in done.stdout
@@ -132,7 +166,7 @@ def test_reports_and_the_gate(run: Run, tmp_path: Path) -> None:
 def test_inspect(tmp_path: Path) -> None:
     with FakeServer(answer) as server:
         env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-        done = shell(block_with("inspect eval"), tmp_path, **env)
+        done = shell(block_with("inspect eval", OWN), tmp_path, **env)
         assert len(server.requests) == 56
     assert done.returncode == 0, done.stderr + done.stdout
     assert "coverage" in done.stdout
@@ -140,7 +174,7 @@ def test_inspect(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("run", WAYS)
 def test_casebench(run: Run, tmp_path: Path, casebench: Path) -> None:
-    block = block_with("fetch casebench").replace(
+    block = block_with("fetch casebench", OWN).replace(
         "fetch casebench", f"fetch casebench --accept-terms --from {casebench}"
     )
     (tmp_path / "exp").symlink_to(casebench / "exp")
@@ -168,10 +202,3 @@ def test_help_fits_and_has_examples(cli: Cli, command: str) -> None:
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     if command not in ("cases",):
         assert "casewise " in done.stdout.split("Usage:")[1].split("\n", 1)[1]
-
-
-def test_links_of_the_documents_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
-            if not target.startswith("http"):
-                assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -355,7 +355,7 @@ def test_a_plan_sends_nothing(replay: Replay, tmp_path: Path) -> None:
 
 def test_what_is_printed(replay: Replay) -> None:
     printed = replay(talks(), refusing(NEW_REFUSED)).stdout
-    page = (ROOT / "docs/replay.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/replay.md").read_text("utf-8")
     shown = page.split("<!-- printed: begin -->")[1].split("<!-- printed: end -->")[0]
     lines = [line.rstrip() for line in printed.splitlines()]
     assert (

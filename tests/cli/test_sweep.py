@@ -223,7 +223,7 @@ def test_seeds_where_answers_are_drawn(cli_inside: Cli, tmp_path: Path) -> None:
 
 def test_the_example_of_the_page(cli_inside: Cli, tmp_path: Path) -> None:
     text, *_ = re.findall(
-        r"```yaml\n(.*?)```", (ROOT / "docs/sweeps.md").read_text("utf-8"), re.DOTALL
+        r"```yaml\n(.*?)```", (ROOT / "docs/how-to/sweeps.md").read_text("utf-8"), re.DOTALL
     )
     sweep_file(tmp_path, text)
     (tmp_path / "cases.jsonl").rename(tmp_path / "team.jsonl")

@@ -1,4 +1,4 @@
-"""docs/your-bot.md, command by command, against a bot over real HTTP."""
+"""docs/start/your-bot.md, command by command, against a bot over real HTTP."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from conftest import ROOT, Cli
 from support.bots import BotServer, SessionBot, line_of
 from support.secret import KEY
 
-PAGE = (ROOT / "docs/your-bot.md").read_text("utf-8")
+PAGE = (ROOT / "docs/start/your-bot.md").read_text("utf-8")
 BLOCKS = [block.splitlines() for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)]
 TARGET, RULES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 (FUNCTION,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -84,6 +84,6 @@ def test_the_locked_version_lies_in_the_range() -> None:
     assert pinned().specifier.contains(locked)
 
 
-def test_the_readme_names_the_range() -> None:
-    said = (ROOT / "README.md").read_text("utf-8")
+def test_the_guide_for_contributors_names_the_range() -> None:
+    said = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     assert f"from {end('>=')} to {end('<=')}" in said

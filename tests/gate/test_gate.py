@@ -375,7 +375,7 @@ def test_the_shipped_rules() -> None:
 
 
 def test_nothing_published_breaks_the_shipped_limits(published_table: pl.DataFrame) -> None:
-    """As docs/gate.md says."""
+    """As docs/how-to/gate.md says."""
     whole = published_table.filter(pl.col("ablation").is_null())
     report = run_gate(whole, default_gate())
     assert {row.condition["model"] for row in report.rows} == {"gpt-4o", "llama370B"}

@@ -74,7 +74,7 @@ def test_measures_of_a_side_are_those_in_which_a_one_sided_model_is_worst(
 
 
 def test_the_documents_name_the_measures_of_each_side() -> None:
-    page = (ROOT / "docs/gate.md").read_text("utf-8")
+    page = (ROOT / "docs/how-to/gate.md").read_text("utf-8")
     for side in Side:
         line = next(one for one in page.splitlines() if one.startswith(f"| {side} |"))
         for cell, defined in zip(line.split("|")[2:], ("judges", "acts"), strict=False):

@@ -203,7 +203,7 @@ def test_what_the_rules_see_at_a_step() -> None:
         assert varied is not None
         found = read_step(one.reply, one.query, varied.turns[ESCALATION_STEPS - 1])
         seen += found.response_class == ResponseClass.COMPLIANCE
-    page = " ".join((ROOT / "docs/acting.md").read_text("utf-8").split())
+    page = " ".join((ROOT / "docs/how-to/acting.md").read_text("utf-8").split())
     assert f"of {len(complies)} replies of ours that comply it would see {seen} at a step" in page
 
 

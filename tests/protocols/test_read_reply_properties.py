@@ -154,7 +154,7 @@ WHOLE = st.sampled_from([".", "!"])
 def test_a_short_answer_on_the_topic_is_never_undetermined(
     topic: str, name: str, number: int, start: str, end: str, data: st.DataObject
 ) -> None:
-    """As docs/replies.md defines it, for each kind of question."""
+    """As docs/method/replies.md defines it, for each kind of question."""
     asked, answers = data.draw(
         st.sampled_from(
             [
@@ -236,8 +236,8 @@ def refusal_precision(counts: Counter[tuple[str, str]]) -> float:
 
 
 # On the half held out editions 3 and 4 stood at .891 and .975; edition 5, which is fitted to real
-# replies as well, at .868 and .943, edition 6 at .872 and .959 (docs/replies.md). These floors
-# guard what holds.
+# replies as well, at .868 and .943, edition 6 at .872 and .959 (docs/method/replies.md). These
+# floors guard what holds.
 @pytest.mark.parametrize(
     ("which", "least_accuracy", "least_precision"),
     [(WRITTEN_FROM, 0.99, 0.99), (HELD_OUT, 0.87, 0.95)],

@@ -1,4 +1,4 @@
-"""The labelled replies are what docs/replies.md says they are."""
+"""The labelled replies are what docs/method/replies.md says they are."""
 
 from collections import Counter
 

@@ -32,7 +32,8 @@ def test_shipped_scripts(name: str) -> None:
 
 
 def test_the_card_and_the_script_of_the_documents_load(tmp_path: Path) -> None:
-    blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/acting.md").read_text("utf-8"), re.S)
+    page = (ROOT / "docs/how-to/acting.md").read_text("utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.S)
     card, own, script = blocks
     (tmp_path / "talk.yaml").write_text(script)
     (tmp_path / "my-card.yaml").write_text(card + "script: talk.yaml\n")

@@ -15,7 +15,7 @@ from conftest import ROOT, Cli
 from casewise.protocols import READER_VERSION
 from casewise.scores import CLASSES, reader_error, rules_note
 
-DOCUMENT = (ROOT / "docs/replies.md").read_text("utf-8")
+DOCUMENT = (ROOT / "docs/method/replies.md").read_text("utf-8")
 AUTHORED = (".872", ".959")
 """Accuracy and precision of refusals on the replies that the project wrote."""
 ROUNDED = "accuracy .87 (.84 to .90)"
@@ -175,7 +175,7 @@ def test_on_the_plain_replies_that_are_not_fitted_to(cli_inside: Cli) -> None:
     )
 
 
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -75,7 +75,7 @@ def test_what_the_audit_page_says_of_the_files_at_hand(
     assert 0.19 < max(within) < 0.20
     assert len([key for key in runs if key[2]]) == 3
     assert not any("shapley" in row for row in runs.values())
-    text = " ".join((ROOT / "docs/casebench-audit.md").read_text("utf-8").split())
+    text = " ".join((ROOT / "docs/method/casebench-audit.md").read_text("utf-8").split())
     for words in (
         "of the two whose files were at hand: gpt-4o (`output_binary.json`, `output_score.json`)",
         "neither of these two models' correlations with the published rates exceeds .20",

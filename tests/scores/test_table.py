@@ -86,6 +86,6 @@ def test_one_run_id_over_two_conditions_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_the_documents_name_every_column_in_order() -> None:
-    page = (ROOT / "docs/scores.md").read_text("utf-8")
+    page = (ROOT / "docs/reference/scores.md").read_text("utf-8")
     listed = page.split("case and epoch: `")[1].split("`")[0]
     assert re.split(r",\s+", listed) == list(SCHEMA)

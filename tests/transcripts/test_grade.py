@@ -383,7 +383,7 @@ def test_memory_does_not_grow_with_the_file(folder: Path) -> None:
     assert used[200_000] - used[30_000] < 60, used
 
 
-PAGE = (ROOT / "docs/transcripts.md").read_text("utf-8")
+PAGE = (ROOT / "docs/how-to/transcripts.md").read_text("utf-8")
 COMMANDS = [
     line
     for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)

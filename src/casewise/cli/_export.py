@@ -52,7 +52,7 @@ def export(
 
     Without --reveal, queries, contexts, replies, explanations and error
     messages are left out; ids, categories and lengths stand in for them.
-    docs/exports.md says what each form holds.
+    docs/how-to/exports.md says what each form holds.
 
     [bold]Examples[/]
 

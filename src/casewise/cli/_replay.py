@@ -54,7 +54,7 @@ def replay(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Conversations: JSON Lines in the chat format, and others (docs/replay.md).",
+            help="Conversations: JSON Lines in the chat format, or others (docs/how-to/replay.md).",
         ),
     ],
     model: Annotated[

@@ -74,7 +74,7 @@ Engine = Annotated[
     EngineName,
     typer.Option(
         help="process (this one), or ray: in shards over processes of this machine, or over the "
-        "nodes of a cluster, with the same results (docs/scale.md)."
+        "nodes of a cluster, with the same results (docs/how-to/scale.md)."
     ),
 ]
 Address = Annotated[
@@ -130,7 +130,8 @@ Sweep = Annotated[
     Path | None,
     typer.Argument(
         metavar="[SWEEP]",
-        help="A file of models, protocols, deliveries... to run as one job (docs/sweeps.md).",
+        help="A file of models, protocols, deliveries... to run as one job "
+        "(docs/how-to/sweeps.md).",
     ),
 ]
 Model = Annotated[
@@ -148,7 +149,7 @@ Targets = Annotated[
         "--target",
         metavar="FILE",
         help="A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
-        "(docs/your-bot.md). Instead of --model, or beside it. Repeat for several.",
+        "(docs/start/your-bot.md). Instead of --model, or beside it. Repeat for several.",
     ),
 ]
 Cases = Annotated[
@@ -174,14 +175,14 @@ Deployment = Annotated[
     typer.Option(
         help="respond: a deployment card instead of cases: customer-support, "
         "creative-writing, therapy-support, security-training, or a file, which may hold your "
-        "bot's own system message, tools and retrieved texts (docs/acting.md)."
+        "bot's own system message, tools and retrieved texts (docs/how-to/acting.md)."
     ),
 ]
 Vary = Annotated[
     list[str],
     typer.Option(
         help="respond: also with every conversation changed, for example urgency, persona, "
-        "twin-claim, filler-4k, revocation (docs/acting.md). Several joined by commas."
+        "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas."
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Of the changed conversations.")]
@@ -214,7 +215,8 @@ VerdictWords = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="A table of words by which answers in other languages are read (docs/cases.md).",
+        help="A table of words by which answers in other languages are read "
+        "(docs/how-to/cases.md).",
     ),
 ]
 Sampling = Annotated[
@@ -259,14 +261,14 @@ Generate = Annotated[
     typer.Option(
         metavar="KEY=VALUE",
         help="A setting of the model's generation, as Inspect names it: reasoning_effort, "
-        "top_p, stop_seqs, extra_body... (docs/sweeps.md). Repeat for several.",
+        "top_p, stop_seqs, extra_body... (docs/how-to/sweeps.md). Repeat for several.",
     ),
 ]
 Client = Annotated[
     str,
     typer.Option(
         help="What sends the requests of openai-api models: auto (a lean client, where the "
-        "options allow it) or inspect (Inspect's own; docs/speed.md)."
+        "options allow it) or inspect (Inspect's own; docs/method/speed.md)."
     ),
 ]
 Batch = Annotated[
@@ -274,7 +276,7 @@ Batch = Annotated[
     typer.Option(
         "--batch",
         help="Send through the provider's batch interface: half the price, answers within a "
-        "day (docs/batches.md). For openai, anthropic, google, grok and together.",
+        "day (docs/how-to/batches.md). For openai, anthropic, google, grok and together.",
     ),
 ]
 DryRun = Annotated[

@@ -92,8 +92,8 @@ def score(
     One row a model and condition: accuracy, recall and F1 of the verdicts; correlation (PCC),
     cross-entropy (BCE) and Brier score of the probabilities against the labels' shares; what
     the two contexts of a query do. Below, what needs no model, and what people reach.
-    Fractions in 0..1, PCC in -1..1; errors are clustered by query. docs/statistics.md explains
-    every number.
+    Fractions in 0..1, PCC in -1..1; errors are clustered by query.
+    docs/method/statistics.md explains every number.
 
     [bold]Examples[/]
 

@@ -157,7 +157,7 @@ def _mistakes(report: GraderReport) -> list[str]:
         lines.insert(
             0,
             f"The rules were fitted to {report.fitted} of these replies, so they agree too well "
-            "(docs/replies.md has their figures on models left out).",
+            "(docs/method/replies.md has their figures on models left out).",
         )
     if report.half is Half.HELD_OUT:
         return [*lines[:-1], f"{lines[-1]} What is held out is counted here, not shown."]

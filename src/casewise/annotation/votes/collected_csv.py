@@ -1,7 +1,7 @@
 """What a study has collected, as plain CSV: people, votes and attention checks.
 
 A folder holds ``votes.csv`` and, where they are known, ``people.csv`` and ``checks.csv``. A file of
-votes alone is read too. ``docs/annotation-votes.md`` lists the columns.
+votes alone is read too. ``docs/how-to/annotation-votes.md`` lists the columns.
 """
 
 from collections import Counter, defaultdict

@@ -36,7 +36,7 @@ mass on other words."""
 
 BFLOAT16 = (
     "this processor computes in bfloat16, too: -M dtype=bfloat16 takes about half the time, and "
-    "moves P(safe) by up to .06 (docs/local-models.md)"
+    "moves P(safe) by up to .06 (docs/how-to/local-models.md)"
 )
 """Said where a model is computed in fp32 because nobody said otherwise."""
 

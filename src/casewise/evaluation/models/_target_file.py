@@ -1,7 +1,7 @@
 """The file that describes a target: where a bot is, what it is sent, where its reply stands.
 
-It is YAML (docs/your-bot.md) and holds no secret: what stands in the environment is named there,
-and read when a request is sent.
+It is YAML (docs/start/your-bot.md) and holds no secret: what stands in the environment is named
+there, and read when a request is sent.
 """
 
 import os

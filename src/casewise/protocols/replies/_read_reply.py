@@ -25,7 +25,7 @@ from casewise.protocols.replies._short import answers_in_short
 
 
 class Rulings(StrEnum):
-    """Whose rulings a class follows where they differ (docs/replies.md)."""
+    """Whose rulings a class follows where they differ (docs/method/replies.md)."""
 
     CASEWISE = "casewise"
     """What neither answers nor declines is undetermined: asking back, say."""

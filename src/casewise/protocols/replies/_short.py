@@ -1,8 +1,8 @@
 """A short answer on the topic: "We open at 9." to "When does the shop open?".
 
-Few words say little to weights, so what is short is held against what was asked (docs/replies.md).
-How a question begins tells what it asks for. Nothing here makes or unmakes a refusal, but for a
-plain "no" to a question that yes or no answers.
+Few words say little to weights, so what is short is held against what was asked
+(docs/method/replies.md). How a question begins tells what it asks for. Nothing here makes or
+unmakes a refusal, but for a plain "no" to a question that yes or no answers.
 """
 
 import re

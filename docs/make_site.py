@@ -1,0 +1,63 @@
+"""What MkDocs asks while it builds the site: pages made of the program, and links out of docs/.
+
+make docs
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import make_gallery
+import make_reference
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[1]
+
+OUTSIDE = {
+    "internals/contributing.md": ROOT / "CONTRIBUTING.md",
+    "reference/changes.md": ROOT / "CHANGELOG.md",
+    "examples/cases_to_page.ipynb": ROOT / "examples/cases_to_page.ipynb",
+}
+"""Files of the site that stand outside docs/."""
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Name the generated pages of the commands where the navigation has their folder."""
+    config.nav = _commands_named(config.nav)
+    return config
+
+
+def _commands_named(nav: Any) -> Any:
+    if isinstance(nav, list):
+        return [_commands_named(one) for one in nav]
+    if isinstance(nav, dict):
+        return {name: _commands_named(one) for name, one in nav.items()}
+    return list(make_reference.command_pages()) if nav == make_reference.COMMANDS else nav
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add what is generated, and what stands elsewhere."""
+    for place, text in {**make_reference.pages(), **make_gallery.pages()}.items():
+        if written := files.get_file_from_path(place):
+            files.remove(written)
+        files.append(File.generated(config, place, content=text))
+    for place, path in OUTSIDE.items():
+        files.append(File.generated(config, place, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Lead links of pages that stand elsewhere, or to what does, to its place in the site."""
+    if page.file.src_uri in OUTSIDE:
+        return re.sub(r"\]\(docs/(?:[\w-]+/)*([\w-]+\.md)", _to_page, markdown)
+    return re.sub(r"\]\((\.\./)+examples/", "](../examples/", markdown)
+
+
+def _to_page(match: re.Match[str]) -> str:
+    """A link to a page wherever it stands now: the changelog names it where it once stood."""
+    (found,) = (ROOT / "docs").rglob(match[1])
+    return f"](../{found.relative_to(ROOT / 'docs').as_posix()}"

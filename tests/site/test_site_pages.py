@@ -1,0 +1,173 @@
+"""The site's pages: the reference is the program's, and everything named is there."""
+
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from conftest import ROOT
+
+import casewise
+from casewise import statistics
+from casewise.cli import app
+from casewise.gate._gate_rules import GATE_MEASURES
+from casewise.scores import _measures
+
+DOCS = ROOT / "docs"
+
+BUILT = {"gallery/report.html", "gallery/what-changed.html", "gallery/card.md"}
+"""Files that only `make docs` makes."""
+
+OUTSIDE = {
+    "internals/contributing.md": ROOT / "CONTRIBUTING.md",
+    "reference/changes.md": ROOT / "CHANGELOG.md",
+}
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_reference", DOCS / "make_reference.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages(reference: ModuleType) -> dict[str, str]:
+    """Every page of the site, by its place: written ones and generated ones."""
+    written = {
+        path.relative_to(DOCS).as_posix(): path.read_text("utf-8") for path in DOCS.rglob("*.md")
+    }
+    return {**written, **reference.pages()}
+
+
+def test_every_command_and_option_of_the_program_is_in_the_reference(
+    pages: dict[str, str],
+) -> None:
+    def walk(found: Any, path: tuple[str, ...]) -> None:
+        if path:
+            page = pages[f"reference/commands/{path[0]}.md"]
+            section = page.split(f"# casewise {' '.join(path)}\n")[1].split("\n## ")[0]
+            for parameter in found.params:
+                shown = parameter.opts if parameter.param_type_name == "option" else ()
+                for name in () if "--help" in shown or parameter.hidden else shown:
+                    assert re.search(rf"`[^`]*(?<![\w-]){name}\b", section), (path, name)
+            assert f"`casewise {' '.join(path)}`" in pages["reference/commands/index.md"]
+        for name, one in getattr(found, "commands", {}).items():
+            if not one.hidden:
+                walk(one, (*path, name))
+
+    walk(typer.main.get_command(app), ())
+
+
+def test_a_command_shows_help_choices_and_defaults(pages: dict[str, str]) -> None:
+    page = pages["reference/commands/score.md"]
+    assert r"`--unparsed <reference\|honest>`" in page
+    assert r"\[default: honest\]" in page
+    assert "```bash\ncasewise score " in page
+    assert "(../../method/statistics.md)" in page
+
+
+def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
+    reference: ModuleType, pages: dict[str, str]
+) -> None:
+    named = {
+        *(*_measures.METRICS, *_measures.ACT_METRICS, *_measures.OF_CONTEXTS),
+        *(*_measures.QUADRANTS, *_measures.ACT_QUADRANTS, _measures.TOOL_RATE),
+        *GATE_MEASURES,
+    }
+    page = pages["reference/measures.md"]
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (\S+) \| (\w*) \|.*\| (.+) \|$", page, re.M)
+    assert {name for name, *_ in rows} >= named
+    assert len(rows) == len({name for name, *_ in rows})
+    for name, what, bounds, _, source in rows:
+        assert len(what) > 5, name
+        assert ".." in bounds, name
+        assert re.search(r"\]\(\.\./(method|how-to)/\w+\.md#", source), name
+
+
+def test_every_public_name_of_python_is_in_the_reference(pages: dict[str, str]) -> None:
+    door = pages["reference/python-interface.md"]
+    for name in casewise.__all__:
+        if not name.startswith("__"):
+            one = getattr(casewise, name)
+            assert f"### cw.{name}\n\n::: {one.__module__}.{name}\n" in door
+            assert inspect.getdoc(one), name
+    figures = pages["reference/statistics-functions.md"]
+    for name in statistics.__all__:
+        assert f"### {name}\n" in figures or f"| `{name}` |" in figures, name
+
+
+def places(nav: Any, reference: ModuleType) -> list[str]:
+    if isinstance(nav, list):
+        return [place for one in nav for place in places(one, reference)]
+    if isinstance(nav, dict):
+        return [place for one in nav.values() for place in places(one, reference)]
+    return list(reference.command_pages()) if nav == reference.COMMANDS else [nav]
+
+
+def test_the_navigation_names_every_page_once(reference: ModuleType, pages: dict[str, str]) -> None:
+    config = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+    named = places(config["nav"], reference)
+    assert sorted(named) == sorted({*pages, *OUTSIDE, "gallery/card.md"})
+
+
+def headings(text: str, reference: ModuleType) -> set[str]:
+    plain = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    found = re.findall(r"^#+ (.+)$", plain, re.M)
+    return {reference.slug(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", one)) for one in found}
+
+
+def test_links_between_pages_and_to_headings_lead_somewhere(
+    reference: ModuleType, pages: dict[str, str]
+) -> None:
+    sources = {ROOT / name: (ROOT / name).read_text("utf-8") for name in ("README.md",)}
+    sources |= {path: path.read_text("utf-8") for path in OUTSIDE.values()}
+    sources |= {DOCS / place: text for place, text in pages.items()}
+    known = {path.resolve(): text for path, text in sources.items()}
+    wrong = []
+    for path, text in sources.items():
+        plain = re.sub(r"^```.*?^```|`[^`\n]*`", "", text, flags=re.M | re.S)
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", plain):
+            if re.match(r"[a-z]+:", target):
+                continue
+            found = (path.parent / target).resolve() if target else path.resolve()
+            if path.name == "CHANGELOG.md":
+                # It names pages where they once stood; the site finds them by their names.
+                assert not target or list(DOCS.rglob(Path(target).name)), target
+            elif found in known:
+                if anchor and anchor not in headings(known[found], reference):
+                    wrong.append(f"{path.relative_to(ROOT)}: {target}#{anchor}")
+            elif not found.exists() and found.relative_to(DOCS).as_posix() not in BUILT:
+                wrong.append(f"{path.relative_to(ROOT)}: {target}")
+    assert not wrong
+
+
+def test_every_document_that_the_program_names_exists() -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "src", "tests", "benchmarks", "examples", "docs", "Makefile"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    absent = [
+        f"{name}: {named}"
+        for name in tracked
+        if Path(name).suffix not in (".png", ".gz", ".eval", ".parquet", ".json")
+        for named in re.findall(
+            r"\bdocs/[\w/-]+\.md\b", (ROOT / name).read_text("utf-8", errors="ignore")
+        )
+        if not (ROOT / named).is_file()
+    ]
+    assert not absent
