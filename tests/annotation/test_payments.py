@@ -184,8 +184,10 @@ def test_no_platform_id_and_no_personal_code_is_in_any_export(
     assert cli_inside("annotate", "payments", "study.yaml", file, "--out", "p.csv").returncode == 0
     for options in (
         ("export", "study.yaml", "--with-reasons", "--with-demographics", "--out", "export"),
-        ("collect", "prolific", file, "--study", "study.yaml", "--only-exported")
-        + ("--out", "collected"),
+        (
+            *("collect", "prolific", file, "--study", "study.yaml"),
+            *("--only-exported", "--out", "collected"),
+        ),
         ("backup", "study.yaml", "--out", "backup"),
     ):
         done = cli_inside("annotate", *options)

@@ -1,5 +1,7 @@
 """``casewise annotate serve``: a study's pages, until Ctrl-C."""
 
+from collections.abc import Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -75,7 +77,7 @@ def serve(
     if problems and speed == 1:
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
-    for line in time_warnings(study):
+    for line in (*time_warnings(study), *_open_to_others(host, public_url, behind_proxy)):
         note(f"warning: {line}")
     keys = study_keys(file)
     clock: Clock | None = None
@@ -86,6 +88,7 @@ def serve(
         clock = fast_clock(speed)
     address = database_address(file, database)
     with Store(study, address, keys, clock=clock) as store:
+        store.renew_leases()
         listening = listen(host, port)
         number = listening.getsockname()[1]
         shown = "127.0.0.1" if host in _ANYWHERE else host
@@ -112,6 +115,25 @@ def serve(
         progress = store.progress()
         done = f"{progress.completed} of {progress.blocks} blocks completed"
         note(f"stopped: {done}, {progress.active} held")
+
+
+def _open_to_others(host: str, public_url: str | None, behind_proxy: bool) -> Iterator[str]:
+    """Warn of what others could read on its way."""
+    if not behind_proxy and not _is_this_computer(host):
+        yield (
+            f"--host {host}: others reach the server itself, which speaks no HTTPS. Put a proxy "
+            "before it that does, and give --behind-proxy and --public-url https://..."
+        )
+    parts = urlsplit(public_url or "")
+    if parts.scheme == "http" and not _is_this_computer(parts.hostname or ""):
+        yield f"--public-url {public_url}: without HTTPS others can read what people answer"
+
+
+def _is_this_computer(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _origin(url: str) -> str:

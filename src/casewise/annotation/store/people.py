@@ -140,6 +140,14 @@ def lease(connection: Connection, person: Person, now: datetime, until: timedelt
     return True
 
 
+def renew_leases(connection: Connection, now: datetime, until: timedelta) -> None:
+    """Give whoever had a place when the server was last heard of a whole lease from now."""
+    before = latest(connection)
+    if before is not None:
+        held = (assignment.c.status == PersonStatus.ACTIVE) & (assignment.c.lease_until >= before)
+        connection.execute(update(assignment).where(held).values(lease_until=now + until))
+
+
 def _take_over(connection: Connection, now: datetime) -> int | None:
     oldest = (
         select(assignment.c.block, assignment.c.participant)

@@ -114,6 +114,10 @@ class Store:
         if ahead > timedelta(0):
             self._clock = lambda: clock() + ahead
 
+    def renew_leases(self) -> None:
+        """Let nobody lose a place because the server was away."""
+        self._database.write(partial(people.renew_leases, now=self._clock(), until=self._until))
+
     def places(self) -> Vacancy:
         """Whether somebody new could have a block."""
         return self._database.read(partial(people.places, now=self._clock()))
@@ -360,13 +364,12 @@ class Store:
             reason: In plain words; it is published with the votes.
 
         Returns:
-            How far the person had come; None where nobody has this pseudonym. Nothing is changed
-            of who has no place to free: ``people.IN_STUDY`` lists those who may have one.
+            How far the person had come, None where nobody has this pseudonym; nothing is changed
+            of who is not among ``people.IN_STUDY``.
         """
-        where = (participant.c.rater == rater) & ~participant.c.purged
 
         def work(connection: Connection) -> PersonStatus | None:
-            person = people.find_locked(connection, where)
+            person = people.find_locked(connection, participant.c.rater == rater)
             if person is None:
                 return None
             if people.has_event(connection, "excluded", person.id):
