@@ -1,6 +1,7 @@
 """``casewise annotate serve``: a study's pages, until Ctrl-C."""
 
 from collections.abc import Iterator
+from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from casewise.annotation.result_folders import write_folder
 from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.study_file import load_study
 from casewise.cli._annotate_store import (
@@ -42,6 +44,13 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),
     ] = None,
+    write_service: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write container, compose, proxy and systemd files to start from; serve nothing.",
+        ),
+    ] = None,
     speed: Annotated[
         float, typer.Option(min=1, hidden=True, help="For rehearsals: time runs so much faster.")
     ] = 1,
@@ -64,6 +73,9 @@ def serve(
 
     casewise annotate serve study.yaml --database postgresql://me@db.example/study
     """
+    if write_service is not None:
+        _write_service(write_service)
+        return
     need_extra("serve")
     # The web framework takes a while to load, and few commands need it.
     from casewise.annotation.app_base import listen
@@ -115,6 +127,15 @@ def serve(
         progress = store.progress()
         done = f"{progress.completed} of {progress.blocks} blocks completed"
         note(f"stopped: {done}, {progress.active} held")
+
+
+def _write_service(out: Path) -> None:
+    """Write the files that ship with casewise to a new or an empty folder."""
+    shipped = files("casewise.data") / "study" / "service"
+    write_folder(out, {one.name: one.read_bytes() for one in shipped.iterdir()})
+    for name in sorted(one.name for one in shipped.iterdir()):
+        write_out(f"{out / name}\n")
+    note("each says at its head what to change; docs/annotation-running.md explains them")
 
 
 def _open_to_others(host: str, public_url: str | None, behind_proxy: bool) -> Iterator[str]:
