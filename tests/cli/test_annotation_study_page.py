@@ -1,4 +1,4 @@
-"""docs/how-to/annotation-study.md, from the rehearsal to the data card, on a small study.
+"""docs/annotation-study.md and docs/annotation-running.md: their commands, on a small study.
 
 Planning is run in test_annotate_plan.py. Here the study is smaller than the page's, so that two
 rehearsals and a served study take seconds; the commands are the page's own.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Cli, clean_env
+from support.exchanged import prolific_csv
 from support.starts import Start
 from support.studies import write_three_arms
 
@@ -21,21 +22,23 @@ from casewise.annotation.rehearsal.rehearse import send_people
 from casewise.annotation.rehearsal.seen_pages import known_pages
 from casewise.annotation.rehearsal.simulated_people import Mixture, true_rates
 from casewise.annotation.rehearsal.visit import Mishaps, Scene
+from casewise.annotation.store.study_secrets import load_secrets
+from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.schema import Timing
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import load_cases
 
-PAGE = (ROOT / "docs/how-to/annotation-study.md").read_text("utf-8")
+PAGE = (ROOT / "docs/annotation-study.md").read_text("utf-8")
+RUNNING = (ROOT / "docs/annotation-running.md").read_text("utf-8")
 FAST = ["--speed", "100"]
 
 
-def commands(section: str) -> list[str]:
-    found = re.search(rf"\n###? {re.escape(section)}\n.*?(?=\n###? )", PAGE, re.DOTALL)
+def commands(section: str, page: str = PAGE) -> list[str]:
+    found = re.search(rf"\n###? {re.escape(section)}\n.*?(?=\n###? |\Z)", page, re.DOTALL)
     assert found is not None, section
-    text = found[0]
-    block = re.search(r"```bash\n(.*?)```", text, re.DOTALL)
-    assert block is not None, section
-    return block[1].splitlines()
+    blocks = re.findall(r"```bash\n(.*?)```", found[0], re.DOTALL)
+    assert blocks, section
+    return [line.strip() for block in blocks for line in block.strip().splitlines()]
 
 
 @pytest.mark.slow
@@ -63,7 +66,7 @@ def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> No
     try:
         address = process.line().split()[1].rstrip("/")
         judge_all(address, tmp_path / "study.yaml")
-        copy, from_copy = commands("Backups")
+        copy, restore = commands("Backups", RUNNING)
         backed_up = cli(*shlex.split(copy)[1:])
         assert backed_up.returncode == 0, backed_up.stderr
     finally:
@@ -79,9 +82,79 @@ def test_a_study_is_served_answered_and_exported(cli: Cli, tmp_path: Path) -> No
     card = (tmp_path / "votes/data-card.md").read_text("utf-8")
     assert "6 people with 24 counted votes on 12 cells" in card
     assert "Krippendorff" in card
-    again = cli(*shlex.split(from_copy)[1:], "--force")
-    assert again.returncode == 0, again.stderr
-    assert load_cases(cases).cases == voted
+    from_copy = re.search(r"`(casewise annotate export backup/[^`]+)`", RUNNING)
+    assert from_copy is not None
+    assert cli(*shlex.split(restore)[1:]).returncode == 0
+    for line in (from_copy[1], from_copy[1].replace("backup/", "restored/")):
+        again = cli(*shlex.split(line)[1:], "--force")
+        assert again.returncode == 0, again.stderr
+        assert load_cases(cases).cases == voted
+
+
+def test_the_checklist_leads_from_the_idea_to_published_votes(cli: Cli, tmp_path: Path) -> None:
+    plan, simulate, *steps = commands("Checklist")
+    # The page's plan, as people get it; then a study small enough to be judged in seconds.
+    planned = cli(*shlex.split(plan)[1:])
+    assert planned.returncode == 0, planned.stderr
+    assert load_study(tmp_path / "study.yaml").recruitment.platform == "prolific"
+    made = load_study(tmp_path / "study.yaml").recruitment
+    write_three_arms(tmp_path, recruitment=made, timing=Timing(least_seconds=0))
+    rehearsed = cli(*shlex.split(simulate)[1:], *FAST)
+    assert rehearsed.returncode == 0, rehearsed.stderr
+    accounts: list[str] = []
+    for step in steps:
+        arguments = shlex.split(step)[1:]
+        if "serve" in arguments and "--write-service" not in arguments:
+            accounts = served_and_judged(arguments, tmp_path)
+            continue
+        if "prolific_export.csv" in arguments:
+            rows = [
+                {"Submission id": f"s{number}", "Participant id": one, "Status": "AWAITING REVIEW"}
+                | {"Age": "30", "Sex": "Female"}
+                for number, one in enumerate(accounts)
+            ]
+            (tmp_path / "prolific_export.csv").write_text(prolific_csv(rows), "utf-8")
+        done = cli(*arguments)
+        assert done.returncode == 0, (step, done.stderr)
+    assert len(accounts) == 6
+    listed = (tmp_path / "payments.csv").read_text("utf-8")
+    assert all(account in listed for account in accounts)
+    card = (tmp_path / "votes/data-card.md").read_text("utf-8")
+    assert "6 people with 24 counted votes on 12 cells" in card
+    # Everything else on running a study: a list of the same people, and one of them excluded.
+    (again,) = commands("Paying people", RUNNING)
+    assert cli(*shlex.split(again)[1:], "--force").returncode == 0
+    (serve,) = commands("On a machine of yours", RUNNING)
+    assert serve in steps
+    rater = load_cases(tmp_path / "votes/cases.jsonl").cases[0].votes[0].rater  # type: ignore[index]
+    (exclude,) = commands("Excluding a person", RUNNING)
+    done = cli(*shlex.split(exclude.replace("p-0123456789", str(rater)))[1:])
+    assert done.returncode == 0, done.stderr
+
+
+def served_and_judged(arguments: list[str], folder: Path) -> list[str]:
+    """Serve as the page says, and have people judge; returns the ids of those who finished."""
+    origin = arguments.index("--public-url")
+    # Their browsers come here without HTTPS, to which cookies of the public address are not sent.
+    here = [*arguments[:origin], *arguments[origin + 2 :], "--port", "0"]
+    process = Start(here, folder, clean_env())
+    try:
+        judge_all(process.line().split()[1].rstrip("/"), folder / "study.yaml")
+    finally:
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(30)[1]
+    assert "6 of 6 blocks completed" in said
+    log = (folder / "requests.log").read_text("utf-8")
+    assert " POST /page/{number} 303 " in log
+    with Store(
+        load_study(folder / "study.yaml"),
+        f"sqlite:///{folder / 'study.db'}",
+        load_secrets(folder / "study.secrets.json"),
+    ) as store:
+        ids = (f"51a{number:021x}" for number in range(13))
+        keys = ((one, store.keys.platform_key("prolific", one)) for one in ids)
+        people = [(one, store.person_of_platform(key)) for one, key in keys]
+    return [one for one, person in people if person and person.status == "completed"]
 
 
 def judge_all(address: str, file: Path) -> None:

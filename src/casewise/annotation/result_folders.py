@@ -31,6 +31,12 @@ EXPORT = FolderKind(
 """An export of a study."""
 
 
+def is_in_export(path: Path) -> bool:
+    """Whether a file would lie in an export of a study, which is there to be published."""
+    marks = (EXPORT.mark, "data-card.md")
+    return any(all((one / name).exists() for name in marks) for one in path.absolute().parents)
+
+
 @contextmanager
 def new_folder(out: Path, kind: FolderKind, *, force: bool = False) -> Iterator[Path]:
     """A folder to write into, beside ``out``; at the end it takes that name.

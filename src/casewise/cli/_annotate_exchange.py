@@ -25,8 +25,7 @@ from casewise.annotation.study.planning import check_ready
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected_csv import read_collected, write_collected
-from casewise.cases import digest
-from casewise.cli._annotate_store import open_store
+from casewise.cli._annotate_store import open_store, rater_of
 from casewise.cli._console import note, working, write_out
 from casewise.errors import InputError, UsageError
 
@@ -155,6 +154,13 @@ def collect(
             metavar="NAMES", help="prolific: taken over from the export, apart by commas; no more."
         ),
     ] = None,
+    only_exported: Annotated[
+        bool,
+        typer.Option(
+            "--only-exported",
+            help="prolific: leave out whoever is not in the export, such as colleagues who tried.",
+        ),
+    ] = False,
 ) -> None:
     """Take in what a platform exports: people, votes and attention checks.
 
@@ -176,10 +182,13 @@ def collect(
     casewise annotate collect prolific prolific_export.csv --study study.yaml
     --columns Age,Sex --out votes-with-people
     """
-    if platform is Where.PROLIFIC and columns is None:
-        raise UsageError("prolific needs --columns NAMES")
-    if platform is not Where.PROLIFIC and (votes or columns or database):
-        raise UsageError(f"--votes, --database and --columns are for prolific, not for {platform}")
+    if platform is Where.PROLIFIC and columns is None and not only_exported:
+        raise UsageError("prolific needs --columns NAMES, or --only-exported")
+    if platform is not Where.PROLIFIC and (votes or columns or database or only_exported):
+        raise UsageError(
+            "--votes, --database, --columns and --only-exported are for prolific, "
+            f"not for {platform}"
+        )
     served = platform is Where.PROLIFIC and votes is None
     if served and salt_file is not None:
         raise UsageError("--salt-file goes with --votes: a study's server has its own secrets")
@@ -194,9 +203,14 @@ def collect(
         salt = read_salt(salt_file, create=platform is not Where.PROLIFIC)
     with working("reading the answers"):
         if served:
-            taken = _join_served(files, planned.study, study, database, _listed(columns))
+            taken = _join_served(
+                *(files, planned.study, study, database, _listed(columns), only_exported)
+            )
         else:
-            taken = _take_in(platform, files, planned, salt, panel or platform, votes, columns)
+            taken = _take_in(
+                *(platform, files, planned, salt, panel or platform),
+                *(votes, columns, only_exported),
+            )
     if salt is not None:
         keep_salt(salt)
         if salt.new:
@@ -217,6 +231,7 @@ def _take_in(
     panel: str,
     votes: Path | None,
     columns: str | None,
+    only_exported: bool,
 ) -> TakenIn:
     if platform is Where.CSV:
         name = salt.pseudonym if salt else None
@@ -225,7 +240,10 @@ def _take_in(
     if platform is Where.PROLIFIC:
         assert votes is not None
         collected = read_collected(votes, planned.study)
-        return join_prolific(collected, files, columns=_listed(columns), name=salt.pseudonym)
+        names = _listed(columns)
+        return join_prolific(
+            *(collected, files), columns=names, name=salt.pseudonym, only_exported=only_exported
+        )
     read: Callable[..., TakenIn] = (
         read_label_studio if platform is Where.LABEL_STUDIO else read_mturk
     )
@@ -237,16 +255,19 @@ def _listed(columns: str | None) -> list[str]:
 
 
 def _join_served(
-    files: list[Path], study: Study, file: Path, database: str | None, columns: list[str]
+    files: list[Path],
+    study: Study,
+    file: Path,
+    database: str | None,
+    columns: list[str],
+    only_exported: bool,
 ) -> TakenIn:
     """Join people whom the study's own server knows by a keyed hash of their account."""
     with open_store(study, file, database, "collect prolific") as store:
-
-        def name(account: str) -> str:
-            person = store.person_of_platform(store.keys.platform_key(Where.PROLIFIC, account))
-            return person.rater if person else f"unknown-{digest(account)}"
-
-        return join_prolific(store.collected(), files, columns=columns, name=name)
+        name = rater_of(store, Where.PROLIFIC)
+        return join_prolific(
+            *(store.collected(), files), columns=columns, name=name, only_exported=only_exported
+        )
 
 
 def _say(taken: TakenIn, out: Path) -> None:

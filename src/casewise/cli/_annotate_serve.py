@@ -1,11 +1,15 @@
 """``casewise annotate serve``: a study's pages, until Ctrl-C."""
 
+from collections.abc import Iterator
+from importlib.resources import files
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
+from casewise.annotation.result_folders import write_folder
 from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.study_file import load_study
 from casewise.cli._annotate_store import (
@@ -40,6 +44,13 @@ def serve(
         Path | None,
         typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),
     ] = None,
+    write_service: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write container, compose, proxy and systemd files to start from; serve nothing.",
+        ),
+    ] = None,
     speed: Annotated[
         float, typer.Option(min=1, hidden=True, help="For rehearsals: time runs so much faster.")
     ] = 1,
@@ -62,6 +73,9 @@ def serve(
 
     casewise annotate serve study.yaml --database postgresql://me@db.example/study
     """
+    if write_service is not None:
+        _write_service(write_service)
+        return
     need_extra("serve")
     # The web framework takes a while to load, and few commands need it.
     from casewise.annotation.app_base import listen
@@ -75,7 +89,7 @@ def serve(
     if problems and speed == 1:
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
-    for line in time_warnings(study):
+    for line in (*time_warnings(study), *_open_to_others(host, public_url, behind_proxy)):
         note(f"warning: {line}")
     keys = study_keys(file)
     clock: Clock | None = None
@@ -86,6 +100,7 @@ def serve(
         clock = fast_clock(speed)
     address = database_address(file, database)
     with Store(study, address, keys, clock=clock) as store:
+        store.renew_leases()
         listening = listen(host, port)
         number = listening.getsockname()[1]
         shown = "127.0.0.1" if host in _ANYWHERE else host
@@ -112,6 +127,34 @@ def serve(
         progress = store.progress()
         done = f"{progress.completed} of {progress.blocks} blocks completed"
         note(f"stopped: {done}, {progress.active} held")
+
+
+def _write_service(out: Path) -> None:
+    """Write the files that ship with casewise to a new or an empty folder."""
+    shipped = files("casewise.data") / "study" / "service"
+    write_folder(out, {one.name: one.read_bytes() for one in shipped.iterdir()})
+    for name in sorted(one.name for one in shipped.iterdir()):
+        write_out(f"{out / name}\n")
+    note("each says at its head what to change; docs/annotation-running.md explains them")
+
+
+def _open_to_others(host: str, public_url: str | None, behind_proxy: bool) -> Iterator[str]:
+    """Warn of what others could read on its way."""
+    if not behind_proxy and not _is_this_computer(host):
+        yield (
+            f"--host {host}: others reach the server itself, which speaks no HTTPS. Put a proxy "
+            "before it that does, and give --behind-proxy and --public-url https://..."
+        )
+    parts = urlsplit(public_url or "")
+    if parts.scheme == "http" and not _is_this_computer(parts.hostname or ""):
+        yield f"--public-url {public_url}: without HTTPS others can read what people answer"
+
+
+def _is_this_computer(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _origin(url: str) -> str:

@@ -1,5 +1,6 @@
-"""The database of a study that is served here: opened, backed up, and a person's data deleted."""
+"""The database of a study that is served here: opened, and a person excluded or deleted."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,8 @@ import typer
 
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
-from casewise.cli._console import note, write_out
+from casewise.cases import digest
+from casewise.cli._console import note
 from casewise.errors import UsageError, install_hint
 
 if TYPE_CHECKING:
@@ -87,42 +89,46 @@ def study_keys(file: Path) -> "Secrets":
     return load_secrets(file.resolve().with_suffix(".secrets.json"))
 
 
-def backup(
+def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
+    """What tells the pseudonym of a platform's id, which the store knows by its hash alone."""
+
+    def name(account: str) -> str:
+        person = store.person_of_platform(store.keys.platform_key(platform, account))
+        return person.rater if person else f"unknown-{digest(account)}"
+
+    return name
+
+
+def exclude(
     file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
-    to: Annotated[
-        Path, typer.Option("--out", metavar="FILE", help="The backup, readable by you alone.")
-    ],
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier backup.")] = False,
+    rater: Annotated[str, typer.Option(help="The person's pseudonym.")],
+    reason: Annotated[str, typer.Option(help="Why; it is published, so name nobody.")],
     database: DatabaseOption = None,
 ) -> None:
-    """Copy a study's database while the server runs.
+    """Exclude a person: another may have the place, and the votes stay, uncounted.
 
-    A copy of the .db file made by other means lacks the latest votes, which
-    SQLite keeps in a file beside it until they are many. The backup is one
-    file with every vote that was taken before; it is checked, and not there
-    at all if something is wrong. Keep the study file, its cases and
-    STUDY.secrets.json too: without the secrets nobody who comes again is
-    known. To restore, serve or export with --database FILE. A PostgreSQL is
-    backed up by pg_dump: the command for it is printed.
+    The votes are exported as votes that don't count, and the data card tells
+    of the person and the reason: that there was somebody careless remains
+    known. Who has finished keeps the code that was shown. It can't be undone;
+    the server may run meanwhile. To delete a person's answers: purge.
 
     [bold]Examples[/]
 
-    casewise annotate backup study.yaml --out study-backup.db
-
-    casewise annotate export study.yaml --database study-backup.db --out votes/
+    casewise annotate exclude study.yaml --rater p-0123456789
+    --reason "failed both attention checks"
     """
+    rater, reason = rater.strip(), " ".join(reason.split())
+    if not reason:
+        raise UsageError("--reason: say why in a few words; it stands in the data card")
     study = load_study(file)
-    address = find_database(file, database, "backup")
-    from casewise.annotation.store.backup import back_up
-
-    made = back_up(address, to, study=study.id, force=force)
-    people = "1 person" if made.people == 1 else f"{made.people} people"
-    votes = "1 vote" if made.votes == 1 else f"{made.votes} votes"
-    note(f"{people} and {votes}; the copy is whole")
-    secrets = file.with_suffix(".secrets.json")
-    if secrets.exists():
-        note(f"keep {secrets} too, apart from what you publish: the backup is read with it")
-    write_out(f"{to}\n")
+    with open_store(study, file, database, "exclude") as store:
+        came = store.exclude(rater, reason)
+    if came is None:
+        raise UsageError(f"--rater {rater}: the study knows no such person; nothing was changed")
+    if came not in ("started", "active", "completed"):
+        said = came.replace("_", " ")
+        raise UsageError(f"--rater {rater}: is {said} already, so no vote counts: nothing changed")
+    note(f"excluded: {rater}; the votes count no more, and the place is free for another")
 
 
 def purge(

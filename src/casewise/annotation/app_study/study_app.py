@@ -1,6 +1,7 @@
 """The application of a study, and its server."""
 
 import contextlib
+import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -70,8 +71,12 @@ def opened_log(path: Path | None) -> Iterator[Write]:
     elif str(path) == "-":
         yield sys.stderr.write
     else:
-        with path.open("a", encoding="utf-8", buffering=1) as file:
+        with open(path, "a", 1, encoding="utf-8", opener=_for_its_owner) as file:
             yield file.write
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def serve(

@@ -6,7 +6,7 @@ and of its demographic export.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
@@ -131,6 +131,7 @@ def join_prolific(
     *,
     columns: Sequence[str],
     name: Callable[[str], str],
+    only_exported: bool = False,
 ) -> TakenIn:
     """Add demographics from Prolific's export to people, in the named columns only.
 
@@ -143,6 +144,7 @@ def join_prolific(
         files: Demographic exports.
         columns: Taken over; every other is left unread.
         name: Makes the pseudonym of a participant, under the salt that the study used.
+        only_exported: Leave out people who are not in the export, with all that they answered.
 
     Raises:
         InputError: A file that isn't such an export.
@@ -171,7 +173,22 @@ def join_prolific(
             rows[rater] = (status, row, table)
     people = tuple(_with_demographics(person, rows, columns) for person in collected.people)
     notes = _join_notes(collected, rows, known, several, nameless)
-    return TakenIn(replace(collected, people=people), notes)
+    joined = replace(collected, people=people)
+    if only_exported:
+        before = len(collected.votes)
+        joined = _only(joined, rows)
+        notes += (f"left out, not being in the export: {before - len(joined.votes)} votes",)
+    return TakenIn(joined, notes)
+
+
+def _only(collected: Collected, raters: Container[str]) -> Collected:
+    """What some people gave, and they alone."""
+    return replace(
+        collected,
+        people=tuple(one for one in collected.people if one.rater in raters),
+        votes=tuple(one for one in collected.votes if one.rater in raters),
+        checks=tuple(one for one in collected.checks if one.rater in raters),
+    )
 
 
 def _check_columns(columns: Sequence[str], table: CsvTable, path: Path) -> None:

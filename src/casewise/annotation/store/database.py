@@ -1,5 +1,7 @@
 """The database: connections, migrations, and transactions that are tried again."""
 
+import contextlib
+import os
 import random
 import sqlite3
 import threading
@@ -7,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 from alembic import command
@@ -193,7 +196,16 @@ def read_address(address: str) -> URL:
     raise UsageError(f"--database: {backend} is not SQLite in a file, nor PostgreSQL")
 
 
+def _keep_private(path: Path) -> None:
+    """Make a file that only its owner can read, or one that is there such; its logs follow it."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+
+
 def _sqlite(url: URL) -> Engine:
+    _keep_private(Path(url.database or ""))
     engine = create_engine(
         url,
         pool_size=8,

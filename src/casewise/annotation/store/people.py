@@ -1,7 +1,9 @@
 """Queries about people: their blocks, answers, and log of events."""
 
+import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,6 +27,7 @@ from casewise.annotation.store.tables import (
     block,
     check_answer,
     event,
+    exclusion,
     participant,
     study,
     vote,
@@ -137,6 +140,14 @@ def lease(connection: Connection, person: Person, now: datetime, until: timedelt
     return True
 
 
+def renew_leases(connection: Connection, now: datetime, until: timedelta) -> None:
+    """Give whoever had a place when the server was last heard of a whole lease from now."""
+    before = latest(connection)
+    if before is not None:
+        held = (assignment.c.status == PersonStatus.ACTIVE) & (assignment.c.lease_until >= before)
+        connection.execute(update(assignment).where(held).values(lease_until=now + until))
+
+
 def _take_over(connection: Connection, now: datetime) -> int | None:
     oldest = (
         select(assignment.c.block, assignment.c.participant)
@@ -212,6 +223,41 @@ def write_answer(
     connection.execute(row.values(participant=person.id, position=page.position))
 
 
+IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
+"""Who may have a block, now or later."""
+
+
+def exclude(connection: Connection, person: Person, reason: str, now: datetime) -> None:
+    """Free a person's block and keep the votes, uncounted; who has completed keeps the code."""
+    if person.status is not PersonStatus.COMPLETED:
+        end(connection, person.id, PersonStatus.ABANDONED, now)
+    set_status(connection, person.id, PersonStatus.ABANDONED)
+    connection.execute(insert(exclusion).values(participant=person.id, reason=reason, time=now))
+    log(connection, now, "excluded", person.id)
+
+
+def purge(connection: Connection, person: Person, now: datetime) -> None:
+    """Delete a person's data, except the hash of the account, which is recognised again."""
+    erase(connection, person.id)
+    for table in (event, exclusion):
+        connection.execute(delete(table).where(table.c.participant == person.id))
+    change(
+        connection,
+        person.id,
+        rater=f"purged-{secrets.token_hex(5)}",
+        panel="",
+        status=PersonStatus.WITHDRAWN,
+        outcome=person.outcome or PersonStatus.WITHDRAWN,
+        attempts=0,
+        started=now,
+        passed=None,
+        ended=now,
+        purged=True,
+        code_key=None,
+    )
+    log(connection, now, "purged")
+
+
 def erase(connection: Connection, person: int) -> None:
     """Delete a person's answers and free its block."""
     for table in (vote, check_answer):
@@ -233,12 +279,18 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
     columns = (participant.c[name] for name in ("started", "ended", "attempts"))
     rows = connection.execute(
         select(participant.c.rater, participant.c.status, participant.c.panel)
-        .add_columns(assignment.c.block, *columns)
-        .select_from(participant.outerjoin(assignment))
+        .add_columns(assignment.c.block, *columns, exclusion.c.reason)
+        .select_from(participant.outerjoin(assignment).outerjoin(exclusion, onclause=_excluded()))
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    return tuple(PersonRecord(*row) for row in rows)
+    return tuple(_person(PersonRecord(*row[:-1]), row.reason) for row in rows)
+
+
+def _person(person: PersonRecord, reason: str | None) -> PersonRecord:
+    if reason is None or person.status is PersonStatus.WITHDRAWN:
+        return person
+    return replace(person, status=PersonStatus.EXCLUDED, excluded=reason)
 
 
 def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:
@@ -306,6 +358,10 @@ def progress(connection: Connection, cells: int, now: datetime) -> Progress:
 
 def _own() -> ColumnElement[bool]:
     return assignment.c.participant == vote.c.participant
+
+
+def _excluded() -> ColumnElement[bool]:
+    return exclusion.c.participant == participant.c.id
 
 
 def _count(connection: Connection, where: ColumnElement[bool], table: Table) -> int:

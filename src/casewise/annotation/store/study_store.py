@@ -6,19 +6,13 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, Self
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from casewise.annotation.store import people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store.study_secrets import Secrets
-from casewise.annotation.store.tables import (
-    assignment,
-    block,
-    event,
-    participant,
-    study,
-)
+from casewise.annotation.store.tables import assignment, block, participant, study
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.votes.collected import Collected, PersonStatus
@@ -120,7 +114,9 @@ class Store:
         if ahead > timedelta(0):
             self._clock = lambda: clock() + ahead
 
-    # People, from the first page to the last.
+    def renew_leases(self) -> None:
+        """Let nobody lose a place because the server was away."""
+        self._database.write(partial(people.renew_leases, now=self._clock(), until=self._until))
 
     def places(self) -> Vacancy:
         """Whether somebody new could have a block."""
@@ -272,11 +268,13 @@ class Store:
             assert person.block is not None
             assert person.shown is not None
             now = self._clock()
-            seconds = max(0.0, (now - person.shown).total_seconds())
+            passed = max(0.0, (now - person.shown).total_seconds())
             pages = self.pages(person.block)
             least = self._reading.least_seconds(pages[position])
-            if seconds < least:
-                return AnswerStep(person, Taken.TOO_SOON, least - seconds)
+            if passed < least:
+                return AnswerStep(person, Taken.TOO_SOON, least - passed)
+            # What goes beyond is a break: the time of the answer before tells how long it was.
+            seconds = min(passed, self.study.timing.most_seconds)
             given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
             given |= {"seconds": seconds, "time": now}
             people.write_answer(connection, self.study, person, pages[position], given)
@@ -318,6 +316,12 @@ class Store:
 
         return self._database.write(work)
 
+    def personal_codes(self) -> dict[str, str]:
+        """Everybody's personal code, by pseudonym."""
+        query = select(participant.c.rater, participant.c.key).where(~participant.c.purged)
+        rows = self._database.read(lambda connection: connection.execute(query).all())
+        return {rater: self.keys.personal_code(key) for rater, key in rows}
+
     # The administrator's.
 
     def purge(
@@ -343,32 +347,38 @@ class Store:
 
         def work(connection: Connection) -> str | None:
             person = people.find_locked(connection, where & ~participant.c.purged)
-            if person is None:
-                return None
-            now = self._clock()
-            people.erase(connection, person.id)
-            connection.execute(delete(event).where(event.c.participant == person.id))
-            people.change(
-                connection,
-                person.id,
-                rater=f"purged-{secrets.token_hex(5)}",
-                panel="",
-                status=PersonStatus.WITHDRAWN,
-                outcome=person.outcome or PersonStatus.WITHDRAWN,
-                attempts=0,
-                started=now,
-                passed=None,
-                ended=now,
-                purged=True,
-                code_key=None,
-            )
-            people.log(connection, now, "purged")
-            return person.rater
+            if person is not None:
+                people.purge(connection, person, self._clock())
+            return person and person.rater
 
         purged = self._database.write(work)
         if purged:
             self._database.forget()
         return purged
+
+    def exclude(self, rater: str, reason: str) -> PersonStatus | None:
+        """Exclude a person: the block is free for another, and the votes stay, uncounted.
+
+        Args:
+            rater: The person's pseudonym.
+            reason: In plain words; it is published with the votes.
+
+        Returns:
+            How far the person had come, None where nobody has this pseudonym; nothing is changed
+            of who is not among ``people.IN_STUDY``.
+        """
+
+        def work(connection: Connection) -> PersonStatus | None:
+            person = people.find_locked(connection, participant.c.rater == rater)
+            if person is None:
+                return None
+            if people.has_event(connection, "excluded", person.id):
+                return PersonStatus.EXCLUDED
+            if person.status in people.IN_STUDY:
+                people.exclude(connection, person, reason, self._clock())
+            return person.status
+
+        return self._database.write(work)
 
     def pause(self, paused: bool) -> None:
         """Pause or resume; during a pause nobody gets a block, but people can finish theirs."""

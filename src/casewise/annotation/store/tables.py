@@ -155,6 +155,15 @@ vote = Table(
 )
 """``place`` in the cells of the design; ``query`` is the query's id."""
 
+exclusion = Table(
+    "exclusion",
+    metadata,
+    Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),
+    Column("reason", Text, nullable=False),
+    Column("time", Utc, nullable=False),
+)
+"""Who was excluded by whoever runs the study, and why; the person's votes stay, uncounted."""
+
 check_answer = Table(
     "check_answer",
     metadata,

@@ -188,7 +188,7 @@ class Timing(_Part):
     """An answer that comes sooner is not taken: the page asks to read first. None: what the words
     of each page take at a speed at which nobody can read."""
     most_seconds: float = Field(default=600, gt=0)
-    """A vote that took longer is marked."""
+    """A page counts no more than this: what goes beyond is a break, and the vote is marked."""
     lease_minutes: float = Field(default=30, gt=0)
     """A block is kept so long after its last answer; then another person may have it."""
 

@@ -41,7 +41,7 @@ _ABOVE = {
 }
 _INSIDE = {
     "timing.least_seconds": "a sooner answer is not taken; null: by the words of each page",
-    "timing.most_seconds": "a vote that took longer is marked",
+    "timing.most_seconds": "a page counts no more: the rest is a break, and the vote is marked",
     "timing.lease_minutes": "after its last answer; then another person may get the block",
     "pay.seconds_per_task": "a case or an attention check; null: by their words",
     "pay.minutes_besides": "consent, tutorial and questions; null: by their words",

@@ -1,7 +1,8 @@
 """What a study has collected, and the votes that count, as columns."""
 
+from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 
@@ -15,7 +16,11 @@ from casewise.statistics import Clusters, number_clusters
 
 
 class PersonStatus(StrEnum):
-    """How far a person has come. ``abandoned``: the lease ran out before the last case."""
+    """How far a person has come.
+
+    ``abandoned``: the lease ran out before the last case. ``excluded``: by whoever runs the study;
+    a database keeps that beside how far the person came.
+    """
 
     STARTED = "started"
     ACTIVE = "active"
@@ -23,6 +28,7 @@ class PersonStatus(StrEnum):
     SCREENED_OUT = "screened_out"
     WITHDRAWN = "withdrawn"
     ABANDONED = "abandoned"
+    EXCLUDED = "excluded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,8 @@ class PersonRecord:
     attempts: int = 0
     """At the comprehension check."""
     demographics: tuple[tuple[str, str], ...] = ()
+    excluded: str | None = None
+    """Why whoever runs the study excluded the person, to be published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +64,13 @@ class VoteRecord:
     """Among the person's pages, from 0, attention checks counted."""
     time: datetime | None = None
     seconds: float | None = None
-    """From the page's first showing to the answer."""
+    """From the page's first showing to the answer; a study's own server counts at most
+    ``timing.most_seconds``, since more is a break."""
     confidence: int | None = None
     """1 (guessing) to 5 (certain)."""
     reason: str | None = None
     counted: bool = True
-    """False for a block that was abandoned or withdrawn: another person judged it in full."""
+    """False for a block that was abandoned, withdrawn or excluded: others judge it in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +208,33 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
             np.float64,
         ),
     )
+
+
+def active_minutes(study: Study, collected: Collected) -> dict[str, float]:
+    """Minutes that each person was at work, without breaks; who has no known times is left out.
+
+    The seconds of every page, and the time from the consent to the first page, each up to
+    ``timing.most_seconds``. Where a page's seconds aren't known, from start to end.
+    """
+    most = study.timing.most_seconds
+    pages: defaultdict[str, list[float | None]] = defaultdict(list)
+    first: dict[str, datetime] = {}
+    for answer in (*collected.votes, *collected.checks):
+        pages[answer.rater].append(answer.seconds)
+    for vote in collected.votes:
+        if vote.time is not None and vote.seconds is not None:
+            shown = to_utc(vote.time) - timedelta(seconds=vote.seconds)
+            first[vote.rater] = min(shown, first.get(vote.rater, shown))
+    minutes = {}
+    for person in collected.people:
+        known = [seconds for seconds in pages[person.rater] if seconds is not None]
+        if person.started is None:
+            continue
+        if person.rater in first and len(known) == len(pages[person.rater]):
+            before = (first[person.rater] - to_utc(person.started)).total_seconds()
+            parts = (max(0.0, before), *known)
+            minutes[person.rater] = sum(min(part, most) for part in parts) / 60
+        elif person.ended is not None:
+            taken = to_utc(person.ended) - to_utc(person.started)
+            minutes[person.rater] = taken.total_seconds() / 60
+    return minutes

@@ -63,6 +63,7 @@ PERSON_COLUMNS = (
     VoteColumn("block", read_count, f"{COUNT}, or nothing"),
     VoteColumn("started", read_time, TIME),
     VoteColumn("ended", read_time, TIME),
+    VoteColumn("excluded", str, "a reason, or nothing"),
     VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
     VoteColumn("attempts", read_count, COUNT, filled=True),
 )

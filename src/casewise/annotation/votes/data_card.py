@@ -103,6 +103,7 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "funnel": results.funnel,
         "balance": balance,
         "twice": _seen_twice(results.collected),
+        "excluded": [one for one in results.collected.people if one.excluded],
         "times": _times_in_words(study),
         "arms": results.arms,
         "contrasts": results.contrasts,

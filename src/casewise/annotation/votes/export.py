@@ -146,7 +146,7 @@ def vote_rows(results: Results) -> list[dict[str, Any]]:
         beside = {
             "panel": person.panel,
             "block": person.block,
-            "long": None if vote.seconds is None else vote.seconds > most,
+            "long": None if vote.seconds is None else vote.seconds >= most,
             "flags": flags.get(vote.rater, ""),
         }
         rows.append(row_of(vote) | beside)

@@ -24,9 +24,9 @@ from casewise.annotation.votes.cells import (
 )
 from casewise.annotation.votes.collected import (
     Collected,
-    PersonRecord,
     PersonStatus,
     VoteTable,
+    active_minutes,
     vote_table,
 )
 from casewise.annotation.votes.quality import (
@@ -38,15 +38,7 @@ from casewise.annotation.votes.quality import (
     person_quality,
 )
 from casewise.annotation.votes.screening import Groups, Rule, Screened, groups_of, screen
-from casewise.annotation.votes.typed_csv import to_utc
-from casewise.statistics import (
-    DawidSkene,
-    Estimate,
-    Resampling,
-    TwoWay,
-    agreement,
-    dawid_skene,
-)
+from casewise.statistics import DawidSkene, Estimate, Resampling, TwoWay, agreement, dawid_skene
 
 DRAWS = 1000
 """Draws of whole queries for the intervals of agreement."""
@@ -73,7 +65,7 @@ class Funnel:
     """Attention checks that people with counted votes answered."""
     checks_failed: int
     median_minutes: float
-    """From start to end, of those who completed; NaN where no times are known."""
+    """At work, breaks left out, of those who completed; NaN where no times are known."""
     paid_each: float
     """As planned for the longest block, in the currency of the study."""
     paid_per_hour: float
@@ -170,7 +162,7 @@ def division(study: Study, screened: Screened, groups: Groups) -> tuple[str, ...
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     statuses = Counter(person.status for person in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
-    minutes = _median_minutes(collected.people)
+    minutes = _median_minutes(study, collected)
     paid = forecast(study).pay_each
     return Funnel(
         came=len(collected.people),
@@ -189,12 +181,10 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     )
 
 
-def _median_minutes(people: Sequence[PersonRecord]) -> float:
-    taken = [
-        (to_utc(person.ended) - to_utc(person.started)).total_seconds() / 60
-        for person in people
-        if person.status is PersonStatus.COMPLETED and person.started and person.ended
-    ]
+def _median_minutes(study: Study, collected: Collected) -> float:
+    active = active_minutes(study, collected)
+    done = (each for each in collected.people if each.status is PersonStatus.COMPLETED)
+    taken = [active[person.rater] for person in done if person.rater in active]
     return median(taken) if taken else math.nan
 
 
