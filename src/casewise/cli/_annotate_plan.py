@@ -10,6 +10,7 @@ import typer
 from casewise.annotation.study.block_balance import balance
 from casewise.annotation.study.planning import (
     PAPER_VOTES,
+    Measured,
     StudyPlan,
     check_ready,
     plan_study,
@@ -18,8 +19,10 @@ from casewise.annotation.study.planning import (
 from casewise.annotation.study.schema import Arm, Pay, Platform
 from casewise.annotation.study.study_file import load_study, study_cases, write_study
 from casewise.annotation.study.study_texts import Investigator
+from casewise.annotation.votes.pilot import measured_times
 from casewise.cases import CASEBENCH, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
+from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
 from casewise.cli._console import note, working
 from casewise.dataset import PowerInputs, PowerTest, plan_power
@@ -96,6 +99,14 @@ def plan(
             rich_help_panel=_PEOPLE,
         ),
     ] = None,
+    from_pilot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="STUDY",
+            help="A pilot that was served: its measured times replace both.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
     pay: Annotated[
         float, typer.Option(min=0, help="Pay an hour. 0: unpaid.", rich_help_panel=_PEOPLE)
     ] = 0,
@@ -132,6 +143,8 @@ def plan(
 
     casewise annotate plan cases.jsonl --out study.yaml --p1 .5 --p2 .8 --power .8
 
+    casewise annotate plan cases.jsonl --out study.yaml --from-pilot pilot.yaml --pay 12
+
     casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
     """  # noqa: E501
     if to.suffix not in (".yaml", ".yml"):
@@ -142,6 +155,9 @@ def plan(
     if isinstance(source, Path) and to.exists() and to.samefile(source):
         raise UsageError(f"{to}: would overwrite the cases")
     number, reason = _votes(votes, p1, p2, power, alpha)
+    if from_pilot is not None and (seconds, minutes_besides) != (None, None):
+        raise UsageError("--from-pilot measures --seconds and --minutes-besides: drop either")
+    measured = _measured(from_pilot) if from_pilot is not None else None
     wanted = StudyPlan(
         title=_given("title", title) or "",
         arms=_arms(arms),
@@ -152,6 +168,7 @@ def plan(
         platform=platform,
         pay=_pay(currency, pay, seconds, minutes_besides, fee),
         asker=Investigator(_given("by", by), _given("contact", contact), _given("ethics", ethics)),
+        measured=measured,
     )
     with working("reading the cases"):
         made = open_cases(source)
@@ -159,10 +176,17 @@ def plan(
         study = plan_study(made, source, to, wanted)
         write_study(study, to)
         study = load_study(to)
-        measured = balance(study, study_cases(study))
-    planned = PlanSheet(study, made, measured, reason, dropout, fee is not None)
+        even = balance(study, study_cases(study))
+    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured)
     print_plan(planned, format)
     _say_next(planned, to)
+
+
+def _measured(pilot: Path) -> Measured:
+    """The times of a pilot, whose database lies beside its study file."""
+    study = load_study(pilot)
+    with open_store(study, pilot, None, "plan") as store:
+        return measured_times(study, store.collected())
 
 
 def _votes(

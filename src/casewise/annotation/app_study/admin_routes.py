@@ -19,9 +19,11 @@ from casewise.annotation.app_study.site import (
     go,
 )
 from casewise.annotation.store.standing import Progress
+from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.votes.collected import Collected, PersonStatus
 from casewise.annotation.votes.collected_csv import collected_files
+from casewise.annotation.votes.results import median_minutes
 from casewise.annotation.votes.screening import screen
 from casewise.sheets import UNDEFINED, percent, seconds
 from casewise.statistics import agreement
@@ -54,6 +56,8 @@ class AdminFigures:
     """Pseudonyms of people whom a rule of the study flags so far, and why."""
     people: tuple[tuple[str, str, str, int], ...]
     """Pseudonym, status, panel, votes."""
+    underpaid: str | None
+    """What the pay comes to in the median time so far, where the consent promises more."""
 
 
 def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
@@ -82,6 +86,7 @@ def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigu
             )
             for person in reversed(collected.people)
         ),
+        pay_shortfall(study, median_minutes(collected.people)),
     )
 
 

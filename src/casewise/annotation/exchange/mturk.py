@@ -73,7 +73,7 @@ def _layout(tasks: Tasks, most: int) -> str:
             positions=range(most),
             least=LEAST_SECONDS,
             most_least=MOST_LEAST_SECONDS,
-            impossible=IMPOSSIBLE,
+            impossible=IMPOSSIBLE * tasks.reading.speed,
         )
         + "\n"
     )

@@ -16,6 +16,7 @@ from casewise.annotation.study.reading_times import (
     SLOW,
     USUAL,
     ReadingTimes,
+    language_speed,
     reading,
 )
 from casewise.annotation.study.schema import (
@@ -54,6 +55,26 @@ class StudyPlan:
     platform: Platform = Platform.NONE
     pay: Pay = field(default_factory=Pay)
     asker: Investigator = field(default_factory=Investigator)
+    measured: "Measured | None" = None
+    """The times of a pilot, in place of those by the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How long the people of a pilot took."""
+
+    people: int
+    """Who finished the pilot, and whose times are known."""
+    factor: float
+    """The median person's time on cases and checks, over what their words take at the usual
+    pace."""
+    besides: float
+    """The median person's minutes besides: from the consent to the first page, and for reading
+    the consent what its words take."""
+    minutes: float
+    """The median person's session."""
+    range: tuple[float, float]
+    """Of whole sessions, from the shortest to the longest, in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +148,11 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         design=design,
     )
     study._cases = (study.cases, study.design, cases)
+    if plan.measured is not None:
+        seconds = round(plan.measured.factor * reading(study).case_seconds(USUAL), 1)
+        besides = round(plan.measured.besides, 1)
+        times = {"seconds_per_task": seconds, "minutes_besides": besides}
+        study = study.model_copy(update={"pay": plan.pay.model_copy(update=times)})
     minutes = forecast(study).minutes
     told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
     return study.model_copy(update={"consent": told.consent})
@@ -234,7 +260,15 @@ def time_warnings(study: Study) -> list[str]:
             "too short: give --seconds (pay.seconds_per_task), timing.least_seconds and "
             "screening.fast_seconds"
         )
-    return [*warnings, *_low_pay(study, read, forecast(study).minutes)]
+    elif language_speed(study.language) is None:
+        warnings.append(
+            f"language: {study.language}: no measured speed of reading it is known, so English "
+            "words a minute are taken: measure the times in a pilot (--from-pilot)"
+        )
+    planned = forecast(study).minutes
+    minutes = read.session_minutes(USUAL) if _too_short(read) else planned
+    low = pay_shortfall(study, minutes)
+    return [*warnings, *([f"{low} (pay, and consent.text)"] if low else [])]
 
 
 def _too_short(read: ReadingTimes) -> bool:
@@ -270,11 +304,11 @@ def _odd_floors(read: ReadingTimes) -> Iterator[str]:
         ("screening.fast_seconds", read.study.screening.fast_seconds),
     )
     mean = sum(read.cells) / len(read.cells)
-    shortest = FAST.seconds(min(read.cells))
+    shortest = read.seconds(FAST, min(read.cells))
     for name, value in given:
         if value is None:
             continue
-        if value < 60 * mean / IMPOSSIBLE:
+        if value < 60 * mean / (IMPOSSIBLE * read.speed):
             yield (
                 f"{name}: in {value:g} s nobody has read a case of {mean:.0f} words, and whoever "
                 "has not read it passes; null takes the time from the words of each page"
@@ -286,31 +320,35 @@ def _odd_floors(read: ReadingTimes) -> Iterator[str]:
             )
 
 
-def _low_pay(study: Study, read: ReadingTimes, planned: float) -> Iterator[str]:
-    """The consent's promise against what the session takes."""
-    minutes = read.session_minutes(USUAL) if _too_short(read) else planned
-    reward, hourly = _promise(study, planned)
-    if not hourly or not minutes:
-        return
+def pay_shortfall(study: Study, minutes: float) -> str | None:
+    """Say by how much a session's pay falls below the hourly pay that the consent promises.
+
+    Args:
+        study: With its consent.
+        minutes: That a session takes, planned or measured; not above 0 or NaN is unknown.
+    """
+    reward, hourly = _promise(study)
+    if not hourly or not minutes > 0:
+        return None
     comes_to = reward * 60 / minutes
-    if comes_to < hourly - _CENT:
-        fits = pay_each(study.pay.model_copy(update={"per_hour": hourly}), minutes)
-        money = study.pay.currency
-        yield (
-            f"{reward:.2f} {money} for {minutes:.0f} minutes are {comes_to:.2f} {money} an hour, "
-            f"and people are promised {hourly:.2f}: {fits:.2f} {money} would fit (pay, and "
-            "consent.text)"
-        )
+    if comes_to >= hourly - _CENT:
+        return None
+    fits = pay_each(study.pay.model_copy(update={"per_hour": hourly}), minutes)
+    money = study.pay.currency
+    return (
+        f"{reward:.2f} {money} for {minutes:.0f} minutes are {comes_to:.2f} {money} an hour, "
+        f"and people are promised {hourly:.2f}: {fits:.2f} {money} would fit"
+    )
 
 
-def _promise(study: Study, minutes: float) -> tuple[float, float]:
+def _promise(study: Study) -> tuple[float, float]:
     """What a person gets, and an hour's pay: as the consent says it, else as the file plans it."""
     text = " ".join(study.consent.text.split())
     amount = rf"(\d+(?:[.,]\d+)?) {study.pay.currency}"
     hourly = re.search(rf"{amount} an hour", text)
     reward = re.search(rf"{amount}(?! an hour)", text)
     return (
-        _number(reward[1]) if reward else pay_each(study.pay, minutes),
+        _number(reward[1]) if reward else forecast(study).pay_each,
         max(_number(hourly[1]) if hourly else 0.0, study.pay.per_hour),
     )
 

@@ -150,7 +150,7 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     statuses = Counter(person.status for person in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
-    minutes = _median_minutes(collected.people)
+    minutes = median_minutes(collected.people)
     paid = forecast(study).pay_each
     return Funnel(
         came=len(collected.people),
@@ -169,7 +169,8 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     )
 
 
-def _median_minutes(people: Sequence[PersonRecord]) -> float:
+def median_minutes(people: Sequence[PersonRecord]) -> float:
+    """Median minutes from consent to last answer, of those who completed; NaN without times."""
     taken = [
         (to_utc(person.ended) - to_utc(person.started)).total_seconds() / 60
         for person in people
