@@ -210,8 +210,8 @@ def test_platforms(tmp_path: Path, platform: str, account: str, preview: str) ->
             assert ada.at == "/consent"
             assert not ada.page.url.query
             ada.begin()
-            with Guest(server, f"/?{account}") as again:
-                assert again.at == "/page/1"
+            ada.get(f"/?{account}")
+            assert ada.at == "/page/1"
             ada.finish()
             assert 'href="https://platform.example/done?cc=C-OK"' in ada.page.text
         assert server.store.collected().people[0].panel == ("wave1" * (platform == "prolific"))
@@ -397,7 +397,8 @@ def test_texts_run_on_where_their_file_breaks_lines(tmp_path: Path) -> None:
 
 def test_a_browser_that_brings_another_id_is_counted_once(server: Serving) -> None:
     def shared() -> int | None:
-        return server.store.collected().shared_browsers
+        found = server.store.collected().identity
+        return found and found.sharing("browser")
 
     with Guest(server, "/?participant=first") as ada:
         ada.begin()

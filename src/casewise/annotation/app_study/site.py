@@ -15,7 +15,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, S
 
 from casewise import __version__
 from casewise.annotation.app_base import constant_time_equal, templates
-from casewise.annotation.app_study.study_guard import Rates, Settings
+from casewise.annotation.app_study.prolific_links import ProlificLinks
+from casewise.annotation.app_study.study_guard import Arrivals, Rates, Settings
 from casewise.annotation.store.standing import Person, Visitor
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
@@ -69,13 +70,6 @@ class SentAnswer(PageForm):
     reason: Annotated[
         Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(_clean)
     ] = None
-
-
-class SentWithdrawal(PageForm):
-    """The withdrawal form."""
-
-    code: str = Field(default="", max_length=64)
-    """The personal code, where the platform's id alone let the person in."""
 
 
 class SentCode(BaseModel):
@@ -174,9 +168,8 @@ class Sessions:
 
     def visit(self, visitor: Visitor) -> str:
         """The cookie of a visitor or person."""
-        return self._visits.dumps(
-            [visitor.key, visitor.platform_key or "", visitor.panel, visitor.by_account]
-        )
+        named = [visitor.key, visitor.platform_key or "", visitor.panel]
+        return self._visits.dumps([*named, visitor.signed, visitor.earlier or ""])
 
     def read_visit(self, cookie: str) -> Visitor | None:
         """Read a visitor's cookie; None if it was not signed here or is too old."""
@@ -187,8 +180,10 @@ class Sessions:
         if _age(made) > _SESSION_SECONDS:
             return None
         key, platform_key, panel, *more = said
-        # A cookie of the version before holds three: nobody was known by the account alone.
-        return Visitor(key, platform_key or None, panel, by_account=bool(more and more[0]))
+        if len(more) == 1 and more[0]:
+            return None  # an earlier version let somebody in by the platform's id alone
+        signed, earlier = more if len(more) == 2 else (False, "")
+        return Visitor(key, platform_key or None, panel, signed, earlier or None)
 
     def token(self, key: str) -> str:
         """The signed token in a person's own address."""
@@ -252,6 +247,8 @@ class Site:
         self.study: Study = store.study
         self.settings = settings
         self.rates = Rates(settings.rate)
+        self.arrivals = Arrivals(self.study.second_accounts.minutes)
+        self.links = ProlificLinks(settings.origin, settings.prolific_keys)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
@@ -282,7 +279,7 @@ class Site:
         if known is not None:
             key = known.visitor.key
             values |= {"form": self.sessions.form(key), "person": known.person}
-            if known.person is not None and not known.visitor.by_account:
+            if known.person is not None:
                 values["own_address"] = self.own_address(key)
                 values["personal_code"] = self.store.keys.personal_code(key)
         return HTMLResponse(self.html(template, **values), status)

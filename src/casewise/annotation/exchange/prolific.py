@@ -80,6 +80,7 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
         "description": "\n\n".join(paragraphs(f"{study.consent.warning}\n\n{study.consent.text}")),
         "external_study_url": url,
         "prolific_id_option": "url_parameters",
+        "is_external_study_url_secure": study.recruitment.signed,
         "completion_codes": [
             {"code": code, "code_type": kind, "actions": [_action(action)]}
             for code, kind, action in codes
@@ -103,6 +104,7 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
     fields: list[tuple[str, Cell]] = [
         ("Study URL", Code(body["external_study_url"])),
         ("Participant ids", "by URL parameters"),
+        ("Secured external URL", "on" if study.recruitment.signed else "off, or on: both work"),
         ("Places", f"{body['total_available_places']}, one a block"),
         ("Estimated time", f"{body['estimated_completion_time']} minutes"),
         ("Reward", pay),

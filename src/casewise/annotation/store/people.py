@@ -1,5 +1,6 @@
 """Queries about people: their blocks, answers, and log of events."""
 
+import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -17,10 +18,12 @@ from sqlalchemy import (
     update,
 )
 
+from casewise.annotation.store import identity
 from casewise.annotation.store.standing import Person, Progress, Vacancy
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import (
     LIVE,
+    about_answer,
     assignment,
     block,
     check_answer,
@@ -88,12 +91,6 @@ def end(connection: Connection, person: int, status: PersonStatus, now: datetime
     """End a person's participation with the code of a status."""
     change(connection, person, status=status, outcome=status, ended=now)
     log(connection, now, status, person)
-
-
-def has_event(connection: Connection, kind: str, person: int) -> bool:
-    """Whether an event of this kind was logged for a person."""
-    same = select(event.c.id).where(event.c.kind == kind, event.c.participant == person)
-    return connection.execute(same.limit(1)).one_or_none() is not None
 
 
 def log(connection: Connection, now: datetime, kind: str, person: int | None = None) -> None:
@@ -214,9 +211,31 @@ def write_answer(
 
 def erase(connection: Connection, person: int) -> None:
     """Delete a person's answers and free its block."""
-    for table in (vote, check_answer):
+    for table in (vote, check_answer, about_answer):
         connection.execute(delete(table).where(table.c.participant == person))
     set_status(connection, person, PersonStatus.WITHDRAWN)
+
+
+def purge(connection: Connection, person: Person, now: datetime) -> None:
+    """Delete a person's data; the account's hash and the code that was shown stay."""
+    erase(connection, person.id)
+    connection.execute(delete(event).where(event.c.participant == person.id))
+    identity.forget(connection, person.id)
+    change(
+        connection,
+        person.id,
+        rater=f"purged-{secrets.token_hex(5)}",
+        panel="",
+        status=PersonStatus.WITHDRAWN,
+        outcome=person.outcome or PersonStatus.WITHDRAWN,
+        attempts=0,
+        started=now,
+        passed=None,
+        ended=now,
+        purged=True,
+        code_key=None,
+        about_due=False,
+    )
 
 
 def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
@@ -225,7 +244,7 @@ def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
         _people(connection),
         _votes(connection, cells),
         _checks(connection),
-        _count(connection, event.c.kind == "another_id", event),
+        identity.identity(connection),
     )
 
 

@@ -6,23 +6,23 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, Self
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from casewise.annotation.store import people
+from casewise.annotation.store import identity, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import (
     assignment,
     block,
-    event,
     participant,
     study,
 )
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_hashes
 from casewise.annotation.votes.collected import Collected, PersonStatus
-from casewise.cases import Side, digest
+from casewise.cases import Side
 from casewise.errors import UsageError
 
 
@@ -84,7 +84,7 @@ class Store:
 
     def _claim(self, connection: Connection) -> None:
         """Bind a new database to the study, or check that it is this study's."""
-        own = digest(self.study.model_dump(mode="json"))
+        own, *earlier = study_hashes(self.study)
         proof = self.keys.derived("proof")
         row = connection.execute(select(study)).one_or_none()
         if row is None:
@@ -100,7 +100,7 @@ class Store:
             )
             numbers = [{"number": number} for number in range(len(self.study.design.blocks))]
             connection.execute(insert(block), numbers)
-        elif row.hash != own:
+        elif row.hash not in (own, *earlier):
             raise UsageError(
                 f"the database holds the study {row.name!r} as it was when it was first served; "
                 "this study file says something else. Serve the file as it was, or begin "
@@ -119,6 +119,10 @@ class Store:
         ahead = latest - clock() if latest else timedelta(0)
         if ahead > timedelta(0):
             self._clock = lambda: clock() + ahead
+
+    def now(self) -> datetime:
+        """The time of this study's clock, in UTC."""
+        return self._clock()
 
     # People, from the first page to the last.
 
@@ -152,10 +156,15 @@ class Store:
         least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
         return max(0.0, (person.shown + least - self._clock()).total_seconds())
 
-    def enter(self, visitor: Visitor) -> Person:
+    def enter(self, visitor: Visitor, near: str | None = None) -> Person:
         """Register a visitor who consents, or return the person whose account is known already.
 
         That person then has another key than the visitor.
+
+        Args:
+            visitor: With the person who was known in the same browser before.
+            near: The key of the person who began last from the same address range, within the
+                minutes of the study's rule.
         """
         rater = f"p-{secrets.token_hex(5)}"
 
@@ -177,22 +186,31 @@ class Store:
                 started=now,
                 purged=False,
                 code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
+                signed=visitor.signed,
             )
             number = connection.execute(made).inserted_primary_key
             assert number is not None
             people.log(connection, now, "consented", number[0])
             person = people.find(connection, participant.c.id == number[0])
             assert person is not None
+            for kind, key in (("browser", visitor.earlier), ("address", near)):
+                other = people.find(connection, participant.c.key == key) if key else None
+                if other is not None:
+                    identity.link(connection, now, kind, person, other)
             return person
 
         return self._database.write(work)
 
-    def another_id(self, person: Person) -> None:
-        """Log, once, that the person's browser opened the study under another id."""
+    def same_browser(self, person: Person, other: Person | None) -> None:
+        """Record that the person's browser opened the study under another id too.
+
+        Args:
+            person: Who was known there.
+            other: Who has shown to be the owner of the other id; None of an id alone.
+        """
 
         def work(connection: Connection) -> None:
-            if not people.has_event(connection, "another_id", person.id):
-                people.log(connection, self._clock(), "another_id", person.id)
+            identity.link(connection, self._clock(), "browser", person, other)
 
         self._database.write(work)
 
@@ -281,15 +299,15 @@ class Store:
             given |= {"seconds": seconds, "time": now}
             people.write_answer(connection, self.study, person, pages[position], given)
             status = PersonStatus.ACTIVE
+            block_status = status
             if position + 1 == len(pages):
-                status = PersonStatus.COMPLETED
+                status = block_status = PersonStatus.COMPLETED
                 people.end(connection, person.id, status, now)
+                if identity.is_left_out(connection, self.study.second_accounts, person.id):
+                    block_status = PersonStatus.ABANDONED
             held = update(assignment).where(assignment.c.participant == person.id)
-            connection.execute(
-                held.values(
-                    position=position + 1, shown=now, lease_until=now + self._until, status=status
-                )
-            )
+            moved = {"position": position + 1, "shown": now, "lease_until": now + self._until}
+            connection.execute(held.values(moved | {"status": block_status}))
             outcome = status if status is PersonStatus.COMPLETED else None
             after = replace(
                 person, status=status, outcome=outcome, position=position + 1, shown=now
@@ -346,22 +364,7 @@ class Store:
             if person is None:
                 return None
             now = self._clock()
-            people.erase(connection, person.id)
-            connection.execute(delete(event).where(event.c.participant == person.id))
-            people.change(
-                connection,
-                person.id,
-                rater=f"purged-{secrets.token_hex(5)}",
-                panel="",
-                status=PersonStatus.WITHDRAWN,
-                outcome=person.outcome or PersonStatus.WITHDRAWN,
-                attempts=0,
-                started=now,
-                passed=None,
-                ended=now,
-                purged=True,
-                code_key=None,
-            )
+            people.purge(connection, person, now)
             people.log(connection, now, "purged")
             return person.rater
 

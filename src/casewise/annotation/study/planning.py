@@ -22,9 +22,11 @@ from casewise.annotation.study.reading_times import (
 from casewise.annotation.study.schema import (
     Arm,
     Attention,
+    Counting,
     Pay,
     Platform,
     Recruitment,
+    SecondAccounts,
     Study,
     StudyCell,
 )
@@ -145,6 +147,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         tutorial=texts.tutorial,
         comprehension=texts.comprehension,
         attention=Attention(checks=texts.checks, per_person=plan.attention),
+        second_accounts=SecondAccounts(browser=Counting.LEAVE_OUT),
         design=design,
     )
     study._cases = (study.cases, study.design, cases)
@@ -241,6 +244,8 @@ def check_ready(study: Study) -> list[str]:
     recruitment = study.recruitment
     if recruitment.platform is Platform.PROLIFIC and recruitment.return_url is None:
         problems.append("recruitment.return_url is null: people from Prolific must be sent back")
+    if recruitment.signed and recruitment.platform is not Platform.PROLIFIC:
+        problems.append("recruitment.signed is true: only Prolific signs its links")
     if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":
         problems.append("recruitment.completed is the default code: choose one nobody can guess")
     return problems

@@ -212,6 +212,9 @@ class Recruitment(_Part):
     platform: Platform = Platform.NONE
     return_url: Url | None = None
     """Where a person goes at the end; ``{code}`` stands for the code. None shows the code alone."""
+    signed: bool = False
+    """Only links that the platform has signed are taken (Prolific's *Secured external URL*). A
+    signature that a link has is checked in any case."""
     completed: Name = "COMPLETED"
     screened_out: Name = "SCREENED-OUT"
     withdrawn: Name = "WITHDRAWN"
@@ -251,6 +254,30 @@ class Screening(_Part):
     """Flagged are those who agree with the others less than these agree among themselves, with a
     one-sided p below this after Benjamini & Hochberg's adjustment for the number of people: of
     those whom the rule flags, no greater share is flagged by chance."""
+
+
+class Counting(StrEnum):
+    """Whether the votes of a second account count."""
+
+    COUNT = "count"
+    LEAVE_OUT = "leave_out"
+    """They count for nothing, and another person gets the block; the person is paid all the
+    same."""
+
+
+class SecondAccounts(_Part):
+    """Who looks like a person who came before: recorded and shown always, counted by these rules.
+
+    Fixed before the study starts.
+    """
+
+    browser: Counting = Counting.COUNT
+    """An account that began in the browser of another."""
+    address: Counting = Counting.COUNT
+    """An account that began from the address range of another, within ``minutes`` of it: the first
+    24 bits of an IPv4 address, 56 of an IPv6 one. People of one household or campus share it."""
+    minutes: float = Field(default=10, ge=0)
+    """0: addresses are not compared."""
 
 
 class Design(_Part):
@@ -303,6 +330,7 @@ class Study(_Part):
     comprehension: Comprehension = Comprehension()
     attention: Attention = Attention()
     screening: Screening = Screening()
+    second_accounts: SecondAccounts = SecondAccounts()
     design: Design
 
     _path: Path | None = PrivateAttr(default=None)
