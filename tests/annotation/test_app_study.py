@@ -40,7 +40,7 @@ def test_from_the_address_to_the_code(server: Serving) -> None:
         ada.check(answer=0)
         assert (ada.at, ada.page.status_code) == ("/check", 422)
         assert "It is not people." in ada.page.text
-        assert "1 more try" in ada.page.text
+        assert "You have 1 try" in ada.page.text
         ada.send("/check", attempt="2", **{"question-0": "1"})
         assert ada.at == "/page/1"
         assert "1 of 4" in ada.page.text

@@ -2,12 +2,14 @@
 
 import math
 import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from casewise.annotation.study.block_balance import balance
+from casewise.annotation.study.language import SOURCE, messages, write_catalogue
 from casewise.annotation.study.planning import (
     PAPER_VOTES,
     Measured,
@@ -18,13 +20,13 @@ from casewise.annotation.study.planning import (
 )
 from casewise.annotation.study.schema import Arm, Pay, Platform
 from casewise.annotation.study.study_file import load_study, study_cases, write_study
-from casewise.annotation.study.study_texts import Investigator
+from casewise.annotation.study.study_texts import Investigator, text_warnings
 from casewise.annotation.votes.pilot import measured_times
 from casewise.cases import CASEBENCH, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
-from casewise.cli._console import note, working
+from casewise.cli._console import note, working, write_out
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 
@@ -64,6 +66,17 @@ def plan(
     ethics: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The board that approved it, and its number.")
     ] = None,
+    keep_until: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+            help="When what could identify people is deleted. Default: after twelve months.",
+        ),
+    ] = None,
+    language: Annotated[
+        str, typer.Option(metavar="CODE", help="Of the pages: en, de, or that of a .po file.")
+    ] = SOURCE,
     p1: Annotated[
         float | None,
         typer.Option(help="Share of safe votes on one case, 0..1.", rich_help_panel=_VOTES),
@@ -167,7 +180,13 @@ def plan(
         seed=seed,
         platform=platform,
         pay=_pay(currency, pay, seconds, minutes_besides, fee),
-        asker=Investigator(_given("by", by), _given("contact", contact), _given("ethics", ethics)),
+        asker=Investigator(
+            _given("by", by),
+            _given("contact", contact),
+            _given("ethics", ethics),
+            keep_until.date() if keep_until else None,
+        ),
+        language=language,
         measured=measured,
     )
     with working("reading the cases"):
@@ -180,6 +199,33 @@ def plan(
     planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured)
     print_plan(planned, format)
     _say_next(planned, to)
+
+
+def texts(
+    language: Annotated[
+        str, typer.Option(metavar="CODE", help="The language to translate to, such as fr.")
+    ],
+    to: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The file: CODE.po, by the study.")
+    ],
+) -> None:
+    """Write a file of every text that people read, to be translated.
+
+    A gettext catalogue (.po), as translators' programs read it: each message in
+    English and room for its translation. Fields such as {minutes} and
+    %(contact)s stay as they are. Beside a study file whose language is its
+    name, it is used: fr.po with language: fr. A file that is there keeps its
+    translations and gets what it lacks. English and German come with casewise.
+
+    [bold]Examples[/]
+
+    casewise annotate texts --language fr --out fr.po
+    """
+    if to.name != f"{language}.po":
+        raise UsageError(f"--out {to}: the file's name is the language's code: {language}.po")
+    left = write_catalogue(language, to)
+    note(f"{left} of {len(messages())} messages are to be translated")
+    write_out(f"{to}\n")
 
 
 def _measured(pilot: Path) -> Measured:
@@ -260,7 +306,7 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
     study = planned.study
     for line in planned.made.notes:
         note(f"note: {line}")
-    for line in time_warnings(study):
+    for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
     name = shlex.quote(str(to))
     note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")

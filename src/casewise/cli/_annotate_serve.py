@@ -8,6 +8,7 @@ import typer
 
 from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.study.study_texts import text_warnings
 from casewise.cli._annotate_store import (
     DatabaseOption,
     database_address,
@@ -75,7 +76,7 @@ def serve(
     if problems and speed == 1:
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
-    for line in time_warnings(study):
+    for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
     keys = study_keys(file)
     clock: Clock | None = None

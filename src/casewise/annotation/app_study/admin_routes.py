@@ -11,7 +11,6 @@ from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
 from casewise.annotation.app_study.site import (
-    MANY_TRIES,
     ElsewhereError,
     PageForm,
     SentPurge,
@@ -156,7 +155,9 @@ def _is_admin(request: Request, site: Site) -> bool:
 def _add_entry(app: FastAPI, site: Site) -> None:
     def enter(request: Request, token: str) -> Response:
         if not site.rates.admits("token", request):
-            return site.show("admin_entry.html", status=429, problem=MANY_TRIES)
+            return site.show(
+                "admin_entry.html", status=429, problem="Too many tries. Wait a minute."
+            )
         if not site.sessions.is_admin_token(token):
             return site.show("admin_entry.html", status=403, problem="That is not the token.")
         response = go("/admin")

@@ -10,8 +10,6 @@ from fastapi.responses import Response
 
 from casewise.annotation.app_study.prolific_links import TOKEN_PARAMETER, KeysUnavailableError
 from casewise.annotation.app_study.site import (
-    MANY_TRIES,
-    WRONG_CODE,
     SentCode,
     Site,
     go,
@@ -136,10 +134,15 @@ def _add_return(app: FastAPI, site: Site) -> None:
     def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
         """Admit a person by personal code."""
         if not site.rates.admits("code", request):
-            return site.show("resume.html", status=429, problem=MANY_TRIES)
+            return site.show(
+                "resume.html", status=429, problem=site.say("Too many tries. Wait a minute.")
+            )
         person = site.store.person_of_code(sent.code)
         if person is None:
-            return site.show("resume.html", status=403, problem=WRONG_CODE)
+            problem = site.say(
+                "That is not your personal code: look at each letter and digit again."
+            )
+            return site.show("resume.html", status=403, problem=problem)
         return _admit(site, request, person)
 
     @app.get("/resume/{token}")

@@ -8,14 +8,17 @@ from fastapi.responses import Response
 
 from casewise.annotation.app_study.entry_routes import add_entry_routes, in_use
 from casewise.annotation.app_study.site import (
+    MOST_REASON,
     Known,
     PageForm,
     SentAnswer,
     SentConsent,
     Site,
+    clean,
     go,
     place_of,
 )
+from casewise.annotation.store.people import REMARK
 from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor
 from casewise.annotation.study.schema import Question
 from casewise.annotation.votes.collected import PersonStatus
@@ -27,6 +30,7 @@ def add_person_routes(app: FastAPI, site: Site) -> None:
     _add_consent(app, site)
     _add_check(app, site)
     _add_cases(app, site)
+    _add_about(app, site)
     _add_withdrawal(app, site)
     _add_end(app, site)
 
@@ -51,7 +55,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
             site.store.decline()
             return go("/declined")
         if not (sent.read and (sent.age or not site.study.consent.least_age)):
-            problem = "Please tick each box, or say that you do not agree."
+            problem = site.say("Please tick each box, or say that you do not agree.")
             return site.show("consent.html", known, 422, problem=problem)
         visitor = known.visitor
         address = request.scope["casewise_address"]
@@ -99,7 +103,9 @@ def _add_check(app: FastAPI, site: Site) -> None:
         if attempt != str(person.attempts + 1):
             return go(place_of(person))
         if len(given) < len(questions):
-            return _check_page(site, known, given, (), 422, "Please answer every question.")
+            return _check_page(
+                site, known, given, (), 422, site.say("Please answer every question.")
+            )
         missed = tuple(
             number for number, question in enumerate(questions) if given[number] != question.answer
         )
@@ -181,7 +187,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
         if person.status is not PersonStatus.ACTIVE or person.position != number - 1:
             return go(place_of(person))
         if sent.verdict is None:
-            problem = "Please choose safe or unsafe."
+            problem = site.say("Please choose safe or unsafe.")
             return _case_page(site, known, person, sent, problem)
         ask = site.study.ask
         step = site.store.answer(
@@ -194,7 +200,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
         if step is None:
             return site.show("lost.html", status=403)
         if step.taken is Taken.TOO_SOON:
-            problem = "Please read the case first: the answer was not taken yet."
+            problem = site.say("Please read the case first: the answer was not taken yet.")
             return _case_page(site, known, person, sent, problem)
         return go(place_of(step.person))
 
@@ -220,6 +226,32 @@ def _case_page(
         sent=sent,
         problem=problem,
     )
+
+
+def _add_about(app: FastAPI, site: Site) -> None:
+    @app.get("/about")
+    def about(request: Request) -> Response:
+        """Ask about the person and the study, once all cases are judged."""
+        return site.show("about.html", site.known_at(request, "/about"))
+
+    @app.post("/about")
+    async def read_about(request: Request) -> Response:
+        """Read the answers: their names stand in the study file, so no model reads them."""
+        fields = await request.form()
+        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+        return await run_in_threadpool(tell, request, texts)
+
+    def tell(request: Request, fields: dict[str, str]) -> Response:
+        known, _ = site.person_sending(request, fields.get("form", ""), "/about")
+        answers = {}
+        for question in site.study.demographics:
+            chosen = fields.get(f"about-{question.name}", "")
+            if chosen in {str(number) for number in range(len(question.options))}:
+                answers[question.name] = question.options[int(chosen)]
+        remark = clean(fields.get("remark", ""))
+        if site.study.exit_question and remark:
+            answers[REMARK] = remark[:MOST_REASON]
+        return go(place_of(site.store.tell_about(known.visitor.key, answers)))
 
 
 def _add_withdrawal(app: FastAPI, site: Site) -> None:

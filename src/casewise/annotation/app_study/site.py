@@ -11,6 +11,7 @@ from unicodedata import category
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
+from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from casewise import __version__
@@ -20,10 +21,10 @@ from casewise.annotation.app_study.study_guard import Arrivals, Rates, Settings
 from casewise.annotation.store.standing import Person, Visitor
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.study_file import study_cases
-from casewise.annotation.study.study_texts import paragraphs
+from casewise.annotation.study.study_file import study_cases, study_language
 from casewise.annotation.votes.collected import PersonStatus
 from casewise.cases import Case, Context, Side, Turn, digest
 from casewise.contexts import parameter_title, render_text
@@ -36,7 +37,7 @@ def _blank_to_none(value: object) -> object:
     return None if value == "" else value
 
 
-def _clean(value: object) -> object:
+def clean(value: object) -> Any:
     """Remove control characters: PostgreSQL stores no zero bytes, and the others are invisible."""
     if not isinstance(value, str):
         return value
@@ -68,7 +69,7 @@ class SentAnswer(PageForm):
     verdict: Annotated[Side | None, BeforeValidator(_blank_to_none)] = None
     confidence: Annotated[int | None, BeforeValidator(_blank_to_none), Field(ge=1, le=5)] = None
     reason: Annotated[
-        Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(_clean)
+        Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(clean)
     ] = None
 
 
@@ -226,10 +227,6 @@ def _age(made: datetime) -> float:
     return time.time() - made.timestamp()
 
 
-WRONG_CODE = "That is not your personal code: look at each letter and digit again."
-MANY_TRIES = "Too many tries. Wait a minute."
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """The person or visitor who sends a request."""
@@ -253,6 +250,7 @@ class Site:
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
         self._templates.filters["paragraphs"] = paragraphs
+        self.language = study_language(self.study)
         self.examples = [shown(example.query, example.context) for example in self.study.tutorial]
         # Compiled before the first person comes.
         for name in self._templates.list_templates():
@@ -269,8 +267,27 @@ class Site:
     def html(self, template: str, **values: Any) -> str:
         """Render a page."""
         shared = {"study": self.study, "version": __version__}
+        shared |= {"_": self._say, "ngettext": self._say_many}
         nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
         return self._templates.get_template(template).render(shared | nobody | values)
+
+    def _say(self, message: str, **fields: object) -> Markup:
+        """A message in the study's language; fields are escaped, and numbers written as usual."""
+        return Markup(self.language.say(message)) % self._fields(fields)
+
+    def _say_many(self, one: str, many: str, number: int) -> Markup:
+        said = Markup(self.language.say_many(one, many, number))
+        return said % self._fields({"num": number})
+
+    def _fields(self, fields: dict[str, object]) -> dict[str, object]:
+        return {
+            name: self.language.number(value) if isinstance(value, int) else value
+            for name, value in fields.items()
+        }
+
+    def say(self, message: str) -> str:
+        """A message in the study's language."""
+        return self.language.say(message)
 
     def show(
         self, template: str, known: Known | None = None, status: int = 200, **values: Any
@@ -373,6 +390,8 @@ def place_of(person: Person | None) -> str:
     if person.status is PersonStatus.ACTIVE:
         assert person.position is not None
         return f"/page/{person.position + 1}"
+    if person.status is PersonStatus.COMPLETED and person.about_due:
+        return "/about"
     if person.status is PersonStatus.STARTED:
         return "/wait" if person.passed else "/tutorial"
     return "/done"

@@ -1,4 +1,4 @@
-"""Queries about who people are: second accounts, and what could be checked."""
+"""Queries about whose a database is, and who its people are, as far as can be checked."""
 
 from datetime import datetime
 from typing import Literal
@@ -6,9 +6,39 @@ from typing import Literal
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select
 
 from casewise.annotation.store.standing import Person
-from casewise.annotation.store.tables import participant, second_account
-from casewise.annotation.study.schema import Counting, SecondAccounts
+from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.tables import block, participant, second_account, study
+from casewise.annotation.study.schema import Counting, SecondAccounts, Study
+from casewise.annotation.study.study_file import study_hashes
 from casewise.annotation.votes.collected import Identity, SecondAccount
+from casewise.errors import UsageError
+
+
+def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> None:
+    """Bind a new database to a study, or check that it is this study's.
+
+    Raises:
+        UsageError: The database is of another study, or of other secrets.
+    """
+    own, earlier = study_hashes(of)
+    proof = keys.derived("proof")
+    row = connection.execute(select(study)).one_or_none()
+    if row is None:
+        values = {"id": 1, "name": of.id, "hash": own, "secrets": proof, "paused": False}
+        connection.execute(insert(study).values(values | {"created": now}))
+        numbers = [{"number": number} for number in range(len(of.design.blocks))]
+        connection.execute(insert(block), numbers)
+    elif row.hash not in (own, earlier):
+        raise UsageError(
+            f"the database holds the study {row.name!r} as it was when it was first served; "
+            "this study file says something else. Serve the file as it was, or begin "
+            "another database with --database"
+        )
+    elif row.secrets != proof:
+        raise UsageError(
+            "the database was made with other secrets: nobody who comes again would be known. "
+            "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
+        )
 
 
 def link(

@@ -1,7 +1,7 @@
 """Queries about people: their blocks, answers, and log of events."""
 
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,6 +43,9 @@ from casewise.annotation.votes.collected import (
     VoteRecord,
 )
 
+REMARK = "(exit)"
+"""The name of the answer to the exit question; no question about oneself can have it."""
+
 _PERSON = select(
     participant.c.id,
     participant.c.key,
@@ -54,6 +57,7 @@ _PERSON = select(
     assignment.c.block,
     assignment.c.position,
     assignment.c.shown,
+    participant.c.about_due,
 ).select_from(participant.outerjoin(assignment))
 """In the order of the fields of ``Person``."""
 
@@ -209,6 +213,16 @@ def write_answer(
     connection.execute(row.values(participant=person.id, position=page.position))
 
 
+def write_about(connection: Connection, person: int, answers: Mapping[str, str]) -> None:
+    """Write what a person says after the last case; the first time counts."""
+    change(connection, person, about_due=False)
+    rows = [
+        {"participant": person, "name": name, "answer": answer} for name, answer in answers.items()
+    ]
+    if rows:
+        connection.execute(insert(about_answer), rows)
+
+
 def erase(connection: Connection, person: int) -> None:
     """Delete a person's answers and free its block."""
     for table in (vote, check_answer, about_answer):
@@ -249,7 +263,11 @@ def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
 
 
 def _people(connection: Connection) -> tuple[PersonRecord, ...]:
-    columns = (participant.c[name] for name in ("started", "ended", "attempts"))
+    said = defaultdict[int, dict[str, str]](dict)
+    answers = (about_answer.c[name] for name in ("participant", "name", "answer"))
+    for person, name, answer in connection.execute(select(*answers).order_by(about_answer.c.id)):
+        said[person][name] = answer
+    columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
     rows = connection.execute(
         select(participant.c.rater, participant.c.status, participant.c.panel)
         .add_columns(assignment.c.block, *columns)
@@ -257,7 +275,14 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    return tuple(PersonRecord(*row) for row in rows)
+    return tuple(
+        PersonRecord(
+            *row,
+            demographics=tuple(pair for pair in said[person].items() if pair[0] != REMARK),
+            remark=said[person].get(REMARK),
+        )
+        for *row, person in rows
+    )
 
 
 def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteRecord, ...]:

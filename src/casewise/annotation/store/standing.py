@@ -41,6 +41,8 @@ class Person:
     """The first page without an answer, from 0."""
     shown: datetime | None = None
     """When that page was first shown."""
+    about_due: bool = False
+    """Whether the questions after the last case are still to be asked."""
 
 
 class Taken(StrEnum):

@@ -1,12 +1,13 @@
 """The store: each method is one transaction of a study."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, Self
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, update
 
 from casewise.annotation.store import identity, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
@@ -14,16 +15,13 @@ from casewise.annotation.store.standing import AnswerStep, Person, Progress, Tak
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import (
     assignment,
-    block,
     participant,
     study,
 )
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.study_file import study_hashes
 from casewise.annotation.votes.collected import Collected, PersonStatus
 from casewise.cases import Side
-from casewise.errors import UsageError
 
 
 class Store:
@@ -62,7 +60,8 @@ class Store:
         self._database = Database(address, patience=patience)
         try:
             upgrade(self._database)
-            self._database.write(self._claim)
+            self._database.write(partial(identity.claim, of=of, keys=keys, now=self._clock()))
+            self._database.write(partial(people.give_codes, keys=keys))
             self._go_on_from(self._database.read(people.latest))
         except BaseException:
             self.close()
@@ -81,37 +80,6 @@ class Store:
     def _pages(self, number: int) -> tuple[Page, ...]:
         """The pages of a block."""
         return pages_of(self.study, number)
-
-    def _claim(self, connection: Connection) -> None:
-        """Bind a new database to the study, or check that it is this study's."""
-        own, *earlier = study_hashes(self.study)
-        proof = self.keys.derived("proof")
-        row = connection.execute(select(study)).one_or_none()
-        if row is None:
-            connection.execute(
-                insert(study).values(
-                    id=1,
-                    name=self.study.id,
-                    hash=own,
-                    secrets=proof,
-                    paused=False,
-                    created=self._clock(),
-                )
-            )
-            numbers = [{"number": number} for number in range(len(self.study.design.blocks))]
-            connection.execute(insert(block), numbers)
-        elif row.hash not in (own, *earlier):
-            raise UsageError(
-                f"the database holds the study {row.name!r} as it was when it was first served; "
-                "this study file says something else. Serve the file as it was, or begin "
-                "another database with --database"
-            )
-        elif row.secrets != proof:
-            raise UsageError(
-                "the database was made with other secrets: nobody who comes again would be known. "
-                "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
-            )
-        people.give_codes(connection, self.keys)
 
     def _go_on_from(self, latest: datetime | None) -> None:
         """Move the clock beyond the latest stored time, if it was set back since."""
@@ -309,10 +277,30 @@ class Store:
             moved = {"position": position + 1, "shown": now, "lease_until": now + self._until}
             connection.execute(held.values(moved | {"status": block_status}))
             outcome = status if status is PersonStatus.COMPLETED else None
+            due = status is PersonStatus.COMPLETED and self.study.asks_about
+            if due:
+                people.change(connection, person.id, about_due=True)
             after = replace(
-                person, status=status, outcome=outcome, position=position + 1, shown=now
+                person,
+                status=status,
+                outcome=outcome,
+                position=position + 1,
+                shown=now,
+                about_due=due,
             )
             return AnswerStep(after, Taken.YES)
+
+        return self._database.write(work)
+
+    def tell_about(self, key: str, answers: Mapping[str, str]) -> Person | None:
+        """Take what a person says after the last case, by the names of the questions, once."""
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None or not person.about_due:
+                return person
+            people.write_about(connection, person.id, answers)
+            return replace(person, about_due=False)
 
         return self._database.write(work)
 

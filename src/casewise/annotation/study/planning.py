@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.annotation.study.block_design import make_design
+from casewise.annotation.study.language import SOURCE, open_language
 from casewise.annotation.study.reading_times import (
     FAST,
     IMPOSSIBLE,
@@ -30,10 +31,10 @@ from casewise.annotation.study.schema import (
     Study,
     StudyCell,
 )
-from casewise.annotation.study.study_file import by_arm
+from casewise.annotation.study.study_file import by_arm, study_language
 from casewise.annotation.study.study_texts import TODO, Investigator, default_texts, pay_each
 from casewise.cases import CASEBENCH, STARTER, CaseSet
-from casewise.errors import UsageError
+from casewise.errors import InputError, UsageError
 
 PAPER_VOTES = 21
 """People per case in the CASE-Bench paper (Sun et al. 2025, arXiv 2501.14940)."""
@@ -57,6 +58,7 @@ class StudyPlan:
     platform: Platform = Platform.NONE
     pay: Pay = field(default_factory=Pay)
     asker: Investigator = field(default_factory=Investigator)
+    language: str = SOURCE
     measured: "Measured | None" = None
     """The times of a pilot, in place of those by the words."""
 
@@ -109,6 +111,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         plan: What was decided.
 
     Raises:
+        InputError: There are no texts in the language.
         UsageError: An arm without cases, too many cases a person, or too many attention checks.
     """
     known = by_arm(made.cases)
@@ -125,8 +128,9 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         cases, [StudyCell(*key) for key in chosen], votes=plan.votes, tasks=tasks, seed=plan.seed
     )
     most = max(map(len, design.blocks))
+    language = open_language(plan.language, path.parent)
     # The minutes count the words of the consent that names them: a number is a word, whichever.
-    texts = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=0)
+    texts = default_texts(plan.arms, plan.asker, plan.pay, language, tasks=most, minutes=0)
     if plan.attention > len(texts.checks):
         raise UsageError(
             f"--attention {plan.attention}: there are {len(texts.checks)} checks to draw from; "
@@ -140,6 +144,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         arms=plan.arms,
         votes=plan.votes,
         seed=plan.seed,
+        language=plan.language,
         pay=plan.pay,
         recruitment=_recruitment(plan.platform),
         consent=texts.consent,
@@ -148,6 +153,9 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         comprehension=texts.comprehension,
         attention=Attention(checks=texts.checks, per_person=plan.attention),
         second_accounts=SecondAccounts(browser=Counting.LEAVE_OUT),
+        demographics=texts.demographics,
+        exit_question=texts.exit_question,
+        debriefing=texts.debriefing,
         design=design,
     )
     study._cases = (study.cases, study.design, cases)
@@ -157,7 +165,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         times = {"seconds_per_task": seconds, "minutes_besides": besides}
         study = study.model_copy(update={"pay": plan.pay.model_copy(update=times)})
     minutes = forecast(study).minutes
-    told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
+    told = default_texts(plan.arms, plan.asker, plan.pay, language, tasks=most, minutes=minutes)
     return study.model_copy(update={"consent": told.consent})
 
 
@@ -244,6 +252,10 @@ def check_ready(study: Study) -> list[str]:
     recruitment = study.recruitment
     if recruitment.platform is Platform.PROLIFIC and recruitment.return_url is None:
         problems.append("recruitment.return_url is null: people from Prolific must be sent back")
+    try:
+        study_language(study)
+    except InputError as error:
+        problems.append(str(error))
     if recruitment.signed and recruitment.platform is not Platform.PROLIFIC:
         problems.append("recruitment.signed is true: only Prolific signs its links")
     if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":
@@ -349,17 +361,29 @@ def pay_shortfall(study: Study, minutes: float) -> str | None:
 def _promise(study: Study) -> tuple[float, float]:
     """What a person gets, and an hour's pay: as the consent says it, else as the file plans it."""
     text = " ".join(study.consent.text.split())
-    amount = rf"(\d+(?:[.,]\d+)?) {study.pay.currency}"
-    hourly = re.search(rf"{amount} an hour", text)
-    reward = re.search(rf"{amount}(?! an hour)", text)
+    amount = rf"(\d[\d.,\s]*) {study.pay.currency}"
+    before, after = (re.escape(part) for part in _hourly_words(study).split("{amount}"))
+    hourly = re.search(f"{before}{amount}{after}", text)
+    reward = re.search(f"(?<!{before}){amount}" if before else f"{amount}(?!{after})", text)
     return (
         _number(reward[1]) if reward else forecast(study).pay_each,
         max(_number(hourly[1]) if hourly else 0.0, study.pay.per_hour),
     )
 
 
+def _hourly_words(study: Study) -> str:
+    """How the consent says an hourly pay in the study's language."""
+    english = "{amount} an hour"
+    try:
+        said = study_language(study).say(english)
+    except InputError:
+        return english
+    return said if said.count("{amount}") == 1 else english
+
+
 def _number(text: str) -> float:
-    return float(text.replace(",", "."))
+    """A number with either mark of decimals, and marks between thousands."""
+    return float(re.sub(r"[.,\s](?=\d{3}\b)", "", text).replace(",", "."))
 
 
 def _todos(value: Any, place: str) -> Iterator[str]:

@@ -155,6 +155,14 @@ class AttentionCheck(_Part):
     expected: Side
 
 
+class AboutQuestion(_Part):
+    """One question about the person, asked after the last case; *prefer not to say* is added."""
+
+    name: Name
+    text: Text
+    options: tuple[Text, ...] = Field(min_length=1, max_length=30)
+
+
 class Attention(_Part):
     """Checks among the cases of each person, at places drawn by ``seed``."""
 
@@ -331,6 +339,11 @@ class Study(_Part):
     attention: Attention = Attention()
     screening: Screening = Screening()
     second_accounts: SecondAccounts = SecondAccounts()
+    demographics: tuple[AboutQuestion, ...] = ()
+    exit_question: Text | None = None
+    """Asked beside these, to be answered in one's own words."""
+    debriefing: Text | None = None
+    """Shown on the last page: what people were not told before, and where they find help."""
     design: Design
 
     _path: Path | None = PrivateAttr(default=None)
@@ -351,6 +364,10 @@ class Study(_Part):
                     found=cell.arm.value,
                     expected=expected,
                 )
+        again = _first_again(question.name for question in self.demographics)
+        if again is not None:
+            name = self.demographics[again].name
+            raise fault("the name stands twice", "demographics", again, "name", found=name)
         times = Counter(place for block in self.design.blocks for place in block)
         for number, cell in enumerate(self.design.cells):
             if times[number] != self.votes:
@@ -360,6 +377,11 @@ class Study(_Part):
                     expected=f"{self.votes}, one for each of its votes",
                 )
         return self
+
+    @property
+    def asks_about(self) -> bool:
+        """Whether questions follow the last case."""
+        return bool(self.demographics or self.exit_question)
 
     @property
     def path(self) -> Path | None:

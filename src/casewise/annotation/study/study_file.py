@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from casewise.annotation.study.block_design import query_codes
+from casewise.annotation.study.language import Language, open_language
 from casewise.annotation.study.schema import Arm, Study
 from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, digest, open_cases, read_model
 from casewise.errors import InputError
@@ -38,6 +39,11 @@ _ABOVE = {
     "# switches a rule off.",
     "second_accounts": "Who may be a person who came before: always recorded and shown;\n"
     "# leave_out: the votes don't count, and another person gets the block.",
+    "demographics": "Asked after the last case, kept apart from the votes; prefer not to say is\n"
+    "# added. Edit at will; [] asks none.",
+    "exit_question": "Asked there too, answered in one's own words; null asks none.",
+    "debriefing": "Shown on the last page: what people were not told before.",
+    "language": "Of the pages, and that people read in: en, de, or CODE.po beside this file.",
     "design": "Who judges what. Each cell is an arm and a case; each block is what one person\n"
     "# judges, in its order: places in cells, counted from 0. Written by a program; leave as is.",
 }
@@ -128,7 +134,7 @@ def _commented(name: str, text: str) -> str:
     return text
 
 
-_ADDED = ("second_accounts",)
+_ADDED = ("second_accounts", "demographics", "exit_question", "debriefing")
 """Parts that studies did not have before; a file without them means what it meant then."""
 
 
@@ -159,6 +165,15 @@ def load_study(path: Path) -> Study:
     study = read_model(path, Study, "study", most_bytes=MOST_BYTES)
     study._path = path
     return study
+
+
+def study_language(study: Study) -> Language:
+    """The language of a study's pages, by a file beside the study, or ours.
+
+    Raises:
+        InputError: There are no texts in this language.
+    """
+    return open_language(study.language, study.path.parent if study.path else None)
 
 
 def without_context(case: Case) -> Case:

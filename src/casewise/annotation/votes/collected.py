@@ -41,6 +41,9 @@ class PersonRecord:
     attempts: int = 0
     """At the comprehension check."""
     demographics: tuple[tuple[str, str], ...] = ()
+    """What the person says of oneself, by the names of the questions."""
+    remark: str | None = None
+    """The answer to the exit question."""
 
 
 @dataclass(frozen=True, slots=True)
