@@ -398,7 +398,7 @@ def test_texts_run_on_where_their_file_breaks_lines(tmp_path: Path) -> None:
 def test_a_browser_that_brings_another_id_is_counted_once(server: Serving) -> None:
     def shared() -> int | None:
         found = server.store.collected().identity
-        return found and found.sharing("browser")
+        return None if found is None else found.sharing("browser")
 
     with Guest(server, "/?participant=first") as ada:
         ada.begin()

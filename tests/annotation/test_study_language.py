@@ -3,6 +3,7 @@
 import re
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
@@ -37,7 +38,11 @@ def test_german_says_everything_with_every_field() -> None:
     assert len(messages()) > 200
     for message in messages():
         one = message if isinstance(message, str) else message[-1]
-        said = language.say(message) if isinstance(message, str) else language.say_many(*message, 2)
+        said = (
+            language.say(message)
+            if isinstance(message, str)
+            else language.say_many(message[0], message[1], 2)
+        )
         assert said
         assert sorted(FIELD.findall(said)) == sorted(FIELD.findall(one))
         assert sorted(TAG.findall(said)) == sorted(TAG.findall(one))
@@ -188,7 +193,7 @@ def test_the_tutorial_trains_no_effect_of_context(tmp_path: Path, code: str) -> 
 
 
 def test_answers_about_oneself_are_optional_and_apart(tmp_path: Path, address: str) -> None:
-    about = {
+    about: dict[str, Any] = {
         "demographics": [
             {"name": "age", "text": "How old?", "options": ["young", "old"]},
             {"name": "town", "text": "Where?", "options": ["here", "there"]},

@@ -98,8 +98,8 @@ def test_times_by_hand(tmp_path: Path) -> None:
     assert seconds == pytest.approx({"fast": 53.05, "usual": 68.829, "slow": 97.0}, abs=0.01)
     usual = PACES["usual"]
     minutes = 45 * seconds["usual"] / 60 + read.besides_minutes(usual)
-    # Four answers besides: three questions, and to agree.
-    assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 4 * 5.3 / 60)
+    # Eight answers besides: to agree, three questions, three about oneself, and the exit question.
+    assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 8 * 5.3 / 60)
     assert forecast(study).minutes == pytest.approx(minutes)
     assert 45 < forecast(study).minutes < 75
     assert f"about {round(minutes)} minutes" in " ".join(study.consent.text.split())
@@ -338,8 +338,8 @@ def test_a_pilots_times_replace_the_forecast(
     pilot = piloted(tmp_path, 100)
     by_words = reading(pilot)
     write_cases(long_cases(6, words=120), tmp_path / "more.jsonl")
-    call = ("annotate", "plan", "more.jsonl", "--out", "main.yaml", "--arms", "safe,unsafe")
-    call += ("--votes", "2", "--pay", "12", "--by", "A lab", "--contact", "a@b.example")
+    call = ["annotate", "plan", "more.jsonl", "--out", "main.yaml", "--arms", "safe,unsafe"]
+    call += ["--votes", "2", "--pay", "12", "--by", "A lab", "--contact", "a@b.example"]
     done = cli_inside(*call, "--from-pilot", "study.yaml", "--format", "json")
     assert done.returncode == 0, done.stderr
     measured = json.loads(done.stdout)["time"]["pilot"]
@@ -351,7 +351,9 @@ def test_a_pilots_times_replace_the_forecast(
     cases = 3 * by_words.case_seconds(usual)
     factor = np.mean([400 / (cases + usual.seconds(words + 13)) for words in checks])
     assert measured["factor"] == pytest.approx(factor)
-    assert measured["besides"] == pytest.approx(4 + by_words.consent / 238 + 5.3 / 60, abs=0.01)
+    assert measured["besides"] == pytest.approx(
+        4 + by_words.unclocked / 238 + 5 * 5.3 / 60, abs=0.01
+    )
     study = load_study(tmp_path / "main.yaml")
     # The new cases are half as long, so they take less than the pilot's 100 s.
     assert study.pay.seconds_per_task == pytest.approx(

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -61,7 +62,7 @@ def look() -> Look:
 def come(chromium: Browser) -> Iterator[Come]:
     contexts = []
 
-    def call(server: Serving, **options: object) -> Page:
+    def call(server: Serving, **options: Any) -> Page:
         context = chromium.new_context(**options)
         contexts.append(context)
         page = context.new_page()

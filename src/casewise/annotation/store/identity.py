@@ -1,7 +1,6 @@
 """Queries about whose a database is, and who its people are, as far as can be checked."""
 
 from datetime import datetime
-from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select
 
@@ -10,7 +9,7 @@ from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import block, participant, second_account, study
 from casewise.annotation.study.schema import Counting, SecondAccounts, Study
 from casewise.annotation.study.study_file import study_hashes
-from casewise.annotation.votes.collected import Identity, SecondAccount
+from casewise.annotation.votes.collected import Identity, Kind, SecondAccount
 from casewise.errors import UsageError
 
 
@@ -44,7 +43,7 @@ def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> No
 def link(
     connection: Connection,
     now: datetime,
-    kind: Literal["browser", "address"],
+    kind: Kind,
     person: Person,
     other: Person | None = None,
 ) -> None:

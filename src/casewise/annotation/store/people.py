@@ -3,6 +3,7 @@
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -276,8 +277,8 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
         .order_by(participant.c.started, participant.c.id)
     )
     return tuple(
-        PersonRecord(
-            *row,
+        replace(
+            PersonRecord(*row),
             demographics=tuple(pair for pair in said[person].items() if pair[0] != REMARK),
             remark=said[person].get(REMARK),
         )

@@ -20,7 +20,7 @@ from casewise.annotation.store.tables import (
 )
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
-from casewise.annotation.votes.collected import Collected, PersonStatus
+from casewise.annotation.votes.collected import Collected, Kind, PersonStatus
 from casewise.cases import Side
 
 
@@ -161,7 +161,11 @@ class Store:
             people.log(connection, now, "consented", number[0])
             person = people.find(connection, participant.c.id == number[0])
             assert person is not None
-            for kind, key in (("browser", visitor.earlier), ("address", near)):
+            pairs: tuple[tuple[Kind, str | None], ...] = (
+                ("browser", visitor.earlier),
+                ("address", near),
+            )
+            for kind, key in pairs:
                 other = people.find(connection, participant.c.key == key) if key else None
                 if other is not None:
                     identity.link(connection, now, kind, person, other)

@@ -73,8 +73,8 @@ class Measured:
     """The median person's time on cases and checks, over what their words take at the usual
     pace."""
     besides: float
-    """The median person's minutes besides: from the consent to the first page, and for reading
-    the consent what its words take."""
+    """The median person's minutes besides: from the consent to the first page as measured, and
+    before and after by the words."""
     minutes: float
     """The median person's session."""
     range: tuple[float, float]

@@ -159,9 +159,10 @@ class ReadingTimes:
     checks: dict[str, int]
     """The same of each attention check."""
     besides: int
-    """Words of consent, instructions, tutorial and questions."""
-    consent: int
-    """Of these, the words of the consent page, which is read before the clock runs."""
+    """Words of consent, instructions, tutorial, questions and debriefing."""
+    unclocked: int
+    """Of these, the words read before a person's clock runs, and after: of the consent, of the last
+    questions, and of the debriefing."""
     letters: float
     """A word of the cells, on average."""
 
@@ -185,8 +186,17 @@ class ReadingTimes:
 
     def besides_minutes(self, pace: Pace) -> float:
         """Minutes for consent, instructions, tutorial and check, by their words."""
-        questions = len(self.study.comprehension.questions)
-        return self.seconds(pace, self.besides, questions + 1) / 60
+        answers = len(self.study.comprehension.questions) + self._unclocked_answers
+        return self.seconds(pace, self.besides, answers) / 60
+
+    def unclocked_minutes(self, pace: Pace) -> float:
+        """Minutes of these before the clock runs and after, by their words."""
+        return self.seconds(pace, self.unclocked, self._unclocked_answers) / 60
+
+    @property
+    def _unclocked_answers(self) -> int:
+        """To agree, the last questions, and the one answered in words."""
+        return 1 + len(self.study.demographics) + bool(self.study.exit_question)
 
     def session_minutes(self, pace: Pace, tasks: int | None = None) -> float:
         """Minutes of the longest session, by its words.
@@ -270,14 +280,22 @@ def reading(study: Study) -> ReadingTimes:
         {check.id: case_words(check.query, check.context) for check in study.attention.checks},
         sum(map(count_words, _texts(study)))
         + sum(case_words(example.query, example.context) for example in study.tutorial),
-        sum(map(count_words, (study.consent.warning, study.consent.text))),
+        sum(map(count_words, _unclocked(study))),
         letters / max(1, sum(count_words(case.query) for case in known)),
     )
 
 
+def _unclocked(study: Study) -> Iterable[str]:
+    """What is read before the consent and after the last case."""
+    yield from (study.consent.warning, study.consent.text)
+    for about in study.demographics:
+        yield from (about.text, *about.options)
+    yield from (study.exit_question or "", study.debriefing or "")
+
+
 def _texts(study: Study) -> Iterable[str]:
     """What is read once, beside the examples' cases."""
-    yield from (study.consent.warning, study.consent.text, study.instructions)
+    yield from (*_unclocked(study), study.instructions)
     yield from (example.why for example in study.tutorial)
     for question in study.comprehension.questions:
         yield from (question.text, *question.options)

@@ -78,6 +78,10 @@ class CheckRecord:
     seconds: float | None = None
 
 
+Kind = Literal["browser", "address"]
+"""What two people share that may be one."""
+
+
 @dataclass(frozen=True, slots=True)
 class SecondAccount:
     """A sign that two people are one."""
@@ -86,7 +90,7 @@ class SecondAccount:
     other: str | None
     """Who began before. None: the rater's browser opened the study under an id that did not begin
     there."""
-    kind: Literal["browser", "address"]
+    kind: Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from casewise.errors import UsageError
 def measured_times(pilot: Study, collected: Collected) -> Measured:
     """Measure how long the people of a pilot took, of those who finished it.
 
-    A page counts for ``timing.most_seconds`` at most, since whoever takes longer has paused. The
-    consent is read before the clock runs, so its words stand for it.
+    A page counts for ``timing.most_seconds`` at most, since whoever takes longer has paused. What
+    is read before the clock runs and after it, consent and debriefing, is taken by its words.
 
     Args:
         pilot: As it was served, with its cases.
@@ -32,9 +32,11 @@ def measured_times(pilot: Study, collected: Collected) -> Measured:
     """
     read = reading(pilot)
     pages = defaultdict[str, list[float]](list)
-    for answer in (*collected.votes, *collected.checks):
-        if answer.seconds is not None:
-            pages[answer.rater].append(answer.seconds)
+    timed = [(vote.rater, vote.seconds) for vote in collected.votes]
+    timed += [(check.rater, check.seconds) for check in collected.checks]
+    for rater, seconds in timed:
+        if seconds is not None:
+            pages[rater].append(seconds)
     done = [
         person
         for person in collected.people
@@ -49,12 +51,12 @@ def measured_times(pilot: Study, collected: Collected) -> Measured:
             f"--from-pilot: nobody has finished the pilot {pilot.id!r} with known times"
         )
     expected = _expected(pilot)
-    consent = read.seconds(USUAL, read.consent) / 60
+    unclocked = read.unclocked_minutes(USUAL)
     factors, besides, sessions = [], [], []
     for person in done:
         spent = pages[person.rater]
         judging = sum(min(seconds, pilot.timing.most_seconds) for seconds in spent)
-        rest = consent + max(0.0, _session(person) - sum(spent)) / 60
+        rest = unclocked + max(0.0, _session(person) - sum(spent)) / 60
         factors.append(judging / expected[person.block or 0])
         besides.append(rest)
         sessions.append(judging / 60 + rest)

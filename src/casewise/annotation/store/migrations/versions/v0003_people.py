@@ -14,8 +14,10 @@ _ADDED = ("signed", "about_due")
 def upgrade() -> None:
     """Forwards. What was logged of browsers before is kept, as rows of the new table."""
     for name in _ADDED:
-        column = sa.Column(name, sa.Boolean(), nullable=False, server_default=sa.false())
-        op.add_column("participant", column)
+        op.add_column(
+            "participant",
+            sa.Column(name, sa.Boolean(), nullable=False, server_default=sa.false()),
+        )
     op.create_table(
         "second_account",
         sa.Column("id", sa.Integer(), nullable=False),
