@@ -361,7 +361,7 @@ def pay_shortfall(study: Study, minutes: float) -> str | None:
 def _promise(study: Study) -> tuple[float, float]:
     """What a person gets, and an hour's pay: as the consent says it, else as the file plans it."""
     text = " ".join(study.consent.text.split())
-    amount = rf"(\d[\d.,\s]*) {study.pay.currency}"
+    amount = rf"(\d+(?:[.,]\d{{3}})*(?:[.,]\d+)?) {study.pay.currency}"
     before, after = (re.escape(part) for part in _hourly_words(study).split("{amount}"))
     hourly = re.search(f"{before}{amount}{after}", text)
     reward = re.search(f"(?<!{before}){amount}" if before else f"{amount}(?!{after})", text)
@@ -383,7 +383,7 @@ def _hourly_words(study: Study) -> str:
 
 def _number(text: str) -> float:
     """A number with either mark of decimals, and marks between thousands."""
-    return float(re.sub(r"[.,\s](?=\d{3}\b)", "", text).replace(",", "."))
+    return float(re.sub(r"[.,](?=\d{3}\b)", "", text).replace(",", "."))
 
 
 def _todos(value: Any, place: str) -> Iterator[str]:
