@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_study, on_disk, pairs
 
+from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.planning import check_ready
 from casewise.annotation.study.schema import Arm, Block, Pay, Platform, Study, StudyCell
 from casewise.annotation.study.study_file import load_study, study_cases, study_yaml, write_study
-from casewise.annotation.study.study_texts import Investigator, paragraphs
+from casewise.annotation.study.study_texts import Investigator
 from casewise.cases import Case, write_cases
 from casewise.errors import InputError
 

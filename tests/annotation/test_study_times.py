@@ -1,5 +1,6 @@
 """Minutes, pay and floors follow from the words that people read."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,22 +14,27 @@ from support.exchanged import a_study as an_exchanged_study
 from support.planned import on_disk
 from support.serving import Guest, Serving
 from support.studied import Simulated, World, simulate
-from support.studies import write_study
+from support.studies import KEYS, write_study
 
 from casewise.annotation.exchange.mturk import mturk_files
 from casewise.annotation.exchange.shown_pages import plan_tasks
+from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE
+from casewise.annotation.study.block_balance import balance
 from casewise.annotation.study.planning import StudyPlan, forecast, time_warnings
 from casewise.annotation.study.reading_times import (
     PACES,
     case_words,
     fast_seconds,
     least_seconds,
+    pages_of,
     reading,
 )
 from casewise.annotation.study.schema import Arm, Pay, Screening, Study, Timing
 from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.annotation.study.study_file import write_study as write_file
 from casewise.annotation.study.study_texts import Investigator
+from casewise.annotation.votes.data_card import ExportChoices, data_card
+from casewise.annotation.votes.results import summarise
 from casewise.annotation.votes.screening import Rule, screen
 from casewise.cases import Case, Context, load_cases, write_cases
 
@@ -92,8 +98,8 @@ def test_times_by_hand(tmp_path: Path) -> None:
     assert seconds == pytest.approx({"fast": 53.05, "usual": 68.829, "slow": 97.0}, abs=0.01)
     usual = PACES["usual"]
     minutes = 45 * seconds["usual"] / 60 + read.besides_minutes(usual)
-    # Four answers besides: three questions, and to agree.
-    assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 4 * 5.3 / 60)
+    # Eight answers besides: to agree, three questions, three about oneself, and the exit question.
+    assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 8 * 5.3 / 60)
     assert forecast(study).minutes == pytest.approx(minutes)
     assert 45 < forecast(study).minutes < 75
     assert f"about {round(minutes)} minutes" in " ".join(study.consent.text.split())
@@ -284,3 +290,98 @@ def test_casebench_takes_as_long_as_its_words(casebench: Path, tmp_path: Path) -
     assert 45 < forecast(study).minutes < 75
     floors: Sequence[float] = read.fast_seconds()
     assert np.mean(floors) > 20
+
+
+def test_other_languages_are_read_at_their_own_speed(tmp_path: Path) -> None:
+    english = long_study(tmp_path, attention=0, tasks=45)
+    german, unknown = (changed(english, language=code) for code in ("de-AT", "tlh"))
+    slow = reading(german)
+    # The same texts take 228 words a minute in English and 179 in German: 238 are 186.8.
+    assert slow.speed == pytest.approx(179 / 228)
+    usual = PACES["usual"]
+    assert slow.case_seconds(usual) == pytest.approx(60 * 252 / (238 * 179 / 228) + 5.3)
+    assert slow.fast_seconds()[0] == pytest.approx(23.9 * 228 / 179)
+    page = next(page for page in pages_of(german, 0))
+    assert slow.least_seconds(page) == pytest.approx(14.34 * 228 / 179)
+    assert forecast(german).minutes > 1.2 * forecast(english).minutes
+    assert time_warnings(changed(german, pay=Pay(seconds_per_task=60)))[0].startswith(
+        "pay.seconds_per_task: 60 s are short for 252 words: fast readers take 66.8"
+    )
+    (said,) = time_warnings(unknown)
+    assert "no measured speed of reading" in said
+    assert reading(unknown).speed == 1
+
+
+def piloted(folder: Path, seconds: float, people: int = 3) -> Study:
+    """A pilot of which each person took so long for a page, and four minutes before the first."""
+    study = long_study(folder, queries=3, votes=1, tasks=3, attention=1, pay=Pay(per_hour=12))
+    with Serving(folder / "study.yaml") as server:
+        right = {
+            f"question-{n}": str(one.answer) for n, one in enumerate(study.comprehension.questions)
+        }
+        for _ in range(min(people, len(study.design.blocks))):
+            with Guest(server) as ada:
+                ada.agree().get("/check")
+                server.clock.turn(minutes=4)
+                ada.send("/check", attempt="1", **right)
+                while ada.at.startswith("/page/"):
+                    ada.answer(seconds=seconds)
+        server.store.close()
+    return study
+
+
+def test_a_pilots_times_replace_the_forecast(
+    cli_inside: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SECRET_VARIABLE, KEYS.secret)
+    monkeypatch.setenv(ADMIN_VARIABLE, KEYS.admin)
+    pilot = piloted(tmp_path, 100)
+    by_words = reading(pilot)
+    write_cases(long_cases(6, words=120), tmp_path / "more.jsonl")
+    call = ["annotate", "plan", "more.jsonl", "--out", "main.yaml", "--arms", "safe,unsafe"]
+    call += ["--votes", "2", "--pay", "12", "--by", "A lab", "--contact", "a@b.example"]
+    done = cli_inside(*call, "--from-pilot", "study.yaml", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(done.stdout)["time"]["pilot"]
+    usual = PACES["usual"]
+    # Three cases of 252 words, and a check; two people, so the median is their mean.
+    checks = [
+        by_words.checks[page.check] for n in (0, 1) for page in pages_of(pilot, n) if page.check
+    ]
+    cases = 3 * by_words.case_seconds(usual)
+    factor = np.mean([400 / (cases + usual.seconds(words + 13)) for words in checks])
+    assert measured["factor"] == pytest.approx(factor)
+    assert measured["besides"] == pytest.approx(
+        4 + by_words.unclocked / 238 + 5 * 5.3 / 60, abs=0.01
+    )
+    study = load_study(tmp_path / "main.yaml")
+    # The new cases are half as long, so they take less than the pilot's 100 s.
+    assert study.pay.seconds_per_task == pytest.approx(
+        factor * reading(study).case_seconds(usual), abs=0.06
+    )
+    assert study.pay.minutes_besides == pytest.approx(measured["besides"], abs=0.06)
+    minutes = forecast(study).minutes
+    assert f"about {round(minutes)} minutes" in " ".join(study.consent.text.split())
+    assert forecast(study).pay_each == pytest.approx(12 * minutes / 60, abs=0.01)
+    table = cli_inside(*call, "--from-pilot", "study.yaml", "--force")
+    assert "--from-pilot: 2 people" in " ".join(table.stdout.split())
+    assert "their median may be far" in " ".join(table.stdout.split())
+    both = cli_inside(*call, "--from-pilot", "study.yaml", "--seconds", "9", "--force")
+    assert (both.returncode, "drop either" in both.stderr) == (2, True)
+    nobody = cli_inside(*call, "--from-pilot", "main.yaml", "--force")
+    assert nobody.returncode == 2
+    assert "no votes" in nobody.stderr
+
+
+def test_measured_pay_below_the_promise_is_told(tmp_path: Path) -> None:
+    study = piloted(tmp_path, 300, people=2)
+    with Serving(tmp_path / "study.yaml") as server, Guest(server, "/admin") as admin:
+        admin.get(f"/admin/enter/{KEYS.admin}")
+        collected = server.store.collected()
+        minutes = 4 + 4 * 300 / 60
+        assert f"for {minutes:.0f} minutes are" in admin.page.text
+        assert "People are owed the difference" in admin.page.text
+    card = data_card(
+        summarise(study, collected, draws=0), balance(study, study_cases(study)), ExportChoices()
+    )
+    assert re.search(r"\*\*Too little:\*\* [\d.]+ GBP for 24 minutes are", card)

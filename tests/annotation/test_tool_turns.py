@@ -11,8 +11,8 @@ from casewise.annotation.app_base import templates
 from casewise.annotation.app_revision.revision_app import SentCase
 from casewise.annotation.app_study.site import shown_case
 from casewise.annotation.exchange.shown_pages import _with_history
+from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import case_words
-from casewise.annotation.study.study_texts import paragraphs
 from casewise.cases import Case, load_cases, to_fields
 from casewise.evaluation.models._in_process import plain_turns
 from casewise.evaluation.tasks._messages import to_message

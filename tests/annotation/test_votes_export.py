@@ -12,14 +12,16 @@ from support.studied import World, a_study, simulate
 
 from casewise.annotation.study.schema import (
     Arm,
+    Counting,
     Pay,
     Platform,
     Recruitment,
     Screening,
+    SecondAccounts,
     Study,
     Timing,
 )
-from casewise.annotation.votes.collected import Collected
+from casewise.annotation.votes.collected import Collected, Identity, SecondAccount
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices, data_card
 from casewise.annotation.votes.export import export_study, voted_cases
@@ -282,20 +284,33 @@ def test_a_failure_leaves_nothing(
 def test_the_card_says_what_was_checked_of_people(
     study: Study, collected: Collected, tmp_path: Path
 ) -> None:
-    def card(shared: int | None) -> str:
-        found = summarise(study, replace(collected, shared_browsers=shared), draws=0)
-        out = tmp_path / str(shared)
+    raters = [person.rater for person in collected.people]
+    second = tuple(SecondAccount(raters[n], raters[0], "browser") for n in (1, 2))
+    near = SecondAccount(raters[3], raters[2], "address")
+    known = Identity(4, 1, (*second, near))
+    rules = SecondAccounts(browser=Counting.LEAVE_OUT, minutes=5)
+
+    def card(name: str, identity: Identity | None) -> str:
+        ruled = study.model_copy(update={"second_accounts": rules})
+        found = summarise(ruled, replace(collected, identity=identity), draws=0)
+        out = tmp_path / name
         export_study(found, out, ExportChoices())
-        summary = json.loads((out / "summary.json").read_text("utf-8"))
-        assert summary["funnel"]["shared_browsers"] == shared
+        summary = json.loads((out / "summary.json").read_text("utf-8"))["funnel"]
+        shared = (summary["shared_browsers"], summary["shared_addresses"], summary["signed"])
+        assert shared == ((3, 2, 1) if identity else (None, None, None))
+        assert summary["second_left_out"] == (2 if identity else None)
         return (out / "data-card.md").read_text("utf-8")
 
     people = len({vote.rater for vote in collected.votes})
-    for text in (card(None), card(0), card(3)):
+    for text in (card("unknown", None), card("known", known)):
         assert f"0 of {people} ids voted on two contexts of a query" in text
         assert "never sees" not in text
-    assert "several ids shared a browser, is not known" in card_of(tmp_path / "None")
-    assert "From the browsers of 3 ids the study was later opened" in card_of(tmp_path / "3")
+    assert "several ids shared a browser, is not known" in card_of(tmp_path / "unknown")
+    told = card_of(tmp_path / "known")
+    assert "1 people came by a link that the platform had signed" in told
+    assert "From the browsers of 3 ids the study was opened" in told
+    assert "2 ids began within 5 minutes of another from one address range" in told
+    assert "in one browser count for nothing, and those in one address range count" in told
 
 
 def card_of(folder: Path) -> str:

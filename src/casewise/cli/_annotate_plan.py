@@ -2,14 +2,17 @@
 
 import math
 import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from casewise.annotation.study.block_balance import balance
+from casewise.annotation.study.language import SOURCE, messages, write_catalogue
 from casewise.annotation.study.planning import (
     PAPER_VOTES,
+    Measured,
     StudyPlan,
     check_ready,
     plan_study,
@@ -17,11 +20,13 @@ from casewise.annotation.study.planning import (
 )
 from casewise.annotation.study.schema import Arm, Pay, Platform
 from casewise.annotation.study.study_file import load_study, study_cases, write_study
-from casewise.annotation.study.study_texts import Investigator
+from casewise.annotation.study.study_texts import Investigator, text_warnings
+from casewise.annotation.votes.pilot import measured_times
 from casewise.cases import CASEBENCH, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
+from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
-from casewise.cli._console import note, working
+from casewise.cli._console import note, working, write_out
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 
@@ -61,6 +66,17 @@ def plan(
     ethics: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The board that approved it, and its number.")
     ] = None,
+    keep_until: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+            help="When what could identify people is deleted. Default: after twelve months.",
+        ),
+    ] = None,
+    language: Annotated[
+        str, typer.Option(metavar="CODE", help="Of the pages: en, de, or that of a .po file.")
+    ] = SOURCE,
     p1: Annotated[
         float | None,
         typer.Option(help="Share of safe votes on one case, 0..1.", rich_help_panel=_VOTES),
@@ -93,6 +109,14 @@ def plan(
         typer.Option(
             min=0,
             help="Consent, tutorial and questions take. Default: by their words.",
+            rich_help_panel=_PEOPLE,
+        ),
+    ] = None,
+    from_pilot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="STUDY",
+            help="A pilot that was served: its measured times replace both.",
             rich_help_panel=_PEOPLE,
         ),
     ] = None,
@@ -132,6 +156,8 @@ def plan(
 
     casewise annotate plan cases.jsonl --out study.yaml --p1 .5 --p2 .8 --power .8
 
+    casewise annotate plan cases.jsonl --out study.yaml --from-pilot pilot.yaml --pay 12
+
     casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
     """  # noqa: E501
     if to.suffix not in (".yaml", ".yml"):
@@ -142,6 +168,9 @@ def plan(
     if isinstance(source, Path) and to.exists() and to.samefile(source):
         raise UsageError(f"{to}: would overwrite the cases")
     number, reason = _votes(votes, p1, p2, power, alpha)
+    if from_pilot is not None and (seconds, minutes_besides) != (None, None):
+        raise UsageError("--from-pilot measures --seconds and --minutes-besides: drop either")
+    measured = _measured(from_pilot) if from_pilot is not None else None
     wanted = StudyPlan(
         title=_given("title", title) or "",
         arms=_arms(arms),
@@ -151,7 +180,14 @@ def plan(
         seed=seed,
         platform=platform,
         pay=_pay(currency, pay, seconds, minutes_besides, fee),
-        asker=Investigator(_given("by", by), _given("contact", contact), _given("ethics", ethics)),
+        asker=Investigator(
+            _given("by", by),
+            _given("contact", contact),
+            _given("ethics", ethics),
+            keep_until.date() if keep_until else None,
+        ),
+        language=language,
+        measured=measured,
     )
     with working("reading the cases"):
         made = open_cases(source)
@@ -159,10 +195,44 @@ def plan(
         study = plan_study(made, source, to, wanted)
         write_study(study, to)
         study = load_study(to)
-        measured = balance(study, study_cases(study))
-    planned = PlanSheet(study, made, measured, reason, dropout, fee is not None)
+        even = balance(study, study_cases(study))
+    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured)
     print_plan(planned, format)
     _say_next(planned, to)
+
+
+def texts(
+    language: Annotated[
+        str, typer.Option(metavar="CODE", help="The language to translate to, such as fr.")
+    ],
+    to: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The file: CODE.po, by the study.")
+    ],
+) -> None:
+    """Write a file of every text that people read, to be translated.
+
+    A gettext catalogue (.po), as translators' programs read it: each message in
+    English and room for its translation. Fields such as {minutes} and
+    %(contact)s stay as they are. Beside a study file whose language is its
+    name, it is used: fr.po with language: fr. A file that is there keeps its
+    translations and gets what it lacks. English and German come with casewise.
+
+    [bold]Examples[/]
+
+    casewise annotate texts --language fr --out fr.po
+    """
+    if to.name != f"{language}.po":
+        raise UsageError(f"--out {to}: the file's name is the language's code: {language}.po")
+    left = write_catalogue(language, to)
+    note(f"{left} of {len(messages())} messages are to be translated")
+    write_out(f"{to}\n")
+
+
+def _measured(pilot: Path) -> Measured:
+    """The times of a pilot, whose database lies beside its study file."""
+    study = load_study(pilot)
+    with open_store(study, pilot, None, "plan") as store:
+        return measured_times(study, store.collected())
 
 
 def _votes(
@@ -236,7 +306,7 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
     study = planned.study
     for line in planned.made.notes:
         note(f"note: {line}")
-    for line in time_warnings(study):
+    for line in (*time_warnings(study), *text_warnings(study)):
         note(f"warning: {line}")
     name = shlex.quote(str(to))
     note(f"{to}: written. Edit its texts; then try it: casewise annotate serve {name}")

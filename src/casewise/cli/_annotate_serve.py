@@ -12,6 +12,7 @@ import typer
 from casewise.annotation.result_folders import write_folder
 from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.study.study_texts import text_warnings
 from casewise.cli._annotate_store import (
     DatabaseOption,
     database_address,
@@ -89,7 +90,12 @@ def serve(
     if problems and speed == 1:
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
-    for line in (*time_warnings(study), *_open_to_others(host, public_url, behind_proxy)):
+    warnings = (
+        time_warnings(study),
+        text_warnings(study),
+        _open_to_others(host, public_url, behind_proxy),
+    )
+    for line in (line for lines in warnings for line in lines):
         note(f"warning: {line}")
     keys = study_keys(file)
     clock: Clock | None = None

@@ -110,6 +110,7 @@ GROUPS = {
         {
             "plan": "_annotate_plan:plan",
             "simulate": "_annotate_simulate:simulate",
+            "texts": "_annotate_plan:texts",
             "serve": "_annotate_serve:serve",
             "purge": "_annotate_store:purge",
             "exclude": "_annotate_store:exclude",

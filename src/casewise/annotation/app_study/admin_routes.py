@@ -1,6 +1,7 @@
 """The administrator's page: its addresses and its figures."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 from typing import Annotated
@@ -10,7 +11,6 @@ from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
 from casewise.annotation.app_study.site import (
-    MANY_TRIES,
     ElsewhereError,
     PageForm,
     SentPurge,
@@ -19,9 +19,11 @@ from casewise.annotation.app_study.site import (
     go,
 )
 from casewise.annotation.store.standing import Progress
+from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.votes.collected import Collected, PersonStatus
+from casewise.annotation.votes.collected import Collected, Identity, PersonStatus
 from casewise.annotation.votes.collected_csv import collected_files
+from casewise.annotation.votes.results import median_minutes
 from casewise.annotation.votes.screening import screen
 from casewise.sheets import UNDEFINED, percent, seconds
 from casewise.statistics import agreement
@@ -54,6 +56,10 @@ class AdminFigures:
     """Pseudonyms of people whom a rule of the study flags so far, and why."""
     people: tuple[tuple[str, str, str, int], ...]
     """Pseudonym, status, panel, votes."""
+    second_accounts: tuple[tuple[str, str, str, str], ...]
+    """Who may be a person who came before: pseudonyms, what they share, whether votes count."""
+    underpaid: str | None
+    """What the pay comes to in the median time so far, where the consent promises more."""
 
 
 def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
@@ -82,7 +88,20 @@ def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigu
             )
             for person in reversed(collected.people)
         ),
+        tuple(_second(study, collected.identity)),
+        pay_shortfall(study, median_minutes(study, collected)),
     )
+
+
+def _second(study: Study, identity: Identity | None) -> Iterator[tuple[str, str, str, str]]:
+    out = identity.left_out(study.second_accounts) if identity else frozenset()
+    for second in identity.seconds if identity else ():
+        counts = "left out" if second.other and second.rater in out else "count"
+        other = second.other or "an id that did not begin there"
+        yield second.rater, other, SHARED[second.kind], counts
+
+
+SHARED = {"browser": "one browser", "address": "one address range, within minutes"}
 
 
 def _arm(study: Study, progress: Progress, arm: Arm) -> ArmFigures:
@@ -136,7 +155,9 @@ def _is_admin(request: Request, site: Site) -> bool:
 def _add_entry(app: FastAPI, site: Site) -> None:
     def enter(request: Request, token: str) -> Response:
         if not site.rates.admits("token", request):
-            return site.show("admin_entry.html", status=429, problem=MANY_TRIES)
+            return site.show(
+                "admin_entry.html", status=429, problem="Too many tries. Wait a minute."
+            )
         if not site.sessions.is_admin_token(token):
             return site.show("admin_entry.html", status=403, problem="That is not the token.")
         response = go("/admin")

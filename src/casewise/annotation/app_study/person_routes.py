@@ -1,145 +1,38 @@
 """A participant's pages: consent, tutorial, comprehension check, cases, end."""
 
-import re
-import secrets
-from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import FastAPI, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
+from casewise.annotation.app_study.entry_routes import add_entry_routes, in_use
 from casewise.annotation.app_study.site import (
-    MANY_TRIES,
-    WRONG_CODE,
+    MOST_REASON,
     Known,
     PageForm,
     SentAnswer,
-    SentCode,
     SentConsent,
-    SentWithdrawal,
     Site,
+    clean,
     go,
     place_of,
 )
+from casewise.annotation.store.people import REMARK
 from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor
-from casewise.annotation.study.accounts import (
-    ACCOUNT_FORM,
-    ACCOUNT_PARAMETER,
-    AccountFault,
-    account_fault,
-    given_account,
-)
-from casewise.annotation.study.schema import Platform, Question
+from casewise.annotation.study.schema import Question
 from casewise.annotation.votes.collected import PersonStatus
-
-_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-"""MTurk's assignmentId of those who only look."""
-
-_SHOWN = 60
-"""Characters of an id that isn't one which its page shows."""
-
-_PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def add_person_routes(app: FastAPI, site: Site) -> None:
     """Add the participants' addresses, from the invitation link to the completion code."""
-    _add_start(app, site)
-    _add_return(app, site)
+    add_entry_routes(app, site)
     _add_consent(app, site)
     _add_check(app, site)
     _add_cases(app, site)
+    _add_about(app, site)
     _add_withdrawal(app, site)
     _add_end(app, site)
-
-
-def _add_start(app: FastAPI, site: Site) -> None:
-    @app.get("/")
-    def start(request: Request) -> Response:
-        """Start here: platforms and invitations link to this address."""
-        platform = site.study.recruitment.platform
-        given = dict(request.query_params)
-        if given.get("assignmentId") == _PREVIEW:
-            return site.show("preview.html")
-        account = given_account(platform, given)
-        known = site.known(request)
-        if account is None:
-            if known is not None:
-                return go(place_of(known.person))
-            if platform is not Platform.NONE:
-                return site.show("no_account.html", status=400, platform=platform)
-            return site.remember(go("/consent"), _visitor(given))
-        if fault := account_fault(platform, account):
-            return _bad_account(site, account, fault)
-        platform_key = site.store.keys.platform_key(platform, account)
-        if known is not None and known.visitor.platform_key == platform_key:
-            return go(place_of(known.person))
-        before = site.store.person_of_platform(platform_key)
-        if known is not None and known.person not in (None, before):
-            site.store.another_id(known.person)
-        if before is None:
-            return site.remember(go("/consent"), _visitor(given, platform_key))
-        if known is not None and known.visitor.key == before.key:
-            return go(place_of(before))
-        if platform is Platform.NONE:
-            return _in_use(site)
-        visitor = Visitor(before.key, platform_key, by_account=True)
-        return site.remember(go(place_of(before)), visitor)
-
-
-def _visitor(given: Mapping[str, str], platform_key: str | None = None) -> Visitor:
-    return Visitor(secrets.token_urlsafe(16), platform_key, _panel(given))
-
-
-def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
-    """Explain a link without a valid id: whose mistake it is, and what to do."""
-    platform = site.study.recruitment.platform
-    return site.show(
-        "bad_account.html",
-        status=400,
-        given=account[:_SHOWN],
-        fault=fault,
-        platform=platform,
-        parameter=ACCOUNT_PARAMETER[platform],
-        form_of=ACCOUNT_FORM.get(platform),
-    )
-
-
-def _in_use(site: Site) -> Response:
-    """Refuse an id in use: without a platform it could be guessed."""
-    return site.show("in_use.html", status=409)
-
-
-def _add_return(app: FastAPI, site: Site) -> None:
-    @app.get("/resume")
-    def ask_code() -> Response:
-        """Ask for the personal code of a returning person."""
-        return site.show("resume.html", problem=None)
-
-    @app.post("/resume")
-    def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
-        """Admit a person by personal code."""
-        if not site.rates.admits("code", request):
-            return site.show("resume.html", status=429, problem=MANY_TRIES)
-        person = site.store.person_of_code(sent.code)
-        if person is None:
-            return site.show("resume.html", status=403, problem=WRONG_CODE)
-        return site.remember(go(place_of(person)), Visitor(person.key))
-
-    @app.get("/resume/{token}")
-    def resume(token: str) -> Response:
-        """Admit a person by the signed address that is theirs alone."""
-        key = site.sessions.read_token(token)
-        person = site.store.person(key) if key else None
-        if person is None:
-            return site.show("lost.html", status=404)
-        return site.remember(go(place_of(person)), Visitor(person.key))
-
-
-def _panel(given: Mapping[str, str]) -> str:
-    """The person's panel: the parameter ``panel``, or Prolific's study id."""
-    names = (given.get(name, "") for name in ("panel", "STUDY_ID"))
-    return next((panel for panel in names if _PANEL.fullmatch(panel)), "")
 
 
 def _add_consent(app: FastAPI, site: Site) -> None:
@@ -162,14 +55,16 @@ def _add_consent(app: FastAPI, site: Site) -> None:
             site.store.decline()
             return go("/declined")
         if not (sent.read and (sent.age or not site.study.consent.least_age)):
-            problem = "Please tick each box, or say that you do not agree."
+            problem = site.say("Please tick each box, or say that you do not agree.")
             return site.show("consent.html", known, 422, problem=problem)
-        person = site.store.enter(known.visitor)
-        other = person.key != known.visitor.key
-        if other and site.study.recruitment.platform is Platform.NONE:
-            return _in_use(site)
-        visitor = Visitor(person.key, known.visitor.platform_key, by_account=other)
-        return site.remember(go(place_of(person)), visitor)
+        visitor = known.visitor
+        address = request.scope["casewise_address"]
+        near = site.arrivals.near(address, visitor.key, site.store.now())
+        person = site.store.enter(visitor, near)
+        if person.key != visitor.key and not visitor.signed:
+            return in_use(site)
+        here = Visitor(person.key, visitor.platform_key, signed=visitor.signed)
+        return site.remember(go(place_of(person)), here)
 
     @app.get("/declined")
     def declined() -> Response:
@@ -208,7 +103,9 @@ def _add_check(app: FastAPI, site: Site) -> None:
         if attempt != str(person.attempts + 1):
             return go(place_of(person))
         if len(given) < len(questions):
-            return _check_page(site, known, given, (), 422, "Please answer every question.")
+            return _check_page(
+                site, known, given, (), 422, site.say("Please answer every question.")
+            )
         missed = tuple(
             number for number, question in enumerate(questions) if given[number] != question.answer
         )
@@ -290,7 +187,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
         if person.status is not PersonStatus.ACTIVE or person.position != number - 1:
             return go(place_of(person))
         if sent.verdict is None:
-            problem = "Please choose safe or unsafe."
+            problem = site.say("Please choose safe or unsafe.")
             return _case_page(site, known, person, sent, problem)
         ask = site.study.ask
         step = site.store.answer(
@@ -303,7 +200,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
         if step is None:
             return site.show("lost.html", status=403)
         if step.taken is Taken.TOO_SOON:
-            problem = "Please read the case first: the answer was not taken yet."
+            problem = site.say("Please read the case first: the answer was not taken yet.")
             return _case_page(site, known, person, sent, problem)
         return go(place_of(step.person))
 
@@ -331,12 +228,33 @@ def _case_page(
     )
 
 
-def _add_withdrawal(app: FastAPI, site: Site) -> None:
-    def ask(
-        known: Known, person: Person, status: int = 200, problem: str | None = None
-    ) -> Response:
-        return site.show("withdraw.html", known, status, where=place_of(person), problem=problem)
+def _add_about(app: FastAPI, site: Site) -> None:
+    @app.get("/about")
+    def about(request: Request) -> Response:
+        """Ask about the person and the study, once all cases are judged."""
+        return site.show("about.html", site.known_at(request, "/about"))
 
+    @app.post("/about")
+    async def read_about(request: Request) -> Response:
+        """Read the answers: their names stand in the study file, so no model reads them."""
+        fields = await request.form()
+        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
+        return await run_in_threadpool(tell, request, texts)
+
+    def tell(request: Request, fields: dict[str, str]) -> Response:
+        known, _ = site.person_sending(request, fields.get("form", ""), "/about")
+        answers = {}
+        for question in site.study.demographics:
+            chosen = fields.get(f"about-{question.name}", "")
+            if chosen in {str(number) for number in range(len(question.options))}:
+                answers[question.name] = question.options[int(chosen)]
+        remark = clean(fields.get("remark", ""))
+        if site.study.exit_question and remark:
+            answers[REMARK] = remark[:MOST_REASON]
+        return go(place_of(site.store.tell_about(known.visitor.key, answers)))
+
+
+def _add_withdrawal(app: FastAPI, site: Site) -> None:
     @app.get("/withdraw")
     def ask_withdraw(request: Request) -> Response:
         """Ask to confirm the withdrawal."""
@@ -345,18 +263,12 @@ def _add_withdrawal(app: FastAPI, site: Site) -> None:
             return go("/")
         if known.person.status in (PersonStatus.WITHDRAWN, PersonStatus.SCREENED_OUT):
             return go("/done")
-        return ask(known, known.person)
+        return site.show("withdraw.html", known, where=place_of(known.person))
 
     @app.post("/withdraw")
-    def withdraw(request: Request, sent: Annotated[SentWithdrawal, Form()]) -> Response:
+    def withdraw(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
         """Delete what the person has answered."""
-        known, person = site.person_sending(request, sent.form, "/withdraw")
-        if known.visitor.by_account:
-            if not site.rates.admits("code", request):
-                return ask(known, person, 429, MANY_TRIES)
-            coded = site.store.person_of_code(sent.code)
-            if coded is None or coded.id != person.id:
-                return ask(known, person, 403, WRONG_CODE)
+        known, _ = site.person_sending(request, sent.form, "/withdraw")
         return go(place_of(site.store.withdraw(known.visitor.key)))
 
 

@@ -11,18 +11,20 @@ from unicodedata import category
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
+from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from casewise import __version__
 from casewise.annotation.app_base import constant_time_equal, templates
-from casewise.annotation.app_study.study_guard import Rates, Settings
+from casewise.annotation.app_study.prolific_links import ProlificLinks
+from casewise.annotation.app_study.study_guard import Arrivals, Rates, Settings
 from casewise.annotation.store.standing import Person, Visitor
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.study_file import study_cases
-from casewise.annotation.study.study_texts import paragraphs
+from casewise.annotation.study.study_file import study_cases, study_language
 from casewise.annotation.votes.collected import PersonStatus
 from casewise.cases import Case, Context, Side, Turn, digest
 from casewise.contexts import parameter_title, render_text
@@ -35,7 +37,7 @@ def _blank_to_none(value: object) -> object:
     return None if value == "" else value
 
 
-def _clean(value: object) -> object:
+def clean(value: object) -> Any:
     """Remove control characters: PostgreSQL stores no zero bytes, and the others are invisible."""
     if not isinstance(value, str):
         return value
@@ -67,15 +69,8 @@ class SentAnswer(PageForm):
     verdict: Annotated[Side | None, BeforeValidator(_blank_to_none)] = None
     confidence: Annotated[int | None, BeforeValidator(_blank_to_none), Field(ge=1, le=5)] = None
     reason: Annotated[
-        Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(_clean)
+        Annotated[str, StringConstraints(max_length=MOST_REASON)] | None, BeforeValidator(clean)
     ] = None
-
-
-class SentWithdrawal(PageForm):
-    """The withdrawal form."""
-
-    code: str = Field(default="", max_length=64)
-    """The personal code, where the platform's id alone let the person in."""
 
 
 class SentCode(BaseModel):
@@ -174,9 +169,8 @@ class Sessions:
 
     def visit(self, visitor: Visitor) -> str:
         """The cookie of a visitor or person."""
-        return self._visits.dumps(
-            [visitor.key, visitor.platform_key or "", visitor.panel, visitor.by_account]
-        )
+        named = [visitor.key, visitor.platform_key or "", visitor.panel]
+        return self._visits.dumps([*named, visitor.signed, visitor.earlier or ""])
 
     def read_visit(self, cookie: str) -> Visitor | None:
         """Read a visitor's cookie; None if it was not signed here or is too old."""
@@ -187,8 +181,10 @@ class Sessions:
         if _age(made) > _SESSION_SECONDS:
             return None
         key, platform_key, panel, *more = said
-        # A cookie of the version before holds three: nobody was known by the account alone.
-        return Visitor(key, platform_key or None, panel, by_account=bool(more and more[0]))
+        if len(more) == 1 and more[0]:
+            return None  # an earlier version let somebody in by the platform's id alone
+        signed, earlier = more if len(more) == 2 else (False, "")
+        return Visitor(key, platform_key or None, panel, signed, earlier or None)
 
     def token(self, key: str) -> str:
         """The signed token in a person's own address."""
@@ -231,10 +227,6 @@ def _age(made: datetime) -> float:
     return time.time() - made.timestamp()
 
 
-WRONG_CODE = "That is not your personal code: look at each letter and digit again."
-MANY_TRIES = "Too many tries. Wait a minute."
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """The person or visitor who sends a request."""
@@ -252,10 +244,13 @@ class Site:
         self.study: Study = store.study
         self.settings = settings
         self.rates = Rates(settings.rate)
+        self.arrivals = Arrivals(self.study.second_accounts.minutes)
+        self.links = ProlificLinks(settings.origin, settings.prolific_keys)
         self.sessions = Sessions(store.keys, self.study.id, secure=settings.secure)
         self._checks = {check.id: check for check in self.study.attention.checks}
         self._templates = templates(__package__ or "")
         self._templates.filters["paragraphs"] = paragraphs
+        self.language = study_language(self.study)
         self.examples = [shown(example.query, example.context) for example in self.study.tutorial]
         # Compiled before the first person comes.
         for name in self._templates.list_templates():
@@ -272,8 +267,27 @@ class Site:
     def html(self, template: str, **values: Any) -> str:
         """Render a page."""
         shared = {"study": self.study, "version": __version__}
+        shared |= {"_": self._say, "ngettext": self._say_many}
         nobody = dict.fromkeys(("key", "person", "own_address", "personal_code"))
         return self._templates.get_template(template).render(shared | nobody | values)
+
+    def _say(self, message: str, **fields: object) -> Markup:
+        """A message in the study's language; fields are escaped, and numbers written as usual."""
+        return Markup(self.language.say(message)) % self._fields(fields)
+
+    def _say_many(self, one: str, many: str, number: int) -> Markup:
+        said = Markup(self.language.say_many(one, many, number))
+        return said % self._fields({"num": number})
+
+    def _fields(self, fields: dict[str, object]) -> dict[str, object]:
+        return {
+            name: self.language.number(value) if isinstance(value, int) else value
+            for name, value in fields.items()
+        }
+
+    def say(self, message: str) -> str:
+        """A message in the study's language."""
+        return self.language.say(message)
 
     def show(
         self, template: str, known: Known | None = None, status: int = 200, **values: Any
@@ -282,7 +296,7 @@ class Site:
         if known is not None:
             key = known.visitor.key
             values |= {"form": self.sessions.form(key), "person": known.person}
-            if known.person is not None and not known.visitor.by_account:
+            if known.person is not None:
                 values["own_address"] = self.own_address(key)
                 values["personal_code"] = self.store.keys.personal_code(key)
         return HTMLResponse(self.html(template, **values), status)
@@ -376,6 +390,8 @@ def place_of(person: Person | None) -> str:
     if person.status is PersonStatus.ACTIVE:
         assert person.position is not None
         return f"/page/{person.position + 1}"
+    if person.status is PersonStatus.COMPLETED and person.about_due:
+        return "/about"
     if person.status is PersonStatus.STARTED:
         return "/wait" if person.passed else "/tutorial"
     return "/done"

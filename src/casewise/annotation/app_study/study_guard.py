@@ -1,6 +1,10 @@
 """The study server's settings, rate limits and guard."""
 
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import datetime
+from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -11,6 +15,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from casewise.annotation.app_base import App, Guard, Write, security_headers
+from casewise.annotation.app_study.prolific_links import PROLIFIC_KEYS
 from casewise.errors import UsageError
 
 DEFAULT_RATE = "300/second"
@@ -28,6 +33,8 @@ class Settings:
     """Requests that one address may make, in the notation of ``limits``; None is any number."""
     log: Path | None = None
     """Where requests are written, without content; None writes none."""
+    prolific_keys: str = PROLIFIC_KEYS
+    """Where the keys are that Prolific signs links with."""
 
     @property
     def secure(self) -> bool:
@@ -50,6 +57,41 @@ class Rates:
         """Whether an address may ask for a page now, or try a token or a personal code."""
         address = request.scope["casewise_address"]
         return all(self._limiter.hit(limit, what, address) for limit in self._limits[what])
+
+
+class Arrivals:
+    """Who began last from which address range; kept in memory only, while the minutes last."""
+
+    def __init__(self, minutes: float) -> None:
+        self._minutes = minutes
+        self._last: OrderedDict[str, tuple[datetime, str]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def near(self, address: str, key: str, now: datetime) -> str | None:
+        """Note somebody who begins, and tell who began last from the same range within minutes."""
+        if not self._minutes:
+            return None
+        place = address_range(address)
+        with self._lock:
+            while self._last and self._past(next(iter(self._last.values()))[0], now):
+                self._last.popitem(last=False)
+            _, other = self._last.pop(place, (now, key))
+            self._last[place] = (now, key)
+        return other if other != key else None
+
+    def _past(self, moment: datetime, now: datetime) -> bool:
+        return (now - moment).total_seconds() > 60 * self._minutes
+
+
+def address_range(address: str) -> str:
+    """The range that an address is in: 24 bits of IPv4, 56 of IPv6; the text itself of neither."""
+    try:
+        ip = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(ip, IPv6Address) and ip.ipv4_mapped is not None:
+        ip = ip.ipv4_mapped
+    return str(ip_network(f"{ip}/{24 if ip.version == 4 else 56}", strict=False))
 
 
 def _parsed(rate: str) -> list[RateLimitItem]:

@@ -18,13 +18,13 @@ from casewise.annotation.exchange.platform_files import (
 )
 from casewise.annotation.exchange.shown_pages import ShownPage, Tasks, as_html
 from casewise.annotation.exchange.sittings import Sitting, TakenIn, settle
+from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import (
     IMPOSSIBLE,
     LEAST_SECONDS,
     MOST_LEAST_SECONDS,
     QUESTION,
 )
-from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 from casewise.contexts import render_text
 
@@ -73,7 +73,7 @@ def _layout(tasks: Tasks, most: int) -> str:
             positions=range(most),
             least=LEAST_SECONDS,
             most_least=MOST_LEAST_SECONDS,
-            impossible=IMPOSSIBLE,
+            impossible=IMPOSSIBLE * tasks.reading.speed,
         )
         + "\n"
     )

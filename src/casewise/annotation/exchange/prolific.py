@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 from casewise.annotation.exchange.platform_files import CsvTable, read_csv
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, tell
+from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.planning import PROLIFIC_RETURN
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.study_texts import paragraphs
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
 from casewise.annotation.votes.typed_csv import PlacedRow
 from casewise.errors import UsageError
@@ -80,6 +80,7 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
         "description": "\n\n".join(paragraphs(f"{study.consent.warning}\n\n{study.consent.text}")),
         "external_study_url": url,
         "prolific_id_option": "url_parameters",
+        "is_external_study_url_secure": study.recruitment.signed,
         "completion_codes": [
             {"code": code, "code_type": kind, "actions": [_action(action)]}
             for code, kind, action in codes
@@ -103,6 +104,7 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
     fields: list[tuple[str, Cell]] = [
         ("Study URL", Code(body["external_study_url"])),
         ("Participant ids", "by URL parameters"),
+        ("Secured external URL", "on" if study.recruitment.signed else "off, or on: both work"),
         ("Places", f"{body['total_available_places']}, one a block"),
         ("Estimated time", f"{body['estimated_completion_time']} minutes"),
         ("Reward", pay),

@@ -28,10 +28,10 @@ class SeenPage:
         self._soup = BeautifulSoup(html, "html.parser")
 
     @property
-    def heading(self) -> str:
-        """The first heading."""
-        heading = self._soup.find("h1")
-        return heading.get_text(" ", strip=True) if heading else ""
+    def state(self) -> str:
+        """What the first heading says, for programs: complete, withdrawn, or nothing."""
+        heading = self._soup.select_one("h1[data-state]")
+        return str(heading["data-state"]) if heading else ""
 
     def form(self, action: str) -> SentForm | None:
         """The form that goes to an address."""

@@ -132,7 +132,7 @@ class Visit:
             return None
         if path.startswith("/page/"):
             return await self._judge(response, page)
-        if "complete" in page.heading:
+        if page.state == "complete":
             self.log.outcome = VisitOutcome.FULL
             return None
         if path == "/consent":
@@ -146,6 +146,10 @@ class Visit:
             if form is None:
                 raise _LostError("no way on from /wait")
             return await self._later("POST", "/wait", form)
+        if path == "/about":
+            form = page.form("/about")
+            await self._think(page.words)
+            return await (self._send(form) if form else self._ask("GET", "/done"))
         if path == "/tutorial":
             form = page.form("/check")
             await self._think(page.words)
@@ -261,7 +265,7 @@ class Visit:
             self._odd(f"no code of the study: {page.code}")
         elif ended is VisitOutcome.WITHDRAWN and self.log.outcome is VisitOutcome.LEFT:
             return  # the block was given to another person meanwhile
-        elif ended is VisitOutcome.WITHDRAWN and "withdrawn" not in page.heading:
+        elif ended is VisitOutcome.WITHDRAWN and page.state != "withdrawn":
             self.log.outcome = VisitOutcome.LEFT
         else:
             self.log.outcome = ended

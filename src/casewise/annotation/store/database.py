@@ -269,7 +269,7 @@ def upgrade(database: Database) -> None:
     def work(connection: Connection) -> None:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        command.upgrade(alembic_config(connection), "head")
+        command.upgrade(alembic_config(connection), "heads")
 
     try:
         database.write(work)

@@ -1,7 +1,7 @@
 """Queries about people: their blocks, answers, and log of events."""
 
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,10 +19,12 @@ from sqlalchemy import (
     update,
 )
 
+from casewise.annotation.store import identity
 from casewise.annotation.store.standing import Person, Progress, Vacancy
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import (
     LIVE,
+    about_answer,
     assignment,
     block,
     check_answer,
@@ -43,6 +45,9 @@ from casewise.annotation.votes.collected import (
     VoteRecord,
 )
 
+REMARK = "(exit)"
+"""The name of the answer to the exit question; no question about oneself can have it."""
+
 _PERSON = select(
     participant.c.id,
     participant.c.key,
@@ -54,6 +59,7 @@ _PERSON = select(
     assignment.c.block,
     assignment.c.position,
     assignment.c.shown,
+    participant.c.about_due,
 ).select_from(participant.outerjoin(assignment))
 """In the order of the fields of ``Person``."""
 
@@ -91,12 +97,6 @@ def end(connection: Connection, person: int, status: PersonStatus, now: datetime
     """End a person's participation with the code of a status."""
     change(connection, person, status=status, outcome=status, ended=now)
     log(connection, now, status, person)
-
-
-def has_event(connection: Connection, kind: str, person: int) -> bool:
-    """Whether an event of this kind was logged for a person."""
-    same = select(event.c.id).where(event.c.kind == kind, event.c.participant == person)
-    return connection.execute(same.limit(1)).one_or_none() is not None
 
 
 def log(connection: Connection, now: datetime, kind: str, person: int | None = None) -> None:
@@ -227,6 +227,16 @@ IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
 """Who may have a block, now or later."""
 
 
+def write_about(connection: Connection, person: int, answers: Mapping[str, str]) -> None:
+    """Write what a person says after the last case; the first time counts."""
+    change(connection, person, about_due=False)
+    rows = [
+        {"participant": person, "name": name, "answer": answer} for name, answer in answers.items()
+    ]
+    if rows:
+        connection.execute(insert(about_answer), rows)
+
+
 def exclude(connection: Connection, person: Person, reason: str, now: datetime) -> None:
     """Free a person's block and keep the votes, uncounted; who has completed keeps the code."""
     if person.status is not PersonStatus.COMPLETED:
@@ -236,11 +246,19 @@ def exclude(connection: Connection, person: Person, reason: str, now: datetime) 
     log(connection, now, "excluded", person.id)
 
 
+def erase(connection: Connection, person: int) -> None:
+    """Delete a person's answers and free its block."""
+    for table in (vote, check_answer, about_answer):
+        connection.execute(delete(table).where(table.c.participant == person))
+    set_status(connection, person, PersonStatus.WITHDRAWN)
+
+
 def purge(connection: Connection, person: Person, now: datetime) -> None:
-    """Delete a person's data, except the hash of the account, which is recognised again."""
+    """Delete a person's data; the account's hash and the code that was shown stay."""
     erase(connection, person.id)
     for table in (event, exclusion):
         connection.execute(delete(table).where(table.c.participant == person.id))
+    identity.forget(connection, person.id)
     change(
         connection,
         person.id,
@@ -254,15 +272,8 @@ def purge(connection: Connection, person: Person, now: datetime) -> None:
         ended=now,
         purged=True,
         code_key=None,
+        about_due=False,
     )
-    log(connection, now, "purged")
-
-
-def erase(connection: Connection, person: int) -> None:
-    """Delete a person's answers and free its block."""
-    for table in (vote, check_answer):
-        connection.execute(delete(table).where(table.c.participant == person))
-    set_status(connection, person, PersonStatus.WITHDRAWN)
 
 
 def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
@@ -271,12 +282,16 @@ def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
         _people(connection),
         _votes(connection, cells),
         _checks(connection),
-        _count(connection, event.c.kind == "another_id", event),
+        identity.identity(connection),
     )
 
 
 def _people(connection: Connection) -> tuple[PersonRecord, ...]:
-    columns = (participant.c[name] for name in ("started", "ended", "attempts"))
+    said = defaultdict[int, dict[str, str]](dict)
+    answers = (about_answer.c[name] for name in ("participant", "name", "answer"))
+    for person, name, answer in connection.execute(select(*answers).order_by(about_answer.c.id)):
+        said[person][name] = answer
+    columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
     rows = connection.execute(
         select(participant.c.rater, participant.c.status, participant.c.panel)
         .add_columns(assignment.c.block, *columns, exclusion.c.reason)
@@ -284,10 +299,15 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    return tuple(_person(PersonRecord(*row[:-1]), row.reason) for row in rows)
+    return tuple(_person(PersonRecord(*row[:-2]), said[row.id], row.reason) for row in rows)
 
 
-def _person(person: PersonRecord, reason: str | None) -> PersonRecord:
+def _person(person: PersonRecord, said: Mapping[str, str], reason: str | None) -> PersonRecord:
+    person = replace(
+        person,
+        demographics=tuple(pair for pair in said.items() if pair[0] != REMARK),
+        remark=said.get(REMARK),
+    )
     if reason is None or person.status is PersonStatus.WITHDRAWN:
         return person
     return replace(person, status=PersonStatus.EXCLUDED, excluded=reason)

@@ -16,9 +16,10 @@ class Visitor:
     platform_key: str | None = None
     """The platform's id of the person, as ``Secrets.platform_key`` hides it."""
     panel: str = ""
-    by_account: bool = False
-    """Known by the platform's id alone, which is no secret: may go on where the person was, and
-    may neither withdraw nor see what lets somebody in elsewhere."""
+    signed: bool = False
+    """Whether the platform signed the link."""
+    earlier: str | None = None
+    """The key of the person who was known in this browser before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Person:
     """The first page without an answer, from 0."""
     shown: datetime | None = None
     """When that page was first shown."""
+    about_due: bool = False
+    """Whether the questions after the last case are still to be asked."""
 
 
 class Taken(StrEnum):

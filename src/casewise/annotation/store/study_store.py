@@ -1,6 +1,7 @@
 """The store: each method is one transaction of a study."""
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
@@ -8,16 +9,15 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, insert, select, update
 
-from casewise.annotation.store import people
+from casewise.annotation.store import identity, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store.study_secrets import Secrets
-from casewise.annotation.store.tables import assignment, block, participant, study
+from casewise.annotation.store.tables import assignment, participant, study
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
-from casewise.annotation.votes.collected import Collected, PersonStatus
-from casewise.cases import Side, digest
-from casewise.errors import UsageError
+from casewise.annotation.votes.collected import Collected, Kind, PersonStatus
+from casewise.cases import Side
 
 
 class Store:
@@ -56,7 +56,8 @@ class Store:
         self._database = Database(address, patience=patience)
         try:
             upgrade(self._database)
-            self._database.write(self._claim)
+            self._database.write(partial(identity.claim, of=of, keys=keys, now=self._clock()))
+            self._database.write(partial(people.give_codes, keys=keys))
             self._go_on_from(self._database.read(people.latest))
         except BaseException:
             self.close()
@@ -76,37 +77,6 @@ class Store:
         """The pages of a block."""
         return pages_of(self.study, number)
 
-    def _claim(self, connection: Connection) -> None:
-        """Bind a new database to the study, or check that it is this study's."""
-        own = digest(self.study.model_dump(mode="json"))
-        proof = self.keys.derived("proof")
-        row = connection.execute(select(study)).one_or_none()
-        if row is None:
-            connection.execute(
-                insert(study).values(
-                    id=1,
-                    name=self.study.id,
-                    hash=own,
-                    secrets=proof,
-                    paused=False,
-                    created=self._clock(),
-                )
-            )
-            numbers = [{"number": number} for number in range(len(self.study.design.blocks))]
-            connection.execute(insert(block), numbers)
-        elif row.hash != own:
-            raise UsageError(
-                f"the database holds the study {row.name!r} as it was when it was first served; "
-                "this study file says something else. Serve the file as it was, or begin "
-                "another database with --database"
-            )
-        elif row.secrets != proof:
-            raise UsageError(
-                "the database was made with other secrets: nobody who comes again would be known. "
-                "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
-            )
-        people.give_codes(connection, self.keys)
-
     def _go_on_from(self, latest: datetime | None) -> None:
         """Move the clock beyond the latest stored time, if it was set back since."""
         clock = self._clock
@@ -117,6 +87,12 @@ class Store:
     def renew_leases(self) -> None:
         """Let nobody lose a place because the server was away."""
         self._database.write(partial(people.renew_leases, now=self._clock(), until=self._until))
+
+    def now(self) -> datetime:
+        """The time of this study's clock, in UTC."""
+        return self._clock()
+
+    # People, from the first page to the last.
 
     def places(self) -> Vacancy:
         """Whether somebody new could have a block."""
@@ -148,10 +124,15 @@ class Store:
         least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
         return max(0.0, (person.shown + least - self._clock()).total_seconds())
 
-    def enter(self, visitor: Visitor) -> Person:
+    def enter(self, visitor: Visitor, near: str | None = None) -> Person:
         """Register a visitor who consents, or return the person whose account is known already.
 
         That person then has another key than the visitor.
+
+        Args:
+            visitor: With the person who was known in the same browser before.
+            near: The key of the person who began last from the same address range, within the
+                minutes of the study's rule.
         """
         rater = f"p-{secrets.token_hex(5)}"
 
@@ -173,22 +154,35 @@ class Store:
                 started=now,
                 purged=False,
                 code_key=self.keys.code_key(self.keys.personal_code(visitor.key)),
+                signed=visitor.signed,
             )
             number = connection.execute(made).inserted_primary_key
             assert number is not None
             people.log(connection, now, "consented", number[0])
             person = people.find(connection, participant.c.id == number[0])
             assert person is not None
+            pairs: tuple[tuple[Kind, str | None], ...] = (
+                ("browser", visitor.earlier),
+                ("address", near),
+            )
+            for kind, key in pairs:
+                other = people.find(connection, participant.c.key == key) if key else None
+                if other is not None:
+                    identity.link(connection, now, kind, person, other)
             return person
 
         return self._database.write(work)
 
-    def another_id(self, person: Person) -> None:
-        """Log, once, that the person's browser opened the study under another id."""
+    def same_browser(self, person: Person, other: Person | None) -> None:
+        """Record that the person's browser opened the study under another id too.
+
+        Args:
+            person: Who was known there.
+            other: Who has shown to be the owner of the other id; None of an id alone.
+        """
 
         def work(connection: Connection) -> None:
-            if not people.has_event(connection, "another_id", person.id):
-                people.log(connection, self._clock(), "another_id", person.id)
+            identity.link(connection, self._clock(), "browser", person, other)
 
         self._database.write(work)
 
@@ -279,20 +273,40 @@ class Store:
             given |= {"seconds": seconds, "time": now}
             people.write_answer(connection, self.study, person, pages[position], given)
             status = PersonStatus.ACTIVE
+            block_status = status
             if position + 1 == len(pages):
-                status = PersonStatus.COMPLETED
+                status = block_status = PersonStatus.COMPLETED
                 people.end(connection, person.id, status, now)
+                if identity.is_left_out(connection, self.study.second_accounts, person.id):
+                    block_status = PersonStatus.ABANDONED
             held = update(assignment).where(assignment.c.participant == person.id)
-            connection.execute(
-                held.values(
-                    position=position + 1, shown=now, lease_until=now + self._until, status=status
-                )
-            )
+            moved = {"position": position + 1, "shown": now, "lease_until": now + self._until}
+            connection.execute(held.values(moved | {"status": block_status}))
             outcome = status if status is PersonStatus.COMPLETED else None
+            due = status is PersonStatus.COMPLETED and self.study.asks_about
+            if due:
+                people.change(connection, person.id, about_due=True)
             after = replace(
-                person, status=status, outcome=outcome, position=position + 1, shown=now
+                person,
+                status=status,
+                outcome=outcome,
+                position=position + 1,
+                shown=now,
+                about_due=due,
             )
             return AnswerStep(after, Taken.YES)
+
+        return self._database.write(work)
+
+    def tell_about(self, key: str, answers: Mapping[str, str]) -> Person | None:
+        """Take what a person says after the last case, by the names of the questions, once."""
+
+        def work(connection: Connection) -> Person | None:
+            person = people.find_locked(connection, participant.c.key == key)
+            if person is None or not person.about_due:
+                return person
+            people.write_about(connection, person.id, answers)
+            return replace(person, about_due=False)
 
         return self._database.write(work)
 
@@ -347,9 +361,12 @@ class Store:
 
         def work(connection: Connection) -> str | None:
             person = people.find_locked(connection, where & ~participant.c.purged)
-            if person is not None:
-                people.purge(connection, person, self._clock())
-            return person and person.rater
+            if person is None:
+                return None
+            now = self._clock()
+            people.purge(connection, person, now)
+            people.log(connection, now, "purged")
+            return person.rater
 
         purged = self._database.write(work)
         if purged:

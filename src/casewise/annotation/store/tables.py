@@ -18,6 +18,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    false,
     text,
 )
 
@@ -100,6 +101,8 @@ participant = Table(
     Column("ended", Utc),
     Column("purged", Boolean(create_constraint=False), nullable=False),
     Column("code_key", String(64)),
+    Column("signed", Boolean(create_constraint=False), nullable=False, server_default=false()),
+    Column("about_due", Boolean(create_constraint=False), nullable=False, server_default=false()),
     CheckConstraint(
         "status in ('started', 'active', 'completed', 'screened_out', 'withdrawn', 'abandoned')",
         name="status",
@@ -108,7 +111,8 @@ participant = Table(
     Index("uq_participant_code_key", "code_key", unique=True),
 )
 """A person. ``outcome`` says which code was shown, and stays when the votes are deleted.
-``code_key`` is of the personal code, as ``Secrets.code_key`` hides it."""
+``code_key`` is of the personal code, as ``Secrets.code_key`` hides it. ``signed``: the platform
+signed the link. ``about_due``: the last questions are not answered yet."""
 
 LIVE = text("status in ('active', 'completed')")
 
@@ -177,6 +181,30 @@ check_answer = Table(
     UniqueConstraint("participant", "position"),
 )
 """Answers to attention checks."""
+
+second_account = Table(
+    "second_account",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
+    Column("other", Integer, ForeignKey("participant.id")),
+    Column("kind", String(16), nullable=False),
+    Column("time", Utc, nullable=False),
+    Index("ix_second_account_participant", "participant"),
+)
+"""Signs that two people are one. ``other`` began before; null where the person's browser opened
+the study under an id that did not begin there. No address is kept, only that two shared a range."""
+
+about_answer = Table(
+    "about_answer",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
+    Column("name", String(64), nullable=False),
+    Column("answer", Text, nullable=False),
+    UniqueConstraint("participant", "name"),
+)
+"""What people say of themselves and of the study after their last case, apart from their votes."""
 
 event = Table(
     "event",

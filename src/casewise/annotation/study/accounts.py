@@ -75,6 +75,10 @@ class AccountFault(StrEnum):
     """The platform has not filled it in: everybody who follows the link has the same."""
     MALFORMED = "malformed"
     """The platform gives out no such ids."""
+    UNSIGNED = "unsigned"
+    """The platform's signature is missing where it must stand, is wrong or has expired."""
+    UNCHECKED = "unchecked"
+    """The platform's keys can't be fetched at the moment."""
 
 
 def given_account(platform: Platform, parameters: Mapping[str, str]) -> str | None:

@@ -10,27 +10,31 @@ from pathlib import Path
 from typing import Any
 
 from casewise.annotation.study.block_design import make_design
+from casewise.annotation.study.language import SOURCE, open_language
 from casewise.annotation.study.reading_times import (
     FAST,
     IMPOSSIBLE,
     SLOW,
     USUAL,
     ReadingTimes,
+    language_speed,
     reading,
 )
 from casewise.annotation.study.schema import (
     Arm,
     Attention,
+    Counting,
     Pay,
     Platform,
     Recruitment,
+    SecondAccounts,
     Study,
     StudyCell,
 )
-from casewise.annotation.study.study_file import by_arm
+from casewise.annotation.study.study_file import by_arm, study_language
 from casewise.annotation.study.study_texts import TODO, Investigator, default_texts, pay_each
 from casewise.cases import CASEBENCH, STARTER, CaseSet
-from casewise.errors import UsageError
+from casewise.errors import InputError, UsageError
 
 PAPER_VOTES = 21
 """People per case in the CASE-Bench paper (Sun et al. 2025, arXiv 2501.14940)."""
@@ -54,6 +58,27 @@ class StudyPlan:
     platform: Platform = Platform.NONE
     pay: Pay = field(default_factory=Pay)
     asker: Investigator = field(default_factory=Investigator)
+    language: str = SOURCE
+    measured: "Measured | None" = None
+    """The times of a pilot, in place of those by the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How long the people of a pilot took."""
+
+    people: int
+    """Who finished the pilot, and whose times are known."""
+    factor: float
+    """The median person's time on cases and checks, over what their words take at the usual
+    pace."""
+    besides: float
+    """The median person's minutes besides: from the consent to the first page as measured, and
+    before and after by the words."""
+    minutes: float
+    """The median person's session."""
+    range: tuple[float, float]
+    """Of whole sessions, from the shortest to the longest, in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +111,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         plan: What was decided.
 
     Raises:
+        InputError: There are no texts in the language.
         UsageError: An arm without cases, too many cases a person, or too many attention checks.
     """
     known = by_arm(made.cases)
@@ -102,8 +128,9 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         cases, [StudyCell(*key) for key in chosen], votes=plan.votes, tasks=tasks, seed=plan.seed
     )
     most = max(map(len, design.blocks))
+    language = open_language(plan.language, path.parent)
     # The minutes count the words of the consent that names them: a number is a word, whichever.
-    texts = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=0)
+    texts = default_texts(plan.arms, plan.asker, plan.pay, language, tasks=most, minutes=0)
     if plan.attention > len(texts.checks):
         raise UsageError(
             f"--attention {plan.attention}: there are {len(texts.checks)} checks to draw from; "
@@ -117,6 +144,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         arms=plan.arms,
         votes=plan.votes,
         seed=plan.seed,
+        language=plan.language,
         pay=plan.pay,
         recruitment=_recruitment(plan.platform),
         consent=texts.consent,
@@ -124,11 +152,20 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         tutorial=texts.tutorial,
         comprehension=texts.comprehension,
         attention=Attention(checks=texts.checks, per_person=plan.attention),
+        second_accounts=SecondAccounts(browser=Counting.LEAVE_OUT),
+        demographics=texts.demographics,
+        exit_question=texts.exit_question,
+        debriefing=texts.debriefing,
         design=design,
     )
     study._cases = (study.cases, study.design, cases)
+    if plan.measured is not None:
+        seconds = round(plan.measured.factor * reading(study).case_seconds(USUAL), 1)
+        besides = round(plan.measured.besides, 1)
+        times = {"seconds_per_task": seconds, "minutes_besides": besides}
+        study = study.model_copy(update={"pay": plan.pay.model_copy(update=times)})
     minutes = forecast(study).minutes
-    told = default_texts(plan.arms, plan.asker, plan.pay, tasks=most, minutes=minutes)
+    told = default_texts(plan.arms, plan.asker, plan.pay, language, tasks=most, minutes=minutes)
     return study.model_copy(update={"consent": told.consent})
 
 
@@ -215,6 +252,12 @@ def check_ready(study: Study) -> list[str]:
     recruitment = study.recruitment
     if recruitment.platform is Platform.PROLIFIC and recruitment.return_url is None:
         problems.append("recruitment.return_url is null: people from Prolific must be sent back")
+    try:
+        study_language(study)
+    except InputError as error:
+        problems.append(str(error))
+    if recruitment.signed and recruitment.platform is not Platform.PROLIFIC:
+        problems.append("recruitment.signed is true: only Prolific signs its links")
     if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":
         problems.append("recruitment.completed is the default code: choose one nobody can guess")
     return problems
@@ -234,7 +277,15 @@ def time_warnings(study: Study) -> list[str]:
             "too short: give --seconds (pay.seconds_per_task), timing.least_seconds and "
             "screening.fast_seconds"
         )
-    return [*warnings, *_low_pay(study, read, forecast(study).minutes)]
+    elif language_speed(study.language) is None:
+        warnings.append(
+            f"language: {study.language}: no measured speed of reading it is known, so English "
+            "words a minute are taken: measure the times in a pilot (--from-pilot)"
+        )
+    planned = forecast(study).minutes
+    minutes = read.session_minutes(USUAL) if _too_short(read) else planned
+    low = pay_shortfall(study, minutes)
+    return [*warnings, *([f"{low} (pay, and consent.text)"] if low else [])]
 
 
 def _too_short(read: ReadingTimes) -> bool:
@@ -270,11 +321,11 @@ def _odd_floors(read: ReadingTimes) -> Iterator[str]:
         ("screening.fast_seconds", read.study.screening.fast_seconds),
     )
     mean = sum(read.cells) / len(read.cells)
-    shortest = FAST.seconds(min(read.cells))
+    shortest = read.seconds(FAST, min(read.cells))
     for name, value in given:
         if value is None:
             continue
-        if value < 60 * mean / IMPOSSIBLE:
+        if value < 60 * mean / (IMPOSSIBLE * read.speed):
             yield (
                 f"{name}: in {value:g} s nobody has read a case of {mean:.0f} words, and whoever "
                 "has not read it passes; null takes the time from the words of each page"
@@ -286,37 +337,53 @@ def _odd_floors(read: ReadingTimes) -> Iterator[str]:
             )
 
 
-def _low_pay(study: Study, read: ReadingTimes, planned: float) -> Iterator[str]:
-    """The consent's promise against what the session takes."""
-    minutes = read.session_minutes(USUAL) if _too_short(read) else planned
-    reward, hourly = _promise(study, planned)
-    if not hourly or not minutes:
-        return
+def pay_shortfall(study: Study, minutes: float) -> str | None:
+    """Say by how much a session's pay falls below the hourly pay that the consent promises.
+
+    Args:
+        study: With its consent.
+        minutes: That a session takes, planned or measured; not above 0 or NaN is unknown.
+    """
+    reward, hourly = _promise(study)
+    if not hourly or not minutes > 0:
+        return None
     comes_to = reward * 60 / minutes
-    if comes_to < hourly - _CENT:
-        fits = pay_each(study.pay.model_copy(update={"per_hour": hourly}), minutes)
-        money = study.pay.currency
-        yield (
-            f"{reward:.2f} {money} for {minutes:.0f} minutes are {comes_to:.2f} {money} an hour, "
-            f"and people are promised {hourly:.2f}: {fits:.2f} {money} would fit (pay, and "
-            "consent.text)"
-        )
+    if comes_to >= hourly - _CENT:
+        return None
+    fits = pay_each(study.pay.model_copy(update={"per_hour": hourly}), minutes)
+    money = study.pay.currency
+    return (
+        f"{reward:.2f} {money} for {minutes:.0f} minutes are {comes_to:.2f} {money} an hour, "
+        f"and people are promised {hourly:.2f}: {fits:.2f} {money} would fit"
+    )
 
 
-def _promise(study: Study, minutes: float) -> tuple[float, float]:
+def _promise(study: Study) -> tuple[float, float]:
     """What a person gets, and an hour's pay: as the consent says it, else as the file plans it."""
     text = " ".join(study.consent.text.split())
-    amount = rf"(\d+(?:[.,]\d+)?) {study.pay.currency}"
-    hourly = re.search(rf"{amount} an hour", text)
-    reward = re.search(rf"{amount}(?! an hour)", text)
+    amount = rf"(\d+(?:[.,]\d{{3}})*(?:[.,]\d+)?) {study.pay.currency}"
+    before, after = (re.escape(part) for part in _hourly_words(study).split("{amount}"))
+    hourly = re.search(f"{before}{amount}{after}", text)
+    reward = re.search(f"(?<!{before}){amount}" if before else f"{amount}(?!{after})", text)
     return (
-        _number(reward[1]) if reward else pay_each(study.pay, minutes),
+        _number(reward[1]) if reward else forecast(study).pay_each,
         max(_number(hourly[1]) if hourly else 0.0, study.pay.per_hour),
     )
 
 
+def _hourly_words(study: Study) -> str:
+    """How the consent says an hourly pay in the study's language."""
+    english = "{amount} an hour"
+    try:
+        said = study_language(study).say(english)
+    except InputError:
+        return english
+    return said if said.count("{amount}") == 1 else english
+
+
 def _number(text: str) -> float:
-    return float(text.replace(",", "."))
+    """A number with either mark of decimals, and marks between thousands."""
+    return float(re.sub(r"[.,](?=\d{3}\b)", "", text).replace(",", "."))
 
 
 def _todos(value: Any, place: str) -> Iterator[str]:

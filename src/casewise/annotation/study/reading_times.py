@@ -87,6 +87,22 @@ Newell 1980, doi:10.1145/358886.358895). Half and twice as long are a guess of t
 
 PACES = {"fast": FAST, "usual": USUAL, "slow": SLOW}
 
+READ_ALOUD = {
+    **{"ar": 138, "de": 179, "en": 228, "es": 218, "fi": 161, "fr": 195, "he": 187, "it": 188},
+    **{"nl": 202, "pl": 166, "pt": 181, "ru": 184, "sl": 180, "sv": 199, "tr": 166},
+}
+"""Words a minute of the same texts, read aloud by native speakers (Trauzettel-Klosinski and Dietz
+2012, doi:10.1167/iovs.11-8284). Silent reading differs between languages nearly as the number of
+words differs that say the same (Brysbaert 2019), so paces are scaled by these figures over the
+English one. Chinese and Japanese are left out: their words don't stand between spaces."""
+
+
+def language_speed(language: str) -> float | None:
+    """Words a minute in a language over those in English; None where nobody has measured them."""
+    aloud = READ_ALOUD.get(re.split("[-_]", language)[0].lower())
+    return None if aloud is None else aloud / READ_ALOUD["en"]
+
+
 UNDERSTOOD = 600.0
 """Words a minute. Nobody of the fastest readers who could be found understood three quarters of a
 text beyond this speed (Carver 1985, doi:10.2307/747851): votes that come faster are counted as
@@ -120,12 +136,12 @@ def case_words(query: str, context: Context | None, history: Sequence[Turn] = ()
 
 
 def least_seconds(words: float) -> float:
-    """The least time in seconds in which so many words can be read."""
+    """The least time in seconds in which so many English words can be read."""
     return min(max(LEAST_SECONDS, 60 * words / IMPOSSIBLE), MOST_LEAST_SECONDS)
 
 
 def fast_seconds(words: float) -> float:
-    """The least time in seconds in which so many words can be understood."""
+    """The least time in seconds in which so many English words can be understood."""
     return max(FAST_SECONDS, 60 * words / UNDERSTOOD)
 
 
@@ -143,9 +159,21 @@ class ReadingTimes:
     checks: dict[str, int]
     """The same of each attention check."""
     besides: int
-    """Words of consent, instructions, tutorial and questions."""
+    """Words of consent, instructions, tutorial, questions and debriefing."""
+    unclocked: int
+    """Of these, the words read before a person's clock runs, and after: of the consent, of the last
+    questions, and of the debriefing."""
     letters: float
     """A word of the cells, on average."""
+
+    @property
+    def speed(self) -> float:
+        """Words a minute in the study's language over those in English, taken as 1 if unknown."""
+        return language_speed(self.study.language) or 1.0
+
+    def seconds(self, pace: Pace, words: float, answers: float = 1) -> float:
+        """Seconds to read so many words of the study's language and give so many answers."""
+        return pace.seconds(words / self.speed, answers)
 
     @property
     def case_words(self) -> float:
@@ -154,12 +182,21 @@ class ReadingTimes:
 
     def case_seconds(self, pace: Pace) -> float:
         """Mean seconds for a case's page, by its words."""
-        return pace.seconds(self.case_words)
+        return self.seconds(pace, self.case_words)
 
     def besides_minutes(self, pace: Pace) -> float:
         """Minutes for consent, instructions, tutorial and check, by their words."""
-        questions = len(self.study.comprehension.questions)
-        return pace.seconds(self.besides, questions + 1) / 60
+        answers = len(self.study.comprehension.questions) + self._unclocked_answers
+        return self.seconds(pace, self.besides, answers) / 60
+
+    def unclocked_minutes(self, pace: Pace) -> float:
+        """Minutes of these before the clock runs and after, by their words."""
+        return self.seconds(pace, self.unclocked, self._unclocked_answers) / 60
+
+    @property
+    def _unclocked_answers(self) -> int:
+        """To agree, the last questions, and the one answered in words."""
+        return 1 + len(self.study.demographics) + bool(self.study.exit_question)
 
     def session_minutes(self, pace: Pace, tasks: int | None = None) -> float:
         """Minutes of the longest session, by its words.
@@ -178,7 +215,7 @@ class ReadingTimes:
         checks = self.study.attention.per_person
         pages = tasks + checks
         words += round(checks * self._check_words()) + pages * count_words(QUESTION)
-        return self.besides_minutes(pace) + pace.seconds(words, pages) / 60
+        return self.besides_minutes(pace) + self.seconds(pace, words, pages) / 60
 
     def planned_minutes(self, tasks: int | None = None) -> float:
         """Minutes of the longest session as planned: by the study file, else by the words."""
@@ -199,9 +236,8 @@ class ReadingTimes:
             besides = self.besides_minutes(USUAL)
         votes = study.votes * len(self.cells)
         checks = people * study.attention.per_person
-        seconds = votes * self.case_seconds(USUAL) + checks * USUAL.seconds(
-            self._check_words() + count_words(QUESTION)
-        )
+        check = self._check_words() + count_words(QUESTION)
+        seconds = votes * self.case_seconds(USUAL) + checks * self.seconds(USUAL, check)
         if pay.seconds_per_task is not None:
             seconds = (votes + checks) * pay.seconds_per_task
         return people * besides / 60 + seconds / 3600
@@ -211,12 +247,14 @@ class ReadingTimes:
         if self.study.timing.least_seconds is not None:
             return self.study.timing.least_seconds
         words = self.checks[page.check or ""] if page.place is None else self.cells[page.place]
-        return least_seconds(words)
+        return least_seconds(words / self.speed)
 
     def fast_seconds(self) -> tuple[float, ...]:
         """For each cell, the time before which a vote is counted as fast."""
         given = self.study.screening.fast_seconds
-        return tuple(fast_seconds(words) if given is None else given for words in self.cells)
+        return tuple(
+            fast_seconds(words / self.speed) if given is None else given for words in self.cells
+        )
 
     @property
     def has_words(self) -> bool:
@@ -242,13 +280,22 @@ def reading(study: Study) -> ReadingTimes:
         {check.id: case_words(check.query, check.context) for check in study.attention.checks},
         sum(map(count_words, _texts(study)))
         + sum(case_words(example.query, example.context) for example in study.tutorial),
+        sum(map(count_words, _unclocked(study))),
         letters / max(1, sum(count_words(case.query) for case in known)),
     )
 
 
+def _unclocked(study: Study) -> Iterable[str]:
+    """What is read before the consent and after the last case."""
+    yield from (study.consent.warning, study.consent.text)
+    for about in study.demographics:
+        yield from (about.text, *about.options)
+    yield from (study.exit_question or "", study.debriefing or "")
+
+
 def _texts(study: Study) -> Iterable[str]:
     """What is read once, beside the examples' cases."""
-    yield from (study.consent.warning, study.consent.text, study.instructions)
+    yield from (*_unclocked(study), study.instructions)
     yield from (example.why for example in study.tutorial)
     for question in study.comprehension.questions:
         yield from (question.text, *question.options)

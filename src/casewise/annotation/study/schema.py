@@ -155,6 +155,14 @@ class AttentionCheck(_Part):
     expected: Side
 
 
+class AboutQuestion(_Part):
+    """One question about the person, asked after the last case; *prefer not to say* is added."""
+
+    name: Name
+    text: Text
+    options: tuple[Text, ...] = Field(min_length=1, max_length=30)
+
+
 class Attention(_Part):
     """Checks among the cases of each person, at places drawn by ``seed``."""
 
@@ -212,6 +220,9 @@ class Recruitment(_Part):
     platform: Platform = Platform.NONE
     return_url: Url | None = None
     """Where a person goes at the end; ``{code}`` stands for the code. None shows the code alone."""
+    signed: bool = False
+    """Only links that the platform has signed are taken (Prolific's *Secured external URL*). A
+    signature that a link has is checked in any case."""
     completed: Name = "COMPLETED"
     screened_out: Name = "SCREENED-OUT"
     withdrawn: Name = "WITHDRAWN"
@@ -254,6 +265,30 @@ class Screening(_Part):
     agreement_most: float | None = Field(default=0.2, ge=0, le=1)
     """If agreement would flag a greater share of the people who voted, it flags nobody: then votes
     may fall in two groups, and which of them is right isn't in the votes."""
+
+
+class Counting(StrEnum):
+    """Whether the votes of a second account count."""
+
+    COUNT = "count"
+    LEAVE_OUT = "leave_out"
+    """They count for nothing, and another person gets the block; the person is paid all the
+    same."""
+
+
+class SecondAccounts(_Part):
+    """Who looks like a person who came before: recorded and shown always, counted by these rules.
+
+    Fixed before the study starts.
+    """
+
+    browser: Counting = Counting.COUNT
+    """An account that began in the browser of another."""
+    address: Counting = Counting.COUNT
+    """An account that began from the address range of another, within ``minutes`` of it: the first
+    24 bits of an IPv4 address, 56 of an IPv6 one. People of one household or campus share it."""
+    minutes: float = Field(default=10, ge=0)
+    """0: addresses are not compared."""
 
 
 class Design(_Part):
@@ -306,6 +341,12 @@ class Study(_Part):
     comprehension: Comprehension = Comprehension()
     attention: Attention = Attention()
     screening: Screening = Screening()
+    second_accounts: SecondAccounts = SecondAccounts()
+    demographics: tuple[AboutQuestion, ...] = ()
+    exit_question: Text | None = None
+    """Asked beside these, to be answered in one's own words."""
+    debriefing: Text | None = None
+    """Shown on the last page: what people were not told before, and where they find help."""
     design: Design
 
     _path: Path | None = PrivateAttr(default=None)
@@ -326,6 +367,10 @@ class Study(_Part):
                     found=cell.arm.value,
                     expected=expected,
                 )
+        again = _first_again(question.name for question in self.demographics)
+        if again is not None:
+            name = self.demographics[again].name
+            raise fault("the name stands twice", "demographics", again, "name", found=name)
         times = Counter(place for block in self.design.blocks for place in block)
         for number, cell in enumerate(self.design.cells):
             if times[number] != self.votes:
@@ -335,6 +380,11 @@ class Study(_Part):
                     expected=f"{self.votes}, one for each of its votes",
                 )
         return self
+
+    @property
+    def asks_about(self) -> bool:
+        """Whether questions follow the last case."""
+        return bool(self.demographics or self.exit_question)
 
     @property
     def path(self) -> Path | None:

@@ -8,8 +8,9 @@ from typing import Any
 import yaml
 
 from casewise.annotation.study.block_design import query_codes
+from casewise.annotation.study.language import Language, open_language
 from casewise.annotation.study.schema import Arm, Study
-from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, open_cases, read_model
+from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, digest, open_cases, read_model
 from casewise.errors import InputError
 from casewise.files import write_atomically
 
@@ -36,6 +37,13 @@ _ABOVE = {
     "attention": "Pages that look like a case and say which answer to give.",
     "screening": "Rules that flag people, fixed before the start. Flags never delete a vote; null\n"
     "# switches a rule off.",
+    "second_accounts": "Who may be a person who came before: always recorded and shown;\n"
+    "# leave_out: the votes don't count, and another person gets the block.",
+    "demographics": "Asked after the last case, kept apart from the votes; prefer not to say is\n"
+    "# added. Edit at will; [] asks none.",
+    "exit_question": "Asked there too, answered in one's own words; null asks none.",
+    "debriefing": "Shown on the last page: what people were not told before.",
+    "language": "Of the pages, and that people read in: en, de, or CODE.po beside this file.",
     "design": "Who judges what. Each cell is an arm and a case; each block is what one person\n"
     "# judges, in its order: places in cells, counted from 0. Written by a program; leave as is.",
 }
@@ -52,6 +60,10 @@ _INSIDE = {
     "ask.confidence": "1 (guessing) to 5 (certain)",
     "ask.reason": "in a few words",
     "comprehension.attempts": "at all questions together",
+    "recruitment.signed": "true: only links that Prolific has signed (Secured external URL)",
+    "second_accounts.browser": "count or leave_out: began in the browser of another",
+    "second_accounts.address": "count or leave_out: began in the address range of another",
+    "second_accounts.minutes": "within so many of it; 0: addresses are not compared",
     "attention.per_person": "drawn from the checks",
     "screening.attention_failed": "flagged: who fails more checks",
     "screening.fast_share": "flagged: a greater share of votes faster than fast_seconds",
@@ -123,6 +135,24 @@ def _commented(name: str, text: str) -> str:
     return text
 
 
+_ADDED = ("second_accounts", "demographics", "exit_question", "debriefing")
+"""Parts that studies did not have before; a file without them means what it meant then."""
+
+
+def study_hashes(study: Study) -> tuple[str, str]:
+    """The hash of a study, and the one that a version gave it that did not know all its parts."""
+    dumped = study.model_dump(mode="json")
+    before = {
+        name: value
+        for name, value in dumped.items()
+        if name not in _ADDED or name in study.model_fields_set
+    }
+    if "signed" not in study.recruitment.model_fields_set:
+        before["recruitment"] = {**dumped["recruitment"]}
+        del before["recruitment"]["signed"]
+    return digest(dumped), digest(before)
+
+
 MOST_BYTES = 32_000_000
 """Of a study file; a vote takes about six."""
 
@@ -136,6 +166,15 @@ def load_study(path: Path) -> Study:
     study = read_model(path, Study, "study", most_bytes=MOST_BYTES)
     study._path = path
     return study
+
+
+def study_language(study: Study) -> Language:
+    """The language of a study's pages, by a file beside the study, or ours.
+
+    Raises:
+        InputError: There are no texts in this language.
+    """
+    return open_language(study.language, study.path.parent if study.path else None)
 
 
 def without_context(case: Case) -> Case:

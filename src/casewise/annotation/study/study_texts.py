@@ -1,26 +1,25 @@
 """The default texts of a new study."""
 
 import math
-import re
 import textwrap
 from collections.abc import Collection
 from dataclasses import dataclass
-from importlib.resources import as_file, files
+from datetime import date
 from typing import Any
 
+from casewise.annotation.study.language import Language, source_texts
 from casewise.annotation.study.schema import (
+    AboutQuestion,
     Arm,
     AttentionCheck,
     Comprehension,
     Consent,
     Pay,
     Question,
+    Study,
     TutorialExample,
 )
-from casewise.cases import read_plain_yaml
-
-_OWN_LINE = re.compile(r"\s*([-*•]|\d{1,2}[.)])\s")
-"""How a line begins that is not run on from the one before."""
+from casewise.annotation.study.study_file import study_cases, study_language
 
 TODO = "TODO"
 """Stands where only the people who ask can say: a study with it is not ready."""
@@ -33,6 +32,8 @@ class Investigator:
     by: str | None = None
     contact: str | None = None
     ethics: str | None = None
+    keep_until: date | None = None
+    """When what could lead back to people is deleted; None is twelve months after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,25 @@ class Texts:
     tutorial: tuple[TutorialExample, ...]
     comprehension: Comprehension
     checks: tuple[AttentionCheck, ...]
+    demographics: tuple[AboutQuestion, ...]
+    exit_question: str
+    debriefing: str
 
 
 def default_texts(
-    arms: Collection[Arm], asker: Investigator, pay: Pay, *, tasks: int, minutes: float
+    arms: Collection[Arm],
+    asker: Investigator,
+    pay: Pay,
+    language: Language,
+    *,
+    tasks: int,
+    minutes: float,
 ) -> Texts:
-    """The texts that ship with casewise, for the arms that people will see.
+    """The texts that ship with casewise, for the arms that people will see, in their language.
 
     Without contexts there are no examples, questions and checks that speak of them.
     """
-    with as_file(files("casewise.data") / "study" / "texts.en.yaml") as path:
-        kept = read_plain_yaml(path, "file of texts")
+    kept = language.say_all(source_texts())
     sort = "none" if set(arms) == {Arm.NONE} else "context"
     shown = {
         "none": ("none_safe", "none_unsafe"),
@@ -63,7 +72,7 @@ def default_texts(
     if Arm.NONE not in arms:
         shown = shown[1:]
     return Texts(
-        consent=_consent(kept, asker, pay, tasks, minutes),
+        consent=_consent(kept, asker, pay, language, tasks, minutes),
         instructions=_wrapped(kept["instructions"][sort]),
         tutorial=tuple(TutorialExample.model_validate(kept["tutorial"][name]) for name in shown),
         comprehension=Comprehension(
@@ -73,29 +82,41 @@ def default_texts(
             )
         ),
         checks=tuple(_checks(kept["checks"], arms)),
+        demographics=tuple(AboutQuestion.model_validate(one) for one in kept["demographics"]),
+        exit_question=kept["exit_question"],
+        debriefing=_wrapped(kept["debriefing"][sort]),
     )
 
 
-def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a text, without the line ends that only serve the file.
+def text_warnings(study: Study) -> list[str]:
+    """Warn of texts that sway or miss people, a sentence each.
 
-    As in Markdown, a blank line parts paragraphs, and a line end is a space; items of a list, and
-    lines after one that ends in two spaces, stay lines of their own.
+    Raises:
+        InputError: The file of cases is gone, or has changed; or there is no such language.
     """
-    parted = []
-    for paragraph in re.split(r"\n[ \t]*\n", text):
-        lines = [line for line in paragraph.split("\n") if line.strip()]
-        joined = "".join(
-            line.strip() if not number else f"{_between(lines[number - 1], line)}{line.strip()}"
-            for number, line in enumerate(lines)
+    asked = {_bare(case.query) for case in study_cases(study)}
+    warnings, seen = [], set[str]()
+    for number, example in enumerate(study.tutorial, 1):
+        query = _bare(example.query)
+        if query in asked:
+            warnings.append(f"tutorial, record {number}: its query is in the study; take another")
+        if query in seen:
+            warnings.append(
+                f"tutorial, record {number}: the query of another example too. To see one query in "
+                "two contexts shows people the effect that is to be measured; take another"
+            )
+        seen.add(query)
+    lacking = study_language(study).lacking
+    if lacking:
+        warnings.append(
+            f"language: {study.language}: {len(lacking)} messages are not translated, or without "
+            f"their fields, and are shown in English; the first is {lacking[0][:60]!r}"
         )
-        if joined:
-            parted.append(joined)
-    return parted
+    return warnings
 
 
-def _between(before: str, line: str) -> str:
-    return "\n" if _OWN_LINE.match(line) or before.endswith("  ") else " "
+def _bare(query: str) -> str:
+    return " ".join(query.casefold().split())
 
 
 def pay_each(pay: Pay, minutes: float) -> float:
@@ -107,16 +128,31 @@ def pay_each(pay: Pay, minutes: float) -> float:
 
 
 def _consent(
-    kept: dict[str, Any], asker: Investigator, pay: Pay, tasks: int, minutes: float
+    kept: dict[str, Any],
+    asker: Investigator,
+    pay: Pay,
+    language: Language,
+    tasks: int,
+    minutes: float,
 ) -> Consent:
     by, contact = asker.by or TODO, asker.contact or TODO
     paid = kept["paid" if pay.per_hour else "unpaid"].format(
-        amount=f"{pay_each(pay, minutes):.2f} {pay.currency}",
-        rate=f"{pay.per_hour:.2f} {pay.currency}",
+        amount=language.money(pay_each(pay, minutes), pay.currency),
+        rate=kept["rate"].format(amount=language.money(pay.per_hour, pay.currency)),
     )
     approved = kept["approved" if asker.ethics else "not_approved"].format(ethics=asker.ethics)
+    until = asker.keep_until
     text = kept["consent"].format(
-        by=by, contact=contact, tasks=tasks, minutes=round(minutes), pay=paid, ethics=approved
+        by=by,
+        contact=contact,
+        tasks=language.number(tasks),
+        minutes=language.number(round(minutes)),
+        pay=paid,
+        ethics=approved,
+        age=Consent.model_fields["least_age"].default,
+        kept=kept["kept_year"]
+        if until is None
+        else kept["kept_until"].format(date=language.date(until)),
     )
     return Consent(
         text=_wrapped(text), warning=_wrapped(kept["warning"]), contact=contact, ethics=asker.ethics

@@ -4,12 +4,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.annotation.study.schema import Arm, Study, StudyCell
+from casewise.annotation.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
 from casewise.annotation.votes.typed_csv import to_utc
 from casewise.cases import Side
 from casewise.statistics import Clusters, number_clusters
@@ -47,6 +47,9 @@ class PersonRecord:
     attempts: int = 0
     """At the comprehension check."""
     demographics: tuple[tuple[str, str], ...] = ()
+    """What the person says of oneself, by the names of the questions."""
+    remark: str | None = None
+    """The answer to the exit question."""
     excluded: str | None = None
     """Why whoever runs the study excluded the person, to be published."""
 
@@ -84,6 +87,45 @@ class CheckRecord:
     seconds: float | None = None
 
 
+Kind = Literal["browser", "address"]
+"""What two people share that may be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondAccount:
+    """A sign that two people are one."""
+
+    rater: str
+    other: str | None
+    """Who began before. None: the rater's browser opened the study under an id that did not begin
+    there."""
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a study's server could check of who its people are."""
+
+    accounts: int
+    """People who came with an id."""
+    signed: int
+    """Of these, people whose link the platform has signed."""
+    seconds: tuple[SecondAccount, ...] = ()
+
+    def sharing(self, kind: str) -> int:
+        """People who share a browser, or an address range within minutes."""
+        shared = [second for second in self.seconds if second.kind == kind]
+        return len({name for second in shared for name in (second.rater, second.other) if name})
+
+    def left_out(self, rules: SecondAccounts) -> frozenset[str]:
+        """Second accounts whose votes don't count by the study's rules."""
+        return frozenset(
+            second.rater
+            for second in self.seconds
+            if second.other and getattr(rules, second.kind) is Counting.LEAVE_OUT
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Collected:
     """What a study has collected: people by arrival, votes and checks by time of answering."""
@@ -91,9 +133,8 @@ class Collected:
     people: tuple[PersonRecord, ...]
     votes: tuple[VoteRecord, ...]
     checks: tuple[CheckRecord, ...] = ()
-    shared_browsers: int | None = None
-    """People from whose browser the study was then opened under another id, as far as its cookie
-    tells; None where nobody looked."""
+    identity: Identity | None = None
+    """None where nobody looked."""
 
 
 FloatArray = NDArray[np.float64]

@@ -65,6 +65,7 @@ PERSON_COLUMNS = (
     VoteColumn("ended", read_time, TIME),
     VoteColumn("excluded", str, "a reason, or nothing"),
     VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
+    VoteColumn("remark", str, "a text"),
     VoteColumn("attempts", read_count, COUNT, filled=True),
 )
 VOTE_COLUMNS = (

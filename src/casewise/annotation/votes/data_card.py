@@ -10,6 +10,7 @@ from typing import Any
 
 import casewise
 from casewise.annotation.study.block_balance import Balance
+from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.reading_times import (
     FAST_SECONDS,
     IMPOSSIBLE,
@@ -116,6 +117,7 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "rules": rules_in_words(study.screening),
         "division": division(study, results.screened, results.groups),
         "planned": _planned_in_words(study),
+        "underpaid": pay_shortfall(study, results.funnel.median_minutes),
         "cases_votes": choices.votes_words,
         "with_reasons": choices.with_reasons,
         "with_demographics": choices.with_demographics,
@@ -138,10 +140,12 @@ def _times_in_words(study: Study) -> str:
     least = study.timing.least_seconds
     if least is not None:
         return f"within {least:g} s of showing"
-    words = reading(study).cells
+    read = reading(study)
+    words = [count / read.speed for count in read.cells]
     low, high = (f"{round(least_seconds(count), 1):g}" for count in (min(words), max(words)))
     return (
-        f"within the time that the page's words take at {IMPOSSIBLE:g} a minute ({low} to "
+        f"within the time that the page's words take at {IMPOSSIBLE * read.speed:.4g} a minute "
+        f"({low} to "
         f"{high} s of showing)"
     )
 
@@ -150,7 +154,8 @@ def _planned_in_words(study: Study) -> str:
     """Describe the times that the pay is planned by."""
     read, pay = reading(study), study.pay
     seconds, besides = pay.seconds_per_task, pay.minutes_besides
-    pace = f"by their words at {USUAL.words:g} a minute and {USUAL.answer:g} s to answer"
+    words = USUAL.words * read.speed
+    pace = f"by their words at {words:.3g} a minute and {USUAL.answer:g} s to answer"
     return (
         f"{read.case_seconds(USUAL) if seconds is None else seconds:.3g} s a case "
         f"({pace if seconds is None else 'as set in the study file'}) and "

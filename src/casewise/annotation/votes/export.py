@@ -122,6 +122,8 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         _write_parquet(new / "votes.parquet", columns, votes)
         people = names_of(PERSON_COLUMNS)
         people = [*people[:-1], *PERSON_FIGURES, people[-1]]
+        if not choices.with_reasons:
+            people.remove("remark")
         if not choices.with_demographics:
             people.remove("demographics")
         _write(new / PEOPLE, to_csv(people, person_rows(results)))

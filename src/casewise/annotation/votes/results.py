@@ -54,8 +54,14 @@ class Funnel:
     """Who have counted votes."""
     votes: int
     """Counted."""
+    signed: int | None
+    """People whose link the platform has signed; None is not known."""
     shared_browsers: int | None
-    """People from whose browser the study was then opened under another id; None is not known."""
+    """People whose browser opened the study under another's id too; None is not known."""
+    shared_addresses: int | None
+    """People who began within minutes of another from one address range; None is not known."""
+    second_left_out: int | None
+    """Second accounts whose votes don't count by the rules of the study; None is not known."""
     votes_apart: int
     """Of blocks that were left, and judged in full by others."""
     flagged: dict[Rule, int]
@@ -162,14 +168,18 @@ def division(study: Study, screened: Screened, groups: Groups) -> tuple[str, ...
 def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     statuses = Counter(person.status for person in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
-    minutes = _median_minutes(study, collected)
+    minutes = median_minutes(study, collected)
     paid = forecast(study).pay_each
+    known = collected.identity
     return Funnel(
         came=len(collected.people),
         by_status={status: statuses[status] for status in PersonStatus},
         people=len(screened.people),
         votes=counted,
-        shared_browsers=collected.shared_browsers,
+        signed=None if known is None else known.signed,
+        shared_browsers=None if known is None else known.sharing("browser"),
+        shared_addresses=None if known is None else known.sharing("address"),
+        second_left_out=None if known is None else len(known.left_out(study.second_accounts)),
         votes_apart=len(collected.votes) - counted,
         flagged={rule: len(screened.flagged(rule)) for rule in Rule},
         flagged_any=len(screened.flagged()),
@@ -181,7 +191,8 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     )
 
 
-def _median_minutes(study: Study, collected: Collected) -> float:
+def median_minutes(study: Study, collected: Collected) -> float:
+    """Median minutes at work, without breaks, of those who completed; NaN without times."""
     active = active_minutes(study, collected)
     done = (each for each in collected.people if each.status is PersonStatus.COMPLETED)
     taken = [active[person.rater] for person in done if person.rater in active]

@@ -3,6 +3,8 @@
 const KEYS = "casewise-keys";
 const VERDICTS = { s: "safe", 1: "safe", u: "unsafe", 2: "unsafe" };
 
+// In the language of the study.
+const words = document.body.dataset;
 const find = (id) => document.getElementById(id);
 const keysOn = () => {
   try {
@@ -35,11 +37,11 @@ async function copy(button) {
   const text = source.value ?? source.textContent;
   try {
     await navigator.clipboard.writeText(text);
-    button.textContent = "Copied";
+    button.textContent = words.copied;
   } catch {
     if (source.select) source.select();
     else getSelection().selectAllChildren(source);
-    button.textContent = "Press Ctrl+C";
+    button.textContent = words.copyByHand;
   }
 }
 
@@ -84,7 +86,7 @@ document.addEventListener(
     if (event.target.id === "answer" && waits(event.target)) {
       event.preventDefault();
       event.stopImmediatePropagation();
-      find("waiting").textContent = "Please read first; a moment more.";
+      find("waiting").textContent = words.readFirst;
     }
   },
   true,
@@ -114,8 +116,7 @@ document.addEventListener("htmx:afterSwap", () => {
 
 for (const name of ["htmx:sendError", "htmx:timeout"]) {
   document.addEventListener(name, () => {
-    find("problem").textContent =
-      "The study's server does not answer. Your earlier answers are kept; send this one again.";
+    find("problem").textContent = words.unreachable;
   });
 }
 
