@@ -12,6 +12,7 @@
 #   make coverage  how often each interval holds the truth; writes its table into docs/statistics.md
 #   make figures draw the figures of docs/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
+#   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
 #   make lock    renew requirements.lock from pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 HF := $(VENV)/.hf
 
-.PHONY: demo test test-slow check hf bench scale reliability coverage rehearse figures images lock clean
+.PHONY: demo test test-slow check hf bench scale reliability coverage rehearse figures images release lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -90,6 +91,11 @@ $(READY): requirements.lock pyproject.toml
 
 images: $(READY)
 	$(BIN)/python docs/make_screenshots.py
+
+release: $(READY)
+	rm -rf dist
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python .ci/check_release.py dist/*.whl
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
