@@ -133,55 +133,54 @@ def ways(wheel: Path, tools: Tools, wanted: Sequence[str]) -> Iterator[tuple[str
     """Each way to install, as a person would name it, and how it is tried, or why it can't be."""
     found = pythons(tools, wanted)
     for version in wanted:
-        name = f"uv, Python {version}"
         if version not in found:
             yield f"Python {version}", "no such interpreter on PATH, of pyenv, or that uv knows"
-        elif tools.uv is None:
-            yield name, "uv is not on PATH, and no index has it"
-        else:
-            yield name, partial(with_uv, wheel=wheel, python=found[version], uv=tools.uv)
-    # These take longer: one Python each, the latest two.
-    latest = [*reversed(found)] or [""]
-    if found:
-        yield f"pip, Python {latest[0]}", partial(with_pip, wheel=wheel, python=found[latest[0]])
-    if tools.pipx is None:
-        yield "pipx", "pipx is not on PATH, and no index has it"
-    elif found:
-        python = found[latest[:2][-1]]
-        name = f"pipx, Python {latest[:2][-1]}"
-        yield name, partial(with_pipx, wheel=wheel, python=python, pipx=tools.pipx)
+    # Each installer at first, with a Python of its own where there are several.
+    installers = {
+        "uv": (with_uv, tools.uv),
+        "pip": (with_pip, "pip"),
+        "pipx": (with_pipx, tools.pipx),
+    }
+    latest = [*reversed(found)]
+    pairs = [(name, latest[place % len(latest)]) for place, name in enumerate(installers) if found]
+    pairs += [("uv", version) for version in latest[1:]]
+    for name, version in pairs:
+        way, tool = installers[name]
+        absent = f"{name} is not on PATH, and no index has it"
+        tries = partial(way, wheel=wheel, python=found[version], tool=tool)
+        yield f"{name}, Python {version}", tries if tool else absent
 
 
-def with_uv(here: Path, wheel: Path, python: str, uv: str) -> None:
+def with_uv(here: Path, wheel: Path, python: str, tool: str) -> None:
     """``uv tool install``, into a folder of its own."""
-    tool = {"UV_TOOL_DIR": str(here / "tools"), "UV_TOOL_BIN_DIR": str(here / "bin")}
+    places = {"UV_TOOL_DIR": str(here / "tools"), "UV_TOOL_BIN_DIR": str(here / "bin")}
     named = f"casewise[local] @ {wheel.as_uri()}"
     offered = os.environ.get("UV_INDEX_STRATEGY", "unsafe-best-match")
-    command = [uv, "tool", "install", "--quiet", "--no-python-downloads", "--python", python]
-    run([*command, "--index-strategy", offered, named], env=tool)
+    command = [tool, "tool", "install", "--quiet", "--no-python-downloads", "--python", python]
+    run([*command, "--index-strategy", offered, named], env=places)
     use(here, here / "bin" / f"casewise{EXE}")
-    run([uv, "tool", "uninstall", "--quiet", "casewise"], env=tool)
+    run([tool, "tool", "uninstall", "--quiet", "casewise"], env=places)
     see_what_remains(here, here / "tools", here / "bin")
 
 
-def with_pip(here: Path, wheel: Path, python: str) -> None:
-    """``pip install`` into an environment."""
+def with_pip(here: Path, wheel: Path, python: str, tool: str) -> None:
+    """``pip install`` into an environment, by its own pip."""
     run([python, "-m", "venv", here / "environment"])
     scripts = here / "environment" / SCRIPTS
-    pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check"]
+    pip = [scripts / "python", "-m", tool, "--disable-pip-version-check"]
     run([*pip, "install", "--quiet", f"{wheel}[local]"])
     use(here, scripts / f"casewise{EXE}")
     run([*pip, "uninstall", "--quiet", "--yes", "casewise"])
     see_what_remains(here, here / "environment")
 
 
-def with_pipx(here: Path, wheel: Path, python: str, pipx: str) -> None:
+def with_pipx(here: Path, wheel: Path, python: str, tool: str) -> None:
     """``pipx install``, into a folder of its own."""
     home = {"PIPX_HOME": str(here / "pipx"), "PIPX_BIN_DIR": str(here / "bin")}
     home |= {"PIPX_MAN_DIR": str(here / "man"), "PIPX_DEFAULT_PYTHON": python}
-    run([pipx, "install", "--quiet", f"{wheel}[local]"], env=home)
+    run([tool, "install", "--quiet", f"{wheel}[local]"], env=home)
     use(here, here / "bin" / f"casewise{EXE}")
-    run([pipx, "uninstall", "--quiet", "casewise"], env=home)
+    run([tool, "uninstall", "--quiet", "casewise"], env=home)
     see_what_remains(here, here / "pipx", here / "bin")
 
 
@@ -269,21 +268,29 @@ def run(
         for name, value in os.environ.items()
         if not name.endswith(("_API_KEY", "_BASE_URL")) and name not in apart
     }
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=kept | dict(env or {}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        timeout=Clock.left(),
-        check=False,
-    )
-    if check and done.returncode:
-        last = " / ".join(done.stderr.strip().splitlines()[-4:])
-        raise FailedError(f"{' '.join(map(str, command))}: status {done.returncode}: {last}")
-    return done
+    # pip compiles what is installed, nearly all for nothing here.
+    whole = {"PIP_NO_COMPILE": "1"} | kept | dict(env or {})
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        # Files, since of a process that is killed children may hold a pipe.
+        done = subprocess.run(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=whole,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            timeout=Clock.left(),
+            check=False,
+        )
+        said = []
+        for file in (out, err):
+            file.seek(0)
+            said.append(file.read().decode("utf-8", "replace"))
+    ended = subprocess.CompletedProcess(done.args, done.returncode, *said)
+    if check and ended.returncode:
+        last = " / ".join(ended.stderr.strip().splitlines()[-4:])
+        raise FailedError(f"{' '.join(map(str, command))}: status {ended.returncode}: {last}")
+    return ended
 
 
 if __name__ == "__main__":
