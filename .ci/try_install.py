@@ -60,26 +60,42 @@ def main() -> None:
     parser.add_argument("--python", action="append", help="only these versions, such as 3.12")
     options = parser.parse_args()
     Clock.ends = time.monotonic() + options.seconds
-    bad = 0
+    bad = False
     with tempfile.TemporaryDirectory(prefix="casewise-install-") as name:
         place = Path(name)
-        tools = find_tools(place)
-        wheel = build(place, tools)
-        for way, tries in ways(wheel, tools, options.python or VERSIONS):
+        if not has_index(place):
+            print("skipped: pip reaches no package index")
+            return
+        try:
+            tools = find_tools(place)
+            wheel = build(place, tools)
+            tries = list(ways(wheel, tools, options.python or VERSIONS))
+        except (FailedError, subprocess.TimeoutExpired) as error:
+            sys.exit(f"FAILED before anything was installed: {error}")
+        for way, attempt in tries:
             began = time.monotonic()
-            if isinstance(tries, str):
-                print(f"{way}: skipped: {tries}", flush=True)
-            else:
-                with tempfile.TemporaryDirectory(dir=place) as here:
-                    try:
-                        tries(Path(here))
-                        said = "ok"
-                    except FailedError as error:
-                        bad, said = 1, f"FAILED: {error}"
-                    except subprocess.TimeoutExpired:
-                        said = f"skipped: {options.seconds} s are over"
-                print(f"{way}: {said} ({time.monotonic() - began:.0f} s)", flush=True)
+            said = f"skipped: {attempt}" if isinstance(attempt, str) else tried(place, attempt)
+            bad = bad or said.startswith("FAILED")
+            print(f"{way}: {said} ({time.monotonic() - began:.0f} s)", flush=True)
     sys.exit(bad)
+
+
+def tried(place: Path, attempt: "Try") -> str:
+    """Try one way in a folder of its own, and say what became of it."""
+    with tempfile.TemporaryDirectory(dir=place) as here:
+        try:
+            attempt(Path(here))
+        except FailedError as error:
+            return f"FAILED: {error}"
+        except subprocess.TimeoutExpired:
+            return "skipped: the time is over"
+    return "ok"
+
+
+def has_index(place: Path) -> bool:
+    """Whether pip reaches an index: nothing can be installed without one."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--retries", "1", "--no-deps"]
+    return not run([*command, "--dest", place / "probe", "packaging"], check=False).returncode
 
 
 def find_tools(place: Path) -> Tools:
