@@ -13,6 +13,7 @@
 #   make coverage  how often each interval holds the truth; writes its table into docs/method/statistics.md
 #   make figures draw the figures of docs/how-to/acting.md again
 #   make images  photograph the report, the page of revisions and a study for docs/images (needs Debian's Chromium)
+#   make release check that version, tag, citation, changes and the wheel agree; the wheel is in dist/
 #   make lock    renew requirements.lock from pyproject.toml
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -24,7 +25,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check docs hf bench scale reliability coverage rehearse figures images lock clean
+.PHONY: demo test test-slow check docs hf bench scale reliability coverage rehearse figures images release lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -105,6 +106,11 @@ $(READY): requirements.lock pyproject.toml
 
 images: $(READY)
 	$(BIN)/python docs/make_screenshots.py
+
+release: $(READY)
+	rm -rf dist
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	$(BIN)/python .ci/check_release.py dist/*.whl
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv

@@ -72,16 +72,17 @@ def shorten(value: object) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
 
 
-def install_hint(extra: str) -> str:
-    """How to install an extra, for a message: from the source or a wheel file of one's own.
+def install_hint(extra: str = "") -> str:
+    """How to install casewise, or an extra: from the source or a wheel file of one's own.
 
     Never by the bare name: no index is known to have this project under it, and whoever registers
     the name there would run code on the machines of those who follow the message.
     """
+    part = f"[{extra}]" if extra else ""
     wheel = f"casewise-{__version__}-py3-none-any.whl"
     hint = (
-        f"in a checkout of casewise, pip install '.[{extra}]'; "
-        f"or, where you have its wheel file, pip install '{wheel}[{extra}]'"
+        f"in a checkout of casewise, pip install '.{part}'; "
+        f"or, where you have its wheel file, pip install '{wheel}{part}'"
     )
     return f"{hint}. {_CPU_BUILDS}" if extra == "hf" else hint
 

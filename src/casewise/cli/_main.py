@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 import casewise
 from casewise.cli._console import err, write_any_character
-from casewise.errors import CasewiseError
+from casewise.errors import CasewiseError, install_hint
 
 
 def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
@@ -80,6 +80,7 @@ COMMANDS = {
     "gate": "_gate:gate",
     "power": "_power:power",
     "purge": "_purge:purge",
+    "doctor": "_doctor:doctor",
 }
 """Where each command stands: the file in this folder, and its function."""
 
@@ -183,6 +184,15 @@ def main() -> None:
         # The reader of a pipe has what it wanted; keep Python quiet about it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "casewise"):
+            raise
+        _say_error(
+            f"the package {package} is missing or broken ({error}). Install casewise again "
+            f"({install_hint()}); casewise doctor looks at the others"
+        )
+        sys.exit(BAD_INPUT)
     except OSError as error:
         _say_error(f"{error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(BAD_INPUT)

@@ -121,7 +121,7 @@ def _author(given: str | None, file: Path) -> str:
             ["git", "config", "user.name"],
             cwd=folder,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             timeout=5,
             check=False,
         )

@@ -20,11 +20,13 @@ from casewise.evaluation.generate._generation_plan import (
 from casewise.evaluation.generate._rounds import RoundStep
 from casewise.evaluation.models import Prices, TargetCheck, check_target
 from casewise.evaluation.models._batches import BatchCounts
-from casewise.evaluation.models._faults import refuse_password, refuse_secret
+from casewise.evaluation.models._faults import is_secret, refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
+from casewise.evaluation.models._services import Service, ServiceAnswer, ask_services, services
 from casewise.evaluation.models._smollm2 import (
     SMOLLM2,
     fetch_weights,
+    weights_are_sound,
     weights_path,
 )
 from casewise.evaluation.plan import Cell, Plan, make_plan
@@ -54,10 +56,13 @@ __all__ = [
     "RunResult",
     "SMOLLM2",
     "Sampling",
+    "Service",
+    "ServiceAnswer",
     "StartSummary",
     "Sweep",
     "SweepCell",
     "TargetCheck",
+    "ask_services",
     "check_generation",
     "check_models",
     "check_out",
@@ -67,6 +72,7 @@ __all__ = [
     "generate_contexts",
     "grade_recorded",
     "grade_replies",
+    "is_secret",
     "judge",
     "make_budget",
     "make_plan",
@@ -78,7 +84,9 @@ __all__ = [
     "refuse_secret",
     "respond",
     "run_cells",
+    "services",
     "setting_parts",
     "told_of_local_models",
+    "weights_are_sound",
     "weights_path",
 ]

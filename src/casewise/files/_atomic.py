@@ -91,8 +91,8 @@ def create_file(path: Path, data: bytes) -> bool:
         return True
 
 
-_WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
-"""What file systems without hard links answer, such as those of memory sticks."""
+_WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
+"""What file systems without hard links answer, such as those of memory sticks; Windows the last."""
 
 
 def _write_new(path: Path, data: bytes) -> None:

@@ -81,14 +81,18 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
         said = Path(folder) / "said"
         with said.open("wb") as errors:
             process = subprocess.Popen(
-                command, env=os.environ | keys, stdout=subprocess.PIPE, stderr=errors, text=True
+                command,
+                env=os.environ | keys,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                encoding="utf-8",
             )
         assert process.stdout is not None
         try:
             first = process.stdout.readline().split()
             if len(first) != 2:
                 process.wait(_STOP_SECONDS)
-                raise UsageError(said.read_text("utf-8").strip().removeprefix("error: "))
+                raise UsageError(said.read_text("utf-8", "replace").strip().removeprefix("error: "))
             yield Served(first[1].rstrip("/"), address, secret, admin, process.pid)
         finally:
             process.terminate()

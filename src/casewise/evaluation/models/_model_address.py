@@ -46,7 +46,16 @@ def address_of_model(model: Model) -> Address:
     """Where a model's requests go, by its client, its name and the environment."""
     api = model.api
     base = str(getattr(getattr(api, "client", None), "base_url", None) or api.base_url or "")
-    setting = _setting_of(str(model))
+    return address_at(base, _setting_of(str(model)))
+
+
+def address_at(base: str, setting: str) -> Address:
+    """Where requests to the base of an API go, with the proxy on the way.
+
+    Args:
+        base: Its address; what stands there of a name and password is left out.
+        setting: What sets it.
+    """
     try:
         parts = urlsplit(base)
         port = parts.port

