@@ -27,7 +27,7 @@ from casewise.evaluation.models._smollm2 import (
     fetch_weights,
     weights_path,
 )
-from casewise.evaluation.plan import Cell, Plan, make_plan
+from casewise.evaluation.plan import Cell, Plan, lone_ablations, make_plan
 from casewise.evaluation.plan._costs import Budget, CostEstimate
 from casewise.evaluation.plan._request import RunRequest
 from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
@@ -69,6 +69,7 @@ __all__ = [
     "grade_replies",
     "judge",
     "make_budget",
+    "lone_ablations",
     "make_plan",
     "out_before",
     "plan_generation",
