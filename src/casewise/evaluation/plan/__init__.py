@@ -186,6 +186,9 @@ def make_plan(request: RunRequest) -> Plan:
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     asked = _asked_models(request)
+    for given, what in ((request.deployment, "--deployment"), (any(request.variations), "--vary")):
+        if given and Protocol.RESPOND not in request.protocols:
+            raise UsageError(f"{what} is of models that act: give it with --protocol respond")
     conditions = plan_conditions(request)
     cells = [
         plan_cell(condition, model, options) for model, options in asked for condition in conditions
