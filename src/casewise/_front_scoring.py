@@ -18,7 +18,7 @@ from casewise._front_result import (
     choose,
     warn,
 )
-from casewise.cases import LabelRule, Ties
+from casewise.cases import Ties, read_label_rule
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
@@ -83,8 +83,8 @@ def score(
 
     Args:
         source: A judgement table, or where judgements are.
-        labels: ``published``, ``votes``, ``consensus`` or ``intended``; None takes ``published``
-            where it exists, else ``votes``, else ``intended``.
+        labels: ``published``, ``votes``, ``consensus``, ``intended`` or ``votes:SHARE``;
+            None takes ``published`` where it exists, else ``votes``, else ``intended``.
         unparsed: What an unread answer counts as: ``honest`` leaves it out and names the coverage,
             ``reference`` does as the published script.
         by: Split every row by ``category`` or ``intended``.
@@ -326,7 +326,7 @@ def _place(source: Source, name: str) -> str:
 
 def _scoring(labels: str | None, unparsed: str, ties: str, bootstrap: int, seed: int) -> Scoring:
     return Scoring(
-        labels=None if labels is None else choose(LabelRule, labels, "labels"),
+        labels=None if labels is None else read_label_rule(labels, "labels="),
         unparsed=choose(UnreadPolicy, unparsed, "unparsed"),
         ties=choose(Ties, ties, "ties"),
         resampling=Resampling(bootstrap, seed) if bootstrap else None,

@@ -43,6 +43,7 @@ from casewise.cases._folder_address import address_of, is_elsewhere, place_of
 from casewise.cases._grids import WORKBOOKS, delimiter_of
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
+    OWN_RULE,
     LabelFields,
     LabelRule,
     Labels,
@@ -50,6 +51,7 @@ from casewise.cases._labels import (
     default_rule,
     flags_query,
     make_labels,
+    read_label_rule,
 )
 from casewise.cases._load import (
     CASEBENCH,
@@ -69,7 +71,7 @@ from casewise.cases._personal_patterns import PersonalPiece, find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
-from casewise.cases._sets import By, SetPart, sample_cases, split_cases, whole_queries
+from casewise.cases._sets import MAX_SEED, By, SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._turn import (
     History,
     Role,
@@ -86,6 +88,7 @@ from casewise.cases._write_cases import dataset_hash, to_fields, to_line, write_
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 
 __all__ = [
+    "MAX_SEED",
     "By",
     "CARDS",
     "CASEBENCH",
@@ -104,6 +107,8 @@ __all__ = [
     "Imported",
     "LabelFields",
     "LabelRule",
+    "OWN_RULE",
+    "read_label_rule",
     "Labels",
     "ListedQuery",
     "MAPPINGS",

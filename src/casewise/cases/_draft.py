@@ -65,18 +65,21 @@ _CONTEXT_TOO = (
     "situation",
     "deployment",
     "before",
+    "who asks",
+    "where",
+    "channel",
 )
 _LANGUAGE = ("lang", "sprache", "idioma", "语言")
 _GROUPS = ("sender", "recipient", "transmission_principle", "subject")
 _SAFE_WORDS = (
     *("safe", "permit", "permitted", "allow", "allowed", "ok", "okay", "yes", "benign", "fine"),
-    *("appropriate", "acceptable", "harmless", "good", "comply", "non-toxic", "not_toxic"),
+    *("appropriate", "acceptable", "harmless", "good", "comply", "answer", "non-toxic", "not_toxic"),
     *("sicher", "erlaubt", "zulässig", "harmlos", "ja", "sûr", "permis", "autorisé", "oui"),
     *("seguro", "permitido", "sí", "安全", "是"),
 )
 _UNSAFE_WORDS = (
     *("unsafe", "prohibit", "prohibited", "disallow", "disallowed", "no", "harmful", "malicious"),
-    *("inappropriate", "unacceptable", "toxic", "bad", "refuse", "forbidden", "offensive"),
+    *("inappropriate", "unacceptable", "toxic", "bad", "refuse", "decline", "forbidden", "offensive"),
     *("unsicher", "verboten", "unzulässig", "schädlich", "nein", "dangereux", "interdit", "non"),
     *("inseguro", "prohibido", "peligroso", "不安全", "否"),
 )
@@ -214,8 +217,8 @@ def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
     )
     yield from take(_first(left, lambda c: c.called(*_LANGUAGE) and c.texts), "language: NAME")
     voted = {
-        side: _first(left, lambda c, side=side: c.called("vote", "n_") and _ends(c.name, side))
-        for side in ("safe", "unsafe")
+        side: _first(left, lambda c, words=words: _counts(c, words))
+        for side, words in (("safe", _SAFE_WORDS), ("unsafe", _UNSAFE_WORDS))
     }
     if voted["safe"] is not None and voted["unsafe"] is not None:
         for side, column in voted.items():
@@ -235,7 +238,8 @@ def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
     yield from take(_first(few, lambda c: c.called(*_CATEGORY)), "category: NAME")
     used: set[str] = set()
     for column in [c for c in left if c.called(*_CONTEXT, *_CONTEXT_TOO, *_GROUPS)]:
-        if not column.numbers:
+        # A verdict in the context would tell the model what to say.
+        if not column.numbers and not _meant(column):
             yield from take(column, f"{_parameter(column, used)}: {_value(column)}")
 
 
@@ -266,9 +270,10 @@ def _first(columns: Sequence[_Column], wanted: Any) -> _Column | None:
     return next((column for column in columns if wanted(column)), None)
 
 
-def _ends(name: str, side: str) -> bool:
-    words = re.split(r"[^a-z]+", name.casefold())
-    return side in words
+def _counts(column: _Column, side: tuple[str, ...]) -> bool:
+    """Whether it holds the number of votes for a side, by its name."""
+    words = re.split(r"[^a-z]+", column.name.casefold())
+    return column.called("vote", "n_") and any(word in words for word in side)
 
 
 def _meant(column: _Column) -> bool:

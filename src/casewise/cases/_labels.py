@@ -1,4 +1,4 @@
-"""What a case counts as: by the four label rules, from votes, or by a list of keywords."""
+"""What a case counts as: by the label rules, from votes, or by a list of keywords."""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY
+from casewise.errors import UsageError
 
 CONSENSUS = 0.75
 """The smallest share of people who must agree for the rule ``consensus``."""
@@ -28,6 +29,50 @@ class LabelRule(StrEnum):
     """As ``votes``, over the cases that at least 75 % of the people agree on."""
     INTENDED = "intended"
     """What the context's author meant."""
+
+    @property
+    def share(self) -> float | None:
+        """Of ``votes:SHARE``, a rule of one's own: the least share of safe votes; else None."""
+        _, colon, share = self.partition(":")
+        return float(share) if colon else None
+
+    @classmethod
+    def _missing_(cls, value: object) -> "LabelRule | None":
+        """``votes:.6``: safe where at least .6 of the votes say so, else unsafe.
+
+        Such a rule is a member that no loop over the rules meets, one for each share.
+        """
+        found = _OWN_RULE.fullmatch(value) if isinstance(value, str) else None
+        if found is None or not 0 < float(found[1]) <= 1:
+            return None
+        name = f"{cls.VOTES.value}:{float(found[1]):.6f}".replace(":0", ":").rstrip("0").rstrip(".")
+        if name in cls._value2member_map_:
+            return cls(name)
+        rule = str.__new__(cls, name)
+        rule._name_ = rule._value_ = name
+        cls._value2member_map_[name] = rule
+        return rule
+
+
+OWN_RULE = "votes:SHARE"
+"""How a rule of one's own is written, such as ``votes:.6``."""
+
+_OWN_RULE = re.compile(rf"{LabelRule.VOTES}:(0?\.\d{{1,6}}|1)")
+
+
+def read_label_rule(text: str, option: str = "--labels ") -> LabelRule:
+    """A label rule by its name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    try:
+        return LabelRule(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"{option}{text!r}: choose from {', '.join(LabelRule)}, or {OWN_RULE} with a share "
+            "above 0 and at most 1 (votes:.6: safe where at least .6 of the votes say so)"
+        ) from None
 
 
 class Ties(StrEnum):
@@ -73,6 +118,8 @@ def make_labels(fields: LabelFields, rule: LabelRule, ties: Ties = Ties.HALF) ->
     elif rule is LabelRule.VOTES and ties is Ties.DROP:
         rate = np.where(rate == 0.5, np.nan, rate)
     safe = np.where(np.isnan(rate), np.nan, np.where(rate == 0.5, 0.5, rate > 0.5))
+    if rule.share is not None:
+        safe = np.where(np.isnan(rate), np.nan, rate >= rule.share)
     if rule is LabelRule.PUBLISHED:
         safe = np.where(rate == 0.5, 0.0, safe)
     return Labels(rate=rate, safe=safe)

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from casewise.cases._case import Case, digest
 from casewise.errors import UsageError
 
+MAX_SEED = 2**32 - 1
+"""The largest seed that every generator of random numbers takes, a provider's among them."""
+
 _TIE = 1e-4
 """Weight of chance beside the remainders, which decide wherever they differ."""
 

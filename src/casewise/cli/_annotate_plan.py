@@ -22,7 +22,7 @@ from casewise.annotation.study.schema import Arm, Pay, Platform
 from casewise.annotation.study.study_file import load_study, study_cases, write_study
 from casewise.annotation.study.study_texts import Investigator, text_warnings
 from casewise.annotation.votes.pilot import measured_times
-from casewise.cases import CASEBENCH, STARTER, open_cases
+from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
@@ -53,7 +53,9 @@ def plan(
     attention: Annotated[
         int, typer.Option(min=0, help="Attention checks a person; four are written to draw from.")
     ] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random assignment.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random assignment.")
+    ] = 0,
     title: Annotated[
         str, typer.Option(help="What people see as the study's name.")
     ] = "What should a chatbot answer?",

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
+from casewise.cases import MAX_SEED
 from casewise.cli._annotate_store import DatabaseOption, ResultFormat, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
@@ -148,7 +149,9 @@ def simulate(
     leave: Annotated[
         float, typer.Option(min=0, max=1, help="Share who close the browser half-way.")
     ] = 0.04,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the people and what they do.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Draws the people and what they do.")
+    ] = 0,
     database: DatabaseOption = None,
     format: Annotated[
         ResultFormat, typer.Option(help="How to print the result.")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from casewise.cases import (
+    MAX_SEED,
     By,
     Case,
     CaseSet,
@@ -51,7 +52,7 @@ StratifyBy = Annotated[
     By,
     typer.Option(help="The field whose values each draw has in proportion; none: not stratified."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Of the draw.")]
+Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")]
 Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="FILE", help="What to write: .jsonl, .yaml or .csv.")
 ]

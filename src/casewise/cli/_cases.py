@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from casewise.cases import (
+    MAX_SEED,
     OPEN_SETS,
     TERMS,
     Case,
@@ -230,7 +231,7 @@ def audit(
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Show pieces of the texts, not only ids.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of folds and hashing.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of folds and hashing.")] = 0,
 ) -> None:
     """Look for what is wrong with a set of cases, before anybody judges them.
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from casewise.cases import Ties
+from casewise.cases import MAX_SEED, Ties
 from casewise.cli._console import out, working, write_out
 from casewise.cli._options import (
     READ,
@@ -68,7 +68,7 @@ def compare(
     bootstrap: Annotated[
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries, for both runs alike.")
     ] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.")] = 0,
     grader_check: GraderCheck = None,
     force: Force = False,
     whole: Annotated[

@@ -90,6 +90,11 @@ def note(text: str) -> None:
     err().print(text, markup=False, style="dim")
 
 
+def command_line(text: str) -> None:
+    """Say a command as it is, on one line: folded by us, it could not be pasted."""
+    print(f"  {text}", file=sys.stderr)
+
+
 def note_all(lines: Iterable[str]) -> None:
     """Say what a person should know, each thing once."""
     for line in dict.fromkeys(lines):

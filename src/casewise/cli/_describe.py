@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import open_cases
+from casewise.cases import MAX_SEED, open_cases
 from casewise.cli._console import Format, FormatOption, note_all, print_as, working
 from casewise.dataset import DRAWS, describe_cases
 from casewise.reporting import description_json, description_markdown, description_renderable
@@ -17,7 +17,9 @@ def describe(
     bootstrap: Annotated[
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries for intervals; 0: none.")
     ] = DRAWS,
-    seed: Annotated[int, typer.Option(min=0, help="Of draws, halves and simulations.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of draws, halves and simulations.")
+    ] = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import LabelRule, open_cases
+from casewise.cases import LabelRule, open_cases, read_label_rule
 from casewise.cli._console import err, note, note_all, working
+from casewise.cli._options import RULES
 from casewise.exports import CONTENT_WARNING, ExportForm, ExportRequest, export_to, form_of
 
 
@@ -43,8 +44,10 @@ def export(
     labels: Annotated[
         LabelRule | None,
         typer.Option(
+            parser=read_label_rule,
+            metavar=RULES,
             help="The truth in the documents of lm-eval. Default: published, else votes, "
-            "else intended."
+            "else intended.",
         ),
     ] = None,
 ) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casewise.cases import MAX_SEED
 from casewise.cli import _run_options as options
-from casewise.cli._console import err, note
+from casewise.cli._console import command_line, err, note
 from casewise.cli._console import out as results
 from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
 
@@ -67,7 +68,7 @@ def generate(
             help="The answer's form as a JSON schema: on, off, or auto (on, unless it is refused)."
         ),
     ] = "auto",
-    seed: Annotated[int, typer.Option(min=0, help="Of every request.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of every request.")] = 0,
     temperature: Annotated[float, typer.Option(help="Of the model that writes.")] = 0.8,
     language: Annotated[
         str | None, typer.Option(help="Of queries that name none (BCP 47: en, de, pt-BR).")
@@ -168,7 +169,7 @@ def _generate(plan: "GeneratePlan") -> "Generated":
             return generate_contexts(plan, progress, observers)
     except KeyboardInterrupt:
         err().print("stopped; every answer so far is kept. To go on:", markup=False)
-        err().print(f"  {_command()}", markup=False)
+        command_line(_command())
         raise
 
 
@@ -211,4 +212,4 @@ def _print(result: "Generated", queries: int) -> None:
             f"{result.failed}. To ask them again:",
             markup=False,
         )
-        err().print(f"  {_command()}", markup=False)
+        command_line(_command())

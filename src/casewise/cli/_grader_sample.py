@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from casewise.cases import MAX_SEED
 from casewise.cli._console import note, working
 from casewise.cli._options import read_judgements
 from casewise.files import write_atomically
@@ -31,7 +32,7 @@ def sample(
             "share, and five at least."
         ),
     ] = Draw.RANDOM,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")] = 0,
 ) -> None:
     """Draw replies of a run for people to label.
 

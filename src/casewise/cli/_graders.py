@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from casewise.cases import MAX_SEED
 from casewise.cli._console import Format, FormatOption, err, print_as
 from casewise.errors import UsageError
 from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, Rulings, read_reply
@@ -70,7 +71,7 @@ def check(
     bootstrap: Annotated[
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries for kappa's interval.")
     ] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.")] = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Check a grader against replies that people labelled.

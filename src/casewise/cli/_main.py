@@ -201,4 +201,5 @@ def main() -> None:
 def _say_error(text: str) -> None:
     console = err()
     console.print("[bold red]error:[/] ", end="")
-    console.print(text, markup=False)
+    # A command folded by us could not be pasted.
+    console.print(text, markup=False, soft_wrap=console.soft_wrap or "To go on: " in text)

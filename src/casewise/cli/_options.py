@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import LabelRule, Ties
+from casewise.cases import OWN_RULE, LabelRule, Ties, read_label_rule
 from casewise.cli._console import note_all, working
 from casewise.scores import Judgements, UnreadPolicy, read_paths
 
@@ -19,8 +19,16 @@ Force = Annotated[
     typer.Option("--force", help="Compare also over different versions of the data."),
 ]
 
+RULES = "|".join([*LabelRule, OWN_RULE])
+"""How help shows what ``--labels`` takes."""
+
 Labels = Annotated[
-    LabelRule | None, typer.Option(help="The truth to measure against, as in casewise score.")
+    LabelRule | None,
+    typer.Option(
+        parser=read_label_rule,
+        metavar=RULES,
+        help="The truth to measure against, as in casewise score.",
+    ),
 ]
 
 Unread = Annotated[

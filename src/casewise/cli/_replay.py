@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from casewise.cases import Case, CaseSet, Form, is_elsewhere, place_of
+from casewise.cases import MAX_SEED, Case, CaseSet, Form, is_elsewhere, place_of
 from casewise.cli import _run_options as options
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._options import GraderCheck
@@ -83,7 +83,7 @@ def replay(
             metavar="N", min=2, help="Ask only N turns, more where changes are likely, weighted."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")] = 0,
     grader: Annotated[
         str | None,
         typer.Option(help="A model that grades all replies. Default: by rules, offline."),

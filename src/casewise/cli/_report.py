@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import Case, Ties, open_cases
+from casewise.cases import MAX_SEED, Case, Ties, open_cases
 from casewise.cli._compare import find_pairs
 from casewise.cli._console import note, working
 from casewise.cli._options import (
@@ -80,7 +80,7 @@ def report(
     ties: TiesOption = Ties.HALF,
     grader_check: GraderCheck = None,
     title: Annotated[str, typer.Option(help="The page's title.")] = "Safety in context",
-    seed: Annotated[int, typer.Option(min=0, help="Of simulated ceilings.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of simulated ceilings.")] = 0,
 ) -> None:
     """Make a page that shows the scores and every case, or an evaluation card.
 

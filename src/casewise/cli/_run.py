@@ -1,5 +1,7 @@
 """``casewise run``."""
 
+import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +10,7 @@ import typer
 
 from casewise.cases import GROUPS, address_of, open_cases, place_of
 from casewise.cli import _run_options as options
-from casewise.cli._console import Format, err, note, note_all
+from casewise.cli._console import Format, command_line, err, note, note_all
 from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import check_alone, run_sweep
@@ -76,7 +78,7 @@ def run(
 
     casewise run --model openai/gpt-4o --cases casebench --protocol binary --dry-run
 
-    casewise run -m vllm/Qwen/Qwen3-8B --cases mine.yaml --ablate recipient --ablate urgency
+    casewise run -m vllm/Qwen/Qwen3-8B --cases mine.yaml --ablate none --ablate recipient
 
     casewise run -m casewise-hf/./my-checkpoint -M dtype=bfloat16
 
@@ -130,7 +132,7 @@ def run(
         targets=tuple(dict.fromkeys(target)),
         cases=cases,
         protocols=_list(protocol),
-        deliveries=_list(delivery) if delivery else (),
+        deliveries=_list(delivery) if delivery is not None else (),
         deployment=deployment,
         variations=(None, *dict.fromkeys(name for names in vary for name in _list(names))),
         seed=seed,
@@ -156,12 +158,13 @@ def run(
     )
     plan = make_plan(request)
     note_all(line for cell in plan.cells for line in cell.notes)
+    folder = log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    _offer_whole(plan, log_dir if dry_run else folder)
     if dry_run:
         note_lacking(check_models(plan.cells))
         print_estimates(plan.estimates)
         return
     cluster = where.cluster()
-    folder = log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     _say_what(plan, folder)
     result = run_with_progress(plan.cells, folder, max_cost, cluster)
     # It holds all cases; the scores of many need the room.
@@ -185,6 +188,30 @@ def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
 
 def _list(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
+def _offer_whole(plan: "Plan", folder: Path | None) -> None:
+    """Offer the run over whole contexts, where there are shortened ones alone.
+
+    Args:
+        plan: What will be run.
+        folder: Of the logs, which may hold it already; None of a dry run that names none.
+    """
+    from casewise.evaluation import lone_ablations, make_plan, read_done
+    from casewise.scores import resume_line
+
+    lone = lone_ablations(plan.cells)
+    if not lone:
+        return
+    whole = make_plan(replace(plan.request, ablations=(None,))).cells
+    if folder is not None and read_done(whole, folder).judged:
+        return
+    note(
+        f"only contexts without {' or '.join(lone)} are judged: no run over whole contexts is "
+        "beside it to say what that changes. With both:"
+    )
+    arguments = [*sys.argv[1:], "--ablate", "none"]
+    command_line(resume_line(arguments, folder))
 
 
 def _say_what(plan: "Plan", log_dir: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from casewise.cases import MAX_SEED
 from casewise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ Vary = Annotated[
         "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas."
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Of the changed conversations.")]
+Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the changed conversations.")]
 Grader = Annotated[
     str | None,
     typer.Option(help="respond: a model that grades the replies. Default: by rules, offline."),
@@ -193,8 +194,8 @@ Grader = Annotated[
 Ablate = Annotated[
     list[str],
     typer.Option(
-        help="Groups or parameters to remove from every context (recipient,urgency). "
-        "Repeat for several ablations."
+        help="Groups or parameters to remove from every context (recipient,urgency); none "
+        "leaves contexts whole, to compare with. Repeat for several ablations."
     ),
 ]
 Swap = Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from casewise.cases import address_of, is_elsewhere
-from casewise.cli._console import err, note
+from casewise.cli._console import command_line, err, note
 from casewise.cli._progress import RunProgress
 from casewise.errors import InputError, ModelError
 
@@ -160,4 +160,4 @@ def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> 
     command = resume_line(arguments, log_dir)
     where = address_of(log_dir)
     err().print(f"{what}; what was judged is kept in {where}. To go on:", markup=False)
-    err().print(f"  {command}", markup=False)
+    command_line(command)

@@ -7,9 +7,10 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from casewise.cases import LabelRule, Ties
+from casewise.cases import MAX_SEED, LabelRule, Ties, read_label_rule
 from casewise.cli._console import out, working, write_out
 from casewise.cli._options import (
+    RULES,
     GraderCheck,
     Paths,
     TiesOption,
@@ -40,23 +41,17 @@ class ScoreFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
-class LabelChoice(StrEnum):
-    """A label rule, or all of them."""
-
-    PUBLISHED = LabelRule.PUBLISHED
-    VOTES = LabelRule.VOTES
-    CONSENSUS = LabelRule.CONSENSUS
-    INTENDED = LabelRule.INTENDED
-    ALL = "all"
+EVERY_RULE = "all"
 
 
 def score(
     paths: Paths,
     labels: Annotated[
-        LabelChoice | None,
+        str | None,
         typer.Option(
-            help="The truth to measure against; all shows every rule. Default: published where "
-            "it exists, else votes, else intended."
+            metavar=f"{RULES}|{EVERY_RULE}",
+            help="The truth to measure against; all shows every rule, votes:.6 calls safe what .6 "
+            "of the people do. Default: published where it exists, else votes, else intended.",
         ),
     ] = None,
     unparsed: Unread = UnreadPolicy.HONEST,
@@ -84,7 +79,9 @@ def score(
         float | None, typer.Option(min=0, help="What answering an unsafe case costs.")
     ] = None,
     grader_check: GraderCheck = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of draws, folds and simulations.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of draws, folds and simulations.")
+    ] = 0,
     format: Annotated[ScoreFormat, typer.Option(help="How to print.")] = ScoreFormat.TABLE,
 ) -> None:
     """Score judgements against people's votes, published rates, or what authors meant.
@@ -111,17 +108,17 @@ def score(
     if by is not None and (calibrate or prices or grader_check):
         others = "--calibrate, --cost-over and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
+    every = labels == EVERY_RULE
+    rule = None if labels is None or every else read_label_rule(labels)
     judgements = read_judgements(paths)
     checks = load_checks(grader_check or (), [judgements.table])
     scoring = Scoring(
-        labels=None if labels in (None, LabelChoice.ALL) else LabelRule(labels),
+        labels=rule,
         unparsed=unparsed,
         ties=ties,
         resampling=Resampling(bootstrap, seed) if bootstrap else None,
     )
-    rules: list[LabelRule | None] = [scoring.labels]
-    if labels is LabelChoice.ALL:
-        rules = list(LabelRule)
+    rules: list[LabelRule | None] = [*LabelRule] if every else [rule]
     with working("scoring"):
         reports = [
             report_scores(
@@ -135,7 +132,7 @@ def score(
             )
             for rule in rules
         ]
-    if labels is LabelChoice.ALL:
+    if every:
         reports = [report for report in reports if any(row.score.n for row in report.rows)]
     if format is not ScoreFormat.TABLE:
         texts = {
@@ -146,8 +143,7 @@ def score(
         write_out(texts[format](reports))
         return
     for report in reports:
-        alone = labels is not LabelChoice.ALL
-        _print_report(judgements.table, report, replace(scoring, resampling=None), by, alone)
+        _print_report(judgements.table, report, replace(scoring, resampling=None), by, not every)
 
 
 def _prices(over: float | None, under: float | None) -> CostPrices | None:

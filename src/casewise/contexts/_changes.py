@@ -31,7 +31,10 @@ def parse_names(names: str) -> tuple[str, ...]:
     """
     parts = tuple(part.strip() for part in names.split(","))
     if not all(parts):
-        raise UsageError(f"--ablate {names!r}: an empty name (write NAME or NAME,NAME)")
+        raise UsageError(
+            f"--ablate {names!r}: an empty name "
+            "(write NAME or NAME,NAME, or none for whole contexts)"
+        )
     for part in parts:
         if parts.count(part) > 1:
             raise UsageError(f"--ablate {names!r}: {part!r} stands twice")

@@ -29,7 +29,7 @@ from casewise.evaluation.models._smollm2 import (
     weights_are_sound,
     weights_path,
 )
-from casewise.evaluation.plan import Cell, Plan, make_plan
+from casewise.evaluation.plan import Cell, Plan, lone_ablations, make_plan
 from casewise.evaluation.plan._costs import Budget, CostEstimate
 from casewise.evaluation.plan._request import RunRequest
 from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
@@ -75,6 +75,7 @@ __all__ = [
     "is_secret",
     "judge",
     "make_budget",
+    "lone_ablations",
     "make_plan",
     "out_before",
     "plan_generation",

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from casewise.cases import LabelRule, read_model
+from casewise.cases import OWN_RULE, LabelRule, read_model
 from casewise.errors import InputError
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
@@ -174,7 +174,7 @@ def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
 _EXPECTED = {
     "confidence": "above .5 and below 1, such as .95, or none",
     "where": "a name, a list of names, or nothing",
-    "labels": ", ".join(LabelRule),
+    "labels": ", ".join([*LabelRule, OWN_RULE]),
     "when": ", ".join(When),
     "grader_check": "the name of a file of labelled replies, beside this one, or a list of names",
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from casewise.cases import LabelRule
 from casewise.scores import Overview, Score
+from casewise.sheets import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,9 @@ _BY_RULE: Mapping[LabelRule, Wording] = {
 
 def rule_wording(rule: LabelRule) -> Wording:
     """The words for a label rule, deployments' lines apart."""
+    if rule.share is not None:
+        grounds = f"people's votes, safe where at least {number(rule.share, 2)} of them say so"
+        return replace(_VOTES, grounds=grounds)
     return _BY_RULE[rule]
 
 

@@ -261,6 +261,8 @@ def corrected_headline(
     """
     if rule is LabelRule.INTENDED:
         return replace(UNDEFINED, reason="the labels are not made of votes")
+    if rule.share is not None:
+        return replace(UNDEFINED, reason="the labels are not what most people say")
     if rule is LabelRule.CONSENSUS or (rule is LabelRule.VOTES and ties is Ties.DROP):
         return replace(UNDEFINED, reason="the cases were chosen by these votes")
     counted = _count(answers, unparsed)

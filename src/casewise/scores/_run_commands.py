@@ -136,15 +136,15 @@ def hidden_arguments(records: Iterable[RunRecord]) -> tuple[str, ...]:
     return tuple(sorted({name for record in records for name in record.hidden_args}))
 
 
-def resume_line(arguments: Sequence[str], log_dir: Path) -> str:
+def resume_line(arguments: Sequence[str], log_dir: Path | None) -> str:
     """The command line of ``casewise`` that goes on in a folder.
 
     Args:
         arguments: Those that the run was started with, without the program's name.
-        log_dir: The folder of its logs, which may not have been named.
+        log_dir: The folder of its logs, which may not have been named; None where it has none.
     """
     command = ["casewise", *without_option("--log-dir", arguments)]
-    return shlex.join([*command, "--log-dir", address_of(log_dir)])
+    return shlex.join([*command, *([] if log_dir is None else ["--log-dir", address_of(log_dir)])])
 
 
 def without_option(option: str, arguments: Sequence[str]) -> list[str]:

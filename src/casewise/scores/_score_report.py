@@ -146,9 +146,10 @@ def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> It
     """One person and the ceiling, over the cases that a baseline's score stands on.
 
     Under ``intended`` a person is held against the intention, and no ceiling is known. Under
-    ``consensus`` there is neither: the cases were chosen by the same votes.
+    ``consensus`` there is neither: the cases were chosen by the same votes; nor
+    under ``votes:SHARE``, where a label is not what most people say.
     """
-    if base.labels is LabelRule.CONSENSUS:
+    if base.labels is LabelRule.CONSENSUS or base.labels.share is not None:
         return
     kept, _ = labelled_rows(cases, base.labels, scoring.ties)
     for column, value in base.group.items():

@@ -9,7 +9,7 @@ from typing import Any
 
 from casewise.cases import Case, Side, to_fields, to_line
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
-from casewise.errors import CasewiseError
+from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.generate._context_attempts import Attempt, ContextWork
 from casewise.evaluation.generate._files import (
@@ -108,6 +108,9 @@ def generate_contexts(
     """
     files = check_out(plan)
     request, observers = plan.request, observers or Observers()
+    # Before there is a folder: it would hold these settings against those that are mended.
+    if lacking := check_generation(plan):
+        raise ModelError("\n".join(lacking))
     with (
         opened_journal(files.folder) as journal,
         counted(observers.fault),

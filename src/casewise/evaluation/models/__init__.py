@@ -137,6 +137,39 @@ def loads_weights(model: str, base_url: str | None) -> bool:
     return served or is_in_process(model) or model.startswith(_LOADED)
 
 
+_MAKERS = {
+    "openai": ("gpt-", "chatgpt-", "o1", "o3", "o4"),
+    "anthropic": ("claude",),
+    "google": ("gemini", "gemma"),
+    "mistral": ("mistral", "ministral", "codestral", "magistral"),
+    "grok": ("grok",),
+}
+"""How the names of makers' models begin, by the provider that Inspect knows them under."""
+
+
+def check_name(model: str) -> None:
+    """Refuse the name of a model that does not say who provides it.
+
+    Raises:
+        ModelError: There is no provider in it; the message says how to write it.
+    """
+    provider, slash, name = model.partition("/")
+    if provider and name:
+        return
+    bare = provider or name
+    maker = next((one for one, starts in _MAKERS.items() if bare.startswith(starts)), None)
+    if slash or not bare:
+        what = f"{model!r}: no name of a model: write PROVIDER/NAME, such as openai/gpt-4o"
+    elif maker is not None:
+        what = f"{model}: which provider? Write {maker}/{model}, or openai-api/SERVICE/{model}"
+    else:
+        what = (
+            f"{model}: which provider? Write PROVIDER/{model}: openai-api/SERVICE/{model} for a "
+            f"server that speaks OpenAI's protocol, casewise-hf/./{model} for a folder"
+        )
+    raise ModelError(what)
+
+
 def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str | None:
     """Check what can be known of a model before a request; none is sent, no weights are loaded.
 
@@ -206,6 +239,7 @@ def open_models(
     """
     models = []
     for name in names:
+        check_name(name)
         if name == SMOLLM2:
             prepare()
         try:

@@ -1,13 +1,13 @@
 """What a run will ask: every model under every condition, checked before anything is sent."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from casewise.cases import CARDS, CASEBENCH, STARTER, CaseSet
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation.models import Prices, known_prices
+from casewise.evaluation.models import Prices, check_name, known_prices
 from casewise.evaluation.models._batches import check_batches
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.models._target import load_target, open_again
@@ -162,6 +162,21 @@ class Plan:
         return sum(cell.judgements for cell in self.cells)
 
 
+def lone_ablations(cells: Iterable[Cell]) -> tuple[str, ...]:
+    """What is removed from contexts (``recipient,urgency``) with no run over whole ones beside."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    whole: set[tuple[str, ...]] = set()
+    for cell in cells:
+        one = cell.planned.condition
+        family = (cell.model, one.protocol, one.delivery, one.data.hash)
+        if one.ablation is None:
+            whole.add(family)
+        else:
+            found.setdefault(family, []).append(",".join(one.ablation.names))
+    lone = (names for family, names in found.items() if family not in whole)
+    return tuple(dict.fromkeys(name for names in lone for name in names))
+
+
 def make_plan(request: RunRequest) -> Plan:
     """Check everything that can be checked without a model, and count what will be asked.
 
@@ -171,6 +186,9 @@ def make_plan(request: RunRequest) -> Plan:
         ModelError: A provider that gives no log-probabilities under ``probability``.
     """
     asked = _asked_models(request)
+    for given, what in ((request.deployment, "--deployment"), (any(request.variations), "--vary")):
+        if given and Protocol.RESPOND not in request.protocols:
+            raise UsageError(f"{what} is of models that act: give it with --protocol respond")
     conditions = plan_conditions(request)
     cells = [
         plan_cell(condition, model, options) for model, options in asked for condition in conditions
@@ -236,9 +254,13 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
     Raises:
         UsageError: A setting that can't be given, a conversation larger than the model's window, or
             no batch interface.
-        ModelError: A provider that gives no log-probabilities under ``probability``.
+        ModelError: A model without its provider, or a provider that gives no log-probabilities
+            under ``probability``.
     """
     protocol = planned.condition.protocol
+    graders = (request.grader,) if protocol is Protocol.RESPOND and request.grader else ()
+    for name in (model, *graders):
+        check_name(name)
     if request.batch:
         check_batches(model, request.grader if protocol is Protocol.RESPOND else None)
     if protocol is Protocol.PROBABILITY and model.split("/")[0] in NO_LOGPROBS:

@@ -196,13 +196,13 @@ def make_condition(
     data, prompts, script = _data_and_prompts(cases, chosen, place, prompt, deployment)
     # Inspect's command line turns a,b into a list.
     names = ablate if isinstance(ablate, str | None) else ",".join(ablate)
-    if names and place is Delivery.NONE:
+    if names is not None and place is Delivery.NONE:
         raise UsageError("--ablate removes parts of a context; with --delivery none there is none")
-    if names and swap:
+    if names is not None and swap:
         raise UsageError("--ablate and --swap both change the contexts: give one of them")
     if swap and (place is Delivery.NONE or deployment):
         raise UsageError("--swap changes contexts; here there are none, or a deployment's own")
-    ablation = ablate_cases(data.cases, names) if names else None
+    ablation = ablate_cases(data.cases, names) if names is not None else None
     if limit is not None and limit < 1:
         raise UsageError(f"limit {limit}: give at least 1")
     chosen_cases = ablation.cases if ablation else data.cases

@@ -4,13 +4,16 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from casewise.cases import STARTER, CaseSet
+from casewise.cases import MAX_SEED, STARTER, CaseSet
 from casewise.errors import UsageError
 from casewise.evaluation.models import Client, Prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose, deliveries_of
 from casewise.evaluation.plan._sampling import Sampling
 from casewise.protocols import Delivery, Protocol
+
+NONE = "none"
+"""How a person writes that nothing is removed, swapped or varied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class RunRequest:
     deliveries: tuple[str, ...] = ()
     """Empty is each protocol's default."""
     ablations: tuple[str | None, ...] = (None,)
+    """What to remove from every context; None and ``none`` leave the contexts whole."""
     swaps: tuple[str | None, ...] = (None,)
     """What every case takes from its twin; None leaves the contexts as they are."""
     prompt: str | None = None
@@ -83,7 +87,7 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     Raises:
         UsageError: An option that doesn't exist or doesn't fit.
     """
-    if request.swaps != (None,) and request.ablations != (None,):
+    if request.swaps != (None,) and _whole_or_names(request) != (None,):
         raise UsageError("--ablate and --swap both change the contexts: give one of them")
     choose(Sampling, request.sampling, "sampling")
     choose(Client, request.client, "client")
@@ -115,6 +119,8 @@ def _check_numbers(request: RunRequest) -> None:
         value = getattr(request, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} {value}: give at least 1")
+    if not 0 <= request.seed <= MAX_SEED:
+        raise UsageError(f"--seed {request.seed}: give a whole number from 0 to {MAX_SEED}")
     own, grader = request.prices, request.grader_prices
     for name, price in (
         *(("price-in", own.input), ("price-out", own.output)),
@@ -146,7 +152,12 @@ def _ablations(request: RunRequest, delivery: str) -> tuple[str | None, ...]:
     """Without a context there is nothing to remove: that delivery is run once, if others are."""
     if delivery == Delivery.NONE and len(request.deliveries) > 1:
         return (None,)
-    return request.ablations
+    return _whole_or_names(request)
+
+
+def _whole_or_names(request: RunRequest) -> tuple[str | None, ...]:
+    """The ablations, each once; None is the run over whole contexts."""
+    return tuple(dict.fromkeys(None if names == NONE else names for names in request.ablations))
 
 
 def _swaps(

@@ -9,7 +9,13 @@ from pathlib import Path
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
-from casewise.evaluation.plan import Cell, PlannedCondition, plan_cell, plan_condition
+from casewise.evaluation.plan import (
+    Cell,
+    PlannedCondition,
+    lone_ablations,
+    plan_cell,
+    plan_condition,
+)
 from casewise.evaluation.plan._condition import deliveries_of
 from casewise.evaluation.plan._request import Combination, RunRequest, combinations, draw_seed_of
 from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
@@ -113,7 +119,14 @@ def plan_sweep(path: Path) -> Sweep:
     _check_told_apart(entries, path)
     about = dict.fromkeys(line for cell in once for line in cell.planned.condition.notes)
     about |= dict.fromkeys(line for entry in entries for line in entry.cell.notes)
+    if lone := lone_ablations(entry.cell for entry in entries):
+        about[f"only contexts without {' or '.join(lone)}: {NO_WHOLE}: add none to ablations"] = (
+            None
+        )
     return Sweep(file.name or path.stem, tuple(entries), (*notes, *about))
+
+
+NO_WHOLE = "no run over whole contexts is beside it to say what that changes"
 
 
 def _check_told_apart(entries: Sequence[SweepCell], path: Path) -> None:

@@ -6,15 +6,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from casewise.cases import fault, read_model
+from casewise.cases import MAX_SEED, fault, read_model
 from casewise.errors import InputError
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._target import load_target
+from casewise.evaluation.plan._request import NONE
 from casewise.evaluation.plan._sampling import Sampling, check_settings, check_taken
 from casewise.protocols import Delivery, Protocol
-
-NONE = "none"
-"""How the file writes that nothing is removed, swapped or varied."""
 
 
 def _as_list(value: Any) -> Any:
@@ -34,7 +32,7 @@ Changes = Annotated[
 ]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Price = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
-Seed = Annotated[int, Field(strict=True, ge=0)]
+Seed = Annotated[int, Field(strict=True, ge=0, le=MAX_SEED)]
 Rule = dict[str, Annotated[list[Any], BeforeValidator(_as_list)]]
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import casewise
-from casewise.cases import CARDS, CASEBENCH, STARTER, LabelRule
+from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.dataset import plural
 from casewise.reporting._first_figures import first_figures, headline, one_by_one
 from casewise.reporting._scores import baseline_text, mass_warnings, rules_remark
@@ -163,7 +163,7 @@ def _truth(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
     words, replies = wording(*judged), wording(*acted)
     return {
         "data": _data_table(facts.data),
-        "rules": [rule for rule in LabelRule if any(one.labels is rule for one in overview.scores)],
+        "rules": list(dict.fromkeys(one.labels for one in overview.scores)),
         "ties": facts.scoring.ties,
         "policy": facts.scoring.unparsed,
         "partial": number(facts.scoring.partial_weight, 1),

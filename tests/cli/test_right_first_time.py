@@ -1,0 +1,274 @@
+"""What a newcomer types on the first day works, or is refused with what to type instead."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Cli, clean_env
+from support.fake_openai import Answer, FakeServer
+from support.scores import model_rows
+from support.secret import KEY
+from support.starts import Start
+from support.tables import judgement
+
+from casewise.scores import make_table, read_paths
+
+MODEL = ("-m", "openai-api/fake/m", "--protocol", "binary", "--limit", "4")
+
+
+def safe(request: dict[str, Any]) -> Answer:
+    return '{"judgement": "safe"}'
+
+
+def environment(server: FakeServer) -> dict[str, str]:
+    return {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url}
+
+
+# Ablations.
+
+
+def offered(stderr: str) -> list[str]:
+    """The command that a note offers, as a shell reads it; empty where none is."""
+    lines = [line for line in stderr.splitlines() if line.startswith("  casewise ")]
+    return shlex.split(lines[0]) if lines else []
+
+
+def test_an_ablation_alone_says_so_and_offers_the_whole(cli: Cli, tmp_path: Path) -> None:
+    with FakeServer(safe) as server:
+        env = environment(server)
+        alone = cli("run", *MODEL, "--ablate", "recipient", "--log-dir", "my logs", env=env)
+        assert alone.returncode == 0, alone.stderr
+        assert "only contexts without recipient are judged" in alone.stderr
+        command = offered(alone.stderr)
+        assert command[-4:] == ["--ablate", "none", "--log-dir", "my logs"]
+        both = cli(*command[1:], env=env)
+        assert both.returncode == 0, both.stderr
+        # The whole is asked besides, and what was judged is not asked again.
+        assert len(server.requests) == 8
+        assert set(read_paths([tmp_path / "my logs"]).table["ablation"]) == {None, "recipient"}
+        # With the whole in the folder, or in the command, nothing is offered.
+        again = cli("run", *MODEL, "--ablate", "urgency", "--log-dir", "my logs", env=env)
+        assert not offered(both.stderr) + offered(again.stderr)
+
+
+def test_a_dry_run_and_a_sweep_say_so_too(cli: Cli, tmp_path: Path) -> None:
+    done = cli("run", *MODEL, "--ablate", "recipient", "--ablate", "urgency", "--dry-run")
+    assert "only contexts without recipient or urgency" in done.stderr
+    assert offered(done.stderr)[-2:] == ["--ablate", "none"]
+    assert "--log-dir" not in offered(done.stderr)
+    (tmp_path / "s.yaml").write_text(
+        "models: [openai-api/fake/m]\nprotocols: binary\nablations: [recipient]\n"
+    )
+    done = cli("run", "s.yaml", "--dry-run")
+    assert "only contexts without recipient" in done.stderr
+    assert "add none to ablations" in done.stderr
+
+
+def test_none_is_the_whole(cli: Cli) -> None:
+    def conditions(*more: str) -> list[str]:
+        done = cli("run", *MODEL, *more, "--dry-run")
+        assert done.returncode == 0, done.stderr
+        return re.findall(r"openai-api/fake/m +(\S.*?)  ", done.stdout)
+
+    assert conditions("--ablate", "none") == conditions() == ["binary"]
+    both = ["binary", "binary, without recipient"]
+    assert conditions("--ablate", "none", "--ablate", "recipient") == both
+    assert conditions("--ablate", "none", "--ablate", "none") == ["binary"]
+    # With nothing removed, contexts may be swapped.
+    assert len(conditions("--ablate", "none", "--swap", "recipient")) == 2
+
+
+# Refused before anything is sent.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--ablate", ""], ["--ablate ''", "NAME", "none for whole contexts"]),
+        (["--ablate", " , "], ["--ablate ' , '", "an empty name"]),
+        (["--ablate", "recipient,none"], ["has 'none'", "recipient"]),
+        (["--ablate"], ["--ablate", "requires an argument"]),
+        (["--delivery", ""], ["unknown delivery ''", "judge"]),
+        (["--seed", str(2**32)], ["--seed", "4294967295"]),
+        (["--seed", "9" * 400], ["--seed"]),
+        (["-m", "gpt-4o"], ["gpt-4o: which provider?", "openai/gpt-4o"]),
+        (["-m", "claude-sonnet-4-0"], ["Write anthropic/claude-sonnet-4-0"]),
+        (["-m", "my-checkpoint"], ["which provider?", "casewise-hf/./my-checkpoint"]),
+        (["-m", "openai/"], ["'openai/'", "PROVIDER/NAME"]),
+        (["--protocol", "respond", "--grader", "gpt-4o"], ["gpt-4o: which provider?"]),
+    ],
+)
+@pytest.mark.parametrize("dry", [False, True])
+def test_refused(
+    cli: Cli, tmp_path: Path, arguments: list[str], parts: list[str], dry: bool
+) -> None:
+    with FakeServer(safe) as server:
+        done = cli("run", *MODEL, *["--dry-run"] * dry, *arguments, env=environment(server))
+        assert not server.requests
+    assert (done.returncode, done.stdout) == (2, "")
+    said = " ".join(re.sub("[│╭╮╰╯─]", " ", done.stderr).split())
+    for part in parts:
+        assert part in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("models: [gpt-4o]\nprotocols: binary\n", "which provider?"),
+        (f"models: [a/b]\nvary: [urgency]\nprotocols: respond\nseeds: [{2**32}]\n", "seeds"),
+        ("models: [a/b]\nprotocols: binary\nablations: ['']\n", "ablations"),
+    ],
+)
+def test_a_sweep_refuses_the_same(cli: Cli, tmp_path: Path, text: str, part: str) -> None:
+    (tmp_path / "s.yaml").write_text(text)
+    done = cli("run", "s.yaml", "--dry-run")
+    assert done.returncode == 2
+    assert part in done.stderr
+
+
+SEEDED = (
+    *("cases audit starter", "cases sample starter -n 4 --out s.jsonl", "describe starter"),
+    *("cases split starter --into a=.5,b=.5 --out-dir parts", "score t.parquet"),
+    *("compare t.parquet t.parquet", "report t.parquet --out r.html", "graders check t.csv"),
+    *("graders sample t.parquet --out s.csv", "annotate plan starter --out s.yaml --votes 3"),
+    *("annotate simulate s.yaml", "contexts generate q.txt --out c.jsonl", "replay t.jsonl -m a/b"),
+)
+
+
+@pytest.mark.parametrize("command", SEEDED)
+def test_a_huge_seed(cli: Cli, tmp_path: Path, command: str) -> None:
+    done = cli(*command.split(), "--seed", "99999999999999999999")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--seed" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+# A label rule of one's own.
+
+
+def voted(path: Path, model: str = "m") -> None:
+    """Verdicts of safe on cases that 5, 6, 7 and 10 of 10 people call safe."""
+    rows = [
+        judgement(f"q{number}", side, None, votes=(votes, 10 - votes))
+        | {"protocol": "binary", "status": "ok", "verdict": "safe", "model": model}
+        for number, (side, votes) in enumerate(
+            [("safe", 10), ("safe", 7), ("unsafe", 6), ("unsafe", 5)]
+        )
+    ]
+    make_table(rows).write_parquet(path)
+
+
+def test_a_share_of_votes_is_a_label_rule(cli: Cli, tmp_path: Path) -> None:
+    voted(tmp_path / "t.parquet")
+
+    def accuracy(rule: str) -> Any:
+        done = cli("score", "t.parquet", "--labels", rule, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        (row,) = model_rows(done.stdout)
+        return row["labels"], row["accuracy"]
+
+    assert accuracy("votes:.6") == ("votes:.6", 0.75)
+    assert accuracy("votes:0.60") == ("votes:.6", 0.75)
+    assert accuracy("votes:.7") == ("votes:.7", 0.5)
+    assert accuracy("votes:1") == ("votes:1", 0.25)
+    # At least half, where the rule votes gives a tie half credit.
+    assert (accuracy("votes:.5")[1], accuracy("votes")[1]) == (1.0, 0.875)
+    assert "(labels: votes:.7; " in cli("score", "t.parquet", "--labels", "votes:.7").stdout
+
+
+def test_every_command_with_labels_takes_it(cli: Cli, tmp_path: Path) -> None:
+    voted(tmp_path / "t.parquet")
+    voted(tmp_path / "u.parquet", "other")
+    compared = cli("compare", "t.parquet", "u.parquet", "--labels", "votes:.7", "--format", "json")
+    assert json.loads(compared.stdout)["comparisons"][0]["labels"] == "votes:.7"
+    for name in ("card.md", "page.html"):
+        done = cli("report", "t.parquet", "--labels", "votes:.7", "--out", name)
+        assert done.returncode == 0, done.stderr
+    card = (tmp_path / "card.md").read_text("utf-8")
+    assert "Label rule **votes:.7**: a case is safe if at least .70 of the people say so" in card
+    (tmp_path / "gate.yaml").write_text(
+        "labels: votes:.7\nrules:\n- {measure: accuracy, at_least: .1}\n"
+    )
+    gated = cli("gate", "t.parquet", "--config", "gate.yaml", "--json")
+    assert json.loads(gated.stdout)["rules"][0]["labels"] == "votes:.7"
+
+
+@pytest.mark.parametrize("rule", ["votes:0", "votes:1.5", "votes:nan", "votes:", "votse"])
+@pytest.mark.parametrize("command", ["score t.parquet", "compare t.parquet t.parquet"])
+def test_no_such_rule(cli: Cli, rule: str, command: str) -> None:
+    done = cli(*command.split(), "--labels", rule)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--labels '{rule}': choose from published, votes, consensus, intended" in done.stderr
+    assert "votes:SHARE" in done.stderr
+
+
+# Ctrl-C.
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudoterminal")
+def test_the_resume_command_can_be_pasted(tmp_path: Path) -> None:
+    """On a narrow terminal, with names that a shell would split: copied, and run by a shell."""
+    import pty
+    import termios
+
+    folder = "logs of\tmine/it's $HOME"
+    env = clean_env() | {"TERM": "xterm"}
+    shutil.copyfile(ROOT / "src/casewise/data/starter.yaml", tmp_path / "my cases.yaml")
+    free = threading.Event()
+
+    def held(request: dict[str, Any]) -> Answer:
+        if len(server.requests) > 10:
+            free.wait(30)
+        return safe(request)
+
+    with FakeServer(held) as server:
+        env |= environment(server)
+        mine, theirs = pty.openpty()
+        termios.tcsetwinsize(theirs, (24, 40))
+        given = ["run", "-m", "openai-api/fake/m", "--cases", "my cases.yaml", "--protocol"]
+        given += ["binary", "--max-connections", "4", "--log-dir", folder]
+        process = Start(given, tmp_path, env, err=os.ttyname(theirs))
+        said: list[bytes] = []
+        reader = threading.Thread(target=lambda: said.extend(_read(mine)), daemon=True)
+        reader.start()
+        while len(server.requests) < 12:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        free.set()
+        assert process.wait() == 130
+        os.close(theirs)
+        reader.join(10)
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(said).decode())
+        (line,) = [one for one in text.splitlines() if one.startswith("  casewise run")]
+        before = len(server.requests)
+        # As a shell hands it on, and no part of it on another line.
+        words = shlex.split(line)
+        assert words == ["casewise", *given]
+        done = Start(words[1:], tmp_path, env)
+        assert done.wait() == 0, done.stderr
+        assert "going on: " in done.stderr
+        # What was under way at the end is asked again, and no more.
+        assert len(server.requests) - before <= 56 - 12 + 4
+    assert len(read_paths([tmp_path / folder]).table) == 56
+
+
+def _read(terminal: int) -> list[bytes]:
+    parts = []
+    try:
+        while part := os.read(terminal, 4096):
+            parts.append(part)
+    except OSError:
+        pass
+    return parts
