@@ -29,7 +29,8 @@ demo: $(READY)
 # By files: those that share a browser, a model or a run of their own stay on one worker. In the order
 # of the folders, the last of which are quick, so that all workers end at about the same time. Commands
 # run in the tests' process, or are forked from one that has imported all (tests/support/starts.py).
-PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+# Compiled files are kept, whatever the environment says: else each worker and each start compiles all.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 # More workers than cores: a third of the time a test waits, for a server, a browser or a clock.
 # Types are checked beside the tests, and what mypy says stands below theirs.
