@@ -1,7 +1,7 @@
 # Everything a fresh machine needs: Python 3.11 or newer, make, and a package index that pip knows.
 #
 #   make demo    set up, and let the embedded model judge the starter cases
-#   make test    set up, check style and types, run the tests (a quarter of an hour on two cores)
+#   make test    set up, check style and types, run the tests
 #   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
@@ -25,7 +25,7 @@ HF := $(VENV)/.hf
 DOCS := $(VENV)/.docs
 LOCKED := $(VENV)/locked.txt
 
-.PHONY: demo test test-slow check docs hf bench scale reliability coverage rehearse figures images release lock clean
+.PHONY: demo test test-slow check style docs hf bench scale reliability coverage rehearse figures images release lock clean
 
 demo: $(READY)
 	$(BIN)/casewise run
@@ -33,19 +33,25 @@ demo: $(READY)
 # By files: those that share a browser, a model or a run of their own stay on one worker. In the order
 # of the folders, the last of which are quick, so that all workers end at about the same time. Commands
 # run in the tests' process, or are forked from one that has imported all (tests/support/starts.py).
-PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+# Compiled files are kept, whatever the environment says: else each worker and each start compiles all.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 # More workers than cores: a third of the time a test waits, for a server, a browser or a clock.
-test: check
-	$(PYTEST) -n 3 -m "not slow"
+# Types are checked beside the tests, and what mypy says stands below theirs.
+test: style
+	@$(BIN)/mypy > $(VENV)/types.txt 2>&1 & types=$$!; \
+	$(PYTEST) -n 3 -m "not slow"; failed=$$?; \
+	wait $$types || failed=1; cat $(VENV)/types.txt; exit $$failed
 
 test-slow: $(READY)
 	$(PYTEST) -n 2 -m slow
 
-check: $(READY)
+check: style
+	$(BIN)/mypy
+
+style: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 
 # With SPEED=2 its simulated people are twice as quick, and the load is double.
 SPEED ?= 1

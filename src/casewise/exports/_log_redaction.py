@@ -23,7 +23,6 @@ from inspect_ai.log import (
     EvalScore,
     EvalSpec,
     EvalStats,
-    read_eval_log_samples,
     write_eval_log,
 )
 from inspect_ai.model import (
@@ -61,6 +60,7 @@ from casewise.logs import (
     SHARD,
     LogHeader,
     message_text,
+    read_samples,
 )
 from casewise.scores import OF_CASE, TEXTS, length_of, stand_in
 
@@ -122,8 +122,9 @@ def redact_log(header: LogHeader, known: frozenset[str]) -> EvalLog:
     """
     rules = shown_by_column(known)
     log = header.log
-    read = read_eval_log_samples(address_of(header.path), all_samples_required=False)
-    samples = [_sample(sample, rules) for sample in read]
+    samples = [
+        _sample(sample, rules) for sample in read_samples(address_of(header.path), header.log)
+    ]
     return EvalLog(
         version=log.version,
         status=log.status,

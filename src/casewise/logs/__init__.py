@@ -29,6 +29,7 @@ from casewise.logs._records import (
     is_readable,
     message_text,
     read_records,
+    read_samples,
 )
 from casewise.logs._write import LogStatus, LogWriter, without_texts
 
@@ -65,6 +66,7 @@ __all__ = [
     "message_text",
     "read_header",
     "read_records",
+    "read_samples",
     "runs_of",
     "without_keys",
     "without_texts",

@@ -4,10 +4,11 @@ import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_samples
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 
 from casewise.cases import address_of
 from casewise.errors import InputError
+from casewise.logs import read_samples
 from casewise.transcripts._conversation import (
     CASE_FIELDS,
     BadLine,
@@ -43,7 +44,7 @@ def _samples(path: Path) -> Iterator[tuple[EvalLog, EvalSample]]:
     address = address_of(path)
     try:
         log = read_eval_log(address, header_only=True)
-        for sample in read_eval_log_samples(address, all_samples_required=False):
+        for sample in read_samples(address, log):
             yield log, sample
     except Exception as error:  # Inspect raises whatever the broken part raises
         problem = f"not a readable Inspect log: {type(error).__name__}"
