@@ -42,15 +42,7 @@ from casewise.cases._file_records import Form
 from casewise.cases._folder_address import address_of, is_elsewhere, place_of
 from casewise.cases._grids import WORKBOOKS, delimiter_of
 from casewise.cases._import import Imported, import_cases
-from casewise.cases._labels import (
-    LabelFields,
-    LabelRule,
-    Labels,
-    Ties,
-    default_rule,
-    flags_query,
-    make_labels,
-)
+from casewise.cases._labels import LabelFields, Labels, default_rule, flags_query, make_labels
 from casewise.cases._load import (
     CASEBENCH,
     STARTER,
@@ -63,13 +55,13 @@ from casewise.cases._load import (
     open_cases,
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
-from casewise.cases._merge import Prefer, merge_sets
+from casewise.cases._merge import merge_sets
 from casewise.cases._open_sets import OPEN_SETS, OpenSet, fetch_open_set
 from casewise.cases._personal_patterns import PersonalPiece, find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
-from casewise.cases._sets import By, SetPart, sample_cases, split_cases, whole_queries
+from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._turn import (
     History,
     Role,
@@ -84,6 +76,7 @@ from casewise.cases._turn import (
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import dataset_hash, to_fields, to_line, write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
+from casewise.choices import By, LabelRule, Prefer, Ties
 
 __all__ = [
     "By",

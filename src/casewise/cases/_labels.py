@@ -3,40 +3,18 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY
+from casewise.choices import LabelRule, Ties
 
 CONSENSUS = 0.75
 """The smallest share of people who must agree for the rule ``consensus``."""
 
 FloatArray = NDArray[np.float64]
-
-
-class LabelRule(StrEnum):
-    """How the truth is made; a report says which rule it used."""
-
-    PUBLISHED = "published"
-    """Safe if the published safe rate exceeds .5; one category is set to 0, as upstream does."""
-    VOTES = "votes"
-    """Safe if more than half of the human votes say so; a tie is worth half."""
-    CONSENSUS = "consensus"
-    """As ``votes``, over the cases that at least 75 % of the people agree on."""
-    INTENDED = "intended"
-    """What the context's author meant."""
-
-
-class Ties(StrEnum):
-    """What becomes of a case whose votes are equal in number."""
-
-    HALF = "half"
-    """Either verdict is worth half."""
-    DROP = "drop"
-    """The case is left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from casewise.cases import fault, read_model
+from casewise.choices import Sampling
 from casewise.errors import InputError
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._target import load_target
-from casewise.evaluation.plan._sampling import Sampling, check_settings, check_taken
+from casewise.evaluation.plan._sampling import check_settings, check_taken
 from casewise.protocols import Delivery, Protocol
 
 NONE = "none"
