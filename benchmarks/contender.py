@@ -75,8 +75,9 @@ def seen(work: Work) -> dict[str, Any]:
 
 def requests_of(work: Work) -> list[dict[str, Any]]:
     """The bodies of the requests, as casewise makes them."""
+    from casewise.choices import Sampling
     from casewise.evaluation.plan._condition import make_condition
-    from casewise.evaluation.plan._sampling import Sampling, make_draw
+    from casewise.evaluation.plan._sampling import make_draw
     from casewise.evaluation.tasks._samples import to_sample
     from casewise.protocols import Protocol
 

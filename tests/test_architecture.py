@@ -40,13 +40,14 @@ ROOMS = {
     "contexts": {"cases"},
     "statistics": set(),
     "cases": set(),
+    "choices": set(),
     "data": set(),
     "files": set(),
     "sheets": set(),
 }
 """Each room and the rooms that it may open; ``errors`` and those of ``OPEN`` are open to all."""
 
-OPEN = {"files", "sheets"}
+OPEN = {"choices", "files", "sheets"}
 """Rooms that every room may open."""
 
 WALLED = {

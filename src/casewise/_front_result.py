@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from casewise.cases import Case, CaseSet, Form, open_cases
-from casewise.errors import UsageError
+from casewise.errors import UsageError, choose_from
 from casewise.sheets import markdown_to_html, to_json
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ def choose(kind: type[Choice], value: str, name: str) -> Choice:
     try:
         return kind(value)
     except ValueError:
-        raise UsageError(f"{name}={value!r}: choose from {', '.join(kind)}") from None
+        raise UsageError(f"{name}={value!r}: {choose_from(value, kind)}") from None
 
 
 def warn(notes: Iterable[str]) -> None:

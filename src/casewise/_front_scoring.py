@@ -19,7 +19,7 @@ from casewise._front_result import (
     warn,
 )
 from casewise.cases import Ties, read_label_rule
-from casewise.errors import InputError, UsageError
+from casewise.errors import InputError, UsageError, choose_from
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
 from casewise.scores import (
@@ -161,7 +161,7 @@ def compare(
     """
     for name in metrics:
         if name not in COMPARED:
-            raise UsageError(f"no measure is called {name!r}: choose from {', '.join(COMPARED)}")
+            raise UsageError(f"no measure is called {name!r}: {choose_from(name, COMPARED)}")
     scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
     metrics = tuple(metrics) or COMPARED
     return Comparisons(_compare(before, after, scoring, metrics, grader_check, force=force))

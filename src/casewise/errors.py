@@ -7,6 +7,8 @@ CasewiseError           anything a person can mend; the command line shows it an
 └── AssetError          a file that casewise fetches (data, model weights) is absent or altered
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 from casewise import __version__
@@ -70,6 +72,14 @@ def shorten(value: object) -> str:
     """Show a value in a message: its repr, cut to ``SHORT`` characters."""
     text = repr(value)
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+
+
+def choose_from(name: str, known: Iterable[str]) -> str:
+    """What may stand in place of a name that doesn't exist, the nearest first, for a message."""
+    every = [str(one) for one in known]
+    near = get_close_matches(name, every, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return f"{meant}choose from {', '.join(every)}"
 
 
 def install_hint(extra: str = "") -> str:

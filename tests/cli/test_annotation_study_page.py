@@ -1,4 +1,4 @@
-"""docs/annotation-study.md and docs/annotation-running.md: their commands, on a small study.
+"""The commands of docs/how-to/annotation-study.md and annotation-running.md, on a small study.
 
 Planning is run in test_annotate_plan.py. Here the study is smaller than the page's, so that two
 rehearsals and a served study take seconds; the commands are the page's own.
@@ -28,8 +28,8 @@ from casewise.annotation.study.schema import Timing
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import load_cases
 
-PAGE = (ROOT / "docs/annotation-study.md").read_text("utf-8")
-RUNNING = (ROOT / "docs/annotation-running.md").read_text("utf-8")
+PAGE = (ROOT / "docs/how-to/annotation-study.md").read_text("utf-8")
+RUNNING = (ROOT / "docs/how-to/annotation-running.md").read_text("utf-8")
 FAST = ["--speed", "100"]
 
 

@@ -15,12 +15,12 @@ from statsmodels.stats.proportion import (
     proportion_effectsize,
 )
 
+from casewise.choices import Parent, ProportionMethod
 from casewise.statistics._power import (
     EFFICIENCY,
     LEAST_SIZE,
     Level,
     PairedDesign,
-    Parent,
     context_share_error,
     discordance_variance,
     mann_whitney_power,
@@ -34,12 +34,7 @@ from casewise.statistics._power import (
     whole,
     within_degrees,
 )
-from casewise.statistics._power_proportions import (
-    ProportionMethod,
-    fisher_power,
-    fisher_size,
-    proportions_power,
-)
+from casewise.statistics._power_proportions import fisher_power, fisher_size, proportions_power
 
 TWO, ONE = Level(0.05), Level(0.05, two_sided=False)
 ARCSINE, POOLED, EXACT = ProportionMethod

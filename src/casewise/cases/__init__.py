@@ -43,11 +43,8 @@ from casewise.cases._folder_address import address_of, is_elsewhere, place_of
 from casewise.cases._grids import WORKBOOKS, delimiter_of
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
-    OWN_RULE,
     LabelFields,
-    LabelRule,
     Labels,
-    Ties,
     default_rule,
     flags_query,
     make_labels,
@@ -65,13 +62,13 @@ from casewise.cases._load import (
     open_cases,
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
-from casewise.cases._merge import Prefer, merge_sets
+from casewise.cases._merge import merge_sets
 from casewise.cases._open_sets import OPEN_SETS, OpenSet, fetch_open_set
 from casewise.cases._personal_patterns import PersonalPiece, find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
-from casewise.cases._sets import MAX_SEED, By, SetPart, sample_cases, split_cases, whole_queries
+from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._turn import (
     History,
     Role,
@@ -86,6 +83,7 @@ from casewise.cases._turn import (
 from casewise.cases._upstream import UpstreamOutput
 from casewise.cases._write_cases import dataset_hash, to_fields, to_line, write_cases
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
+from casewise.choices import MAX_SEED, OWN_RULE, By, LabelRule, Prefer, Ties
 
 __all__ = [
     "MAX_SEED",

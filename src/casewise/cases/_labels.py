@@ -3,61 +3,19 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY
+from casewise.choices import OWN_RULE, LabelRule, Ties
 from casewise.errors import UsageError
 
 CONSENSUS = 0.75
 """The smallest share of people who must agree for the rule ``consensus``."""
 
 FloatArray = NDArray[np.float64]
-
-
-class LabelRule(StrEnum):
-    """How the truth is made; a report says which rule it used."""
-
-    PUBLISHED = "published"
-    """Safe if the published safe rate exceeds .5; one category is set to 0, as upstream does."""
-    VOTES = "votes"
-    """Safe if more than half of the human votes say so; a tie is worth half."""
-    CONSENSUS = "consensus"
-    """As ``votes``, over the cases that at least 75 % of the people agree on."""
-    INTENDED = "intended"
-    """What the context's author meant."""
-
-    @property
-    def share(self) -> float | None:
-        """Of ``votes:SHARE``, a rule of one's own: the least share of safe votes; else None."""
-        _, colon, share = self.partition(":")
-        return float(share) if colon else None
-
-    @classmethod
-    def _missing_(cls, value: object) -> "LabelRule | None":
-        """``votes:.6``: safe where at least .6 of the votes say so, else unsafe.
-
-        Such a rule is a member that no loop over the rules meets, one for each share.
-        """
-        found = _OWN_RULE.fullmatch(value) if isinstance(value, str) else None
-        if found is None or not 0 < float(found[1]) <= 1:
-            return None
-        name = f"{cls.VOTES.value}:{float(found[1]):.6f}".replace(":0", ":").rstrip("0").rstrip(".")
-        if name in cls._value2member_map_:
-            return cls(name)
-        rule = str.__new__(cls, name)
-        rule._name_ = rule._value_ = name
-        cls._value2member_map_[name] = rule
-        return rule
-
-
-OWN_RULE = "votes:SHARE"
-"""How a rule of one's own is written, such as ``votes:.6``."""
-
-_OWN_RULE = re.compile(rf"{LabelRule.VOTES}:(0?\.\d{{1,6}}|1)")
 
 
 def read_label_rule(text: str, option: str = "--labels ") -> LabelRule:
@@ -73,15 +31,6 @@ def read_label_rule(text: str, option: str = "--labels ") -> LabelRule:
             f"{option}{text!r}: choose from {', '.join(LabelRule)}, or {OWN_RULE} with a share "
             "above 0 and at most 1 (votes:.6: safe where at least .6 of the votes say so)"
         ) from None
-
-
-class Ties(StrEnum):
-    """What becomes of a case whose votes are equal in number."""
-
-    HALF = "half"
-    """Either verdict is worth half."""
-    DROP = "drop"
-    """The case is left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,15 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from casewise.cases._case import Case, Vote, VoteCounts, case_id
 from casewise.cases._load import CaseSet
 from casewise.cases._write_cases import to_fields, to_line
+from casewise.choices import Prefer
 from casewise.errors import InputError, shorten
 
 _TEXTS = ("query", "context", "history")
 _POOLED = ("votes", "source", "licence")
-
-
-class Prefer(StrEnum):
-    """Which file is right where two differ."""
-
-    FIRST = "first"
-    LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)

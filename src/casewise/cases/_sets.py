@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -11,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases._case import Case, digest
+from casewise.choices import By
 from casewise.errors import UsageError
-
-MAX_SEED = 2**32 - 1
-"""The largest seed that every generator of random numbers takes, a provider's among them."""
 
 _TIE = 1e-4
 """Weight of chance beside the remainders, which decide wherever they differ."""
@@ -69,16 +66,6 @@ NO_VALUE = "none"
 
 EVERYTHING = "all"
 """The only stratum of a draw that is not stratified."""
-
-
-class By(StrEnum):
-    """The field whose values a draw keeps in proportion."""
-
-    CATEGORY = "category"
-    INTENDED = "intended"
-    SOURCE = "source"
-    LANGUAGE = "language"
-    NONE = "none"
 
 
 def whole_queries(cases: Iterable[Case]) -> list[tuple[Case, ...]]:

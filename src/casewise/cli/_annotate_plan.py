@@ -27,6 +27,7 @@ from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
 from casewise.cli._console import note, working, write_out
+from casewise.cli._help import OUTPUT
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 
@@ -37,36 +38,71 @@ _PEOPLE = "People"
 def plan(
     file: File,
     to: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The study file to write (.yaml).")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The study file to write (.yaml).",
+            rich_help_panel="Study",
+        ),
     ],
     arms: Annotated[
-        str, typer.Option(metavar="ARM,...", help="Contexts to show: none, safe, unsafe.")
+        str,
+        typer.Option(
+            metavar="ARM,...", help="Contexts to show: none, safe, unsafe.", rich_help_panel="Study"
+        ),
     ] = "none,safe,unsafe",
     votes: Annotated[
         int | None,
-        typer.Option(min=1, help=f"On each case. Default: {PAPER_VOTES}, as the CASE-Bench paper."),
+        typer.Option(
+            min=1,
+            help=f"On each case. Default: {PAPER_VOTES}, as the CASE-Bench paper.",
+            rich_help_panel="Study",
+        ),
     ] = None,
     tasks: Annotated[
         int | None,
-        typer.Option(min=1, help="Cases a person, at most. Default: 20, or the number of queries."),
+        typer.Option(
+            min=1,
+            help="Cases a person, at most. Default: 20, or the number of queries.",
+            rich_help_panel="Study",
+        ),
     ] = None,
     attention: Annotated[
-        int, typer.Option(min=0, help="Attention checks a person; four are written to draw from.")
+        int,
+        typer.Option(
+            min=0,
+            help="Attention checks a person; four are written to draw from.",
+            rich_help_panel="Study",
+        ),
     ] = 2,
     seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Seed of the random assignment.")
+        int,
+        typer.Option(
+            min=0, max=MAX_SEED, help="Seed of the random assignment.", rich_help_panel="Study"
+        ),
     ] = 0,
     title: Annotated[
-        str, typer.Option(help="What people see as the study's name.")
+        str, typer.Option(help="What people see as the study's name.", rich_help_panel="Study")
     ] = "What should a chatbot answer?",
     by: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Who does the study, for the consent.")
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Who does the study, for the consent.", rich_help_panel="Study"
+        ),
     ] = None,
     contact: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Whom people can write to.")
+        str | None,
+        typer.Option(metavar="TEXT", help="Whom people can write to.", rich_help_panel="Study"),
     ] = None,
     ethics: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The board that approved it, and its number.")
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="The board that approved it, and its number.",
+            rich_help_panel="Study",
+        ),
     ] = None,
     keep_until: Annotated[
         datetime | None,
@@ -140,8 +176,12 @@ def plan(
             min=0, max=0.95, help="Share of people who won't finish.", rich_help_panel=_PEOPLE
         ),
     ] = 0.1,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the study file.")] = False,
-    format: Annotated[PlanFormat, typer.Option(help="How to print the plan.")] = PlanFormat.TABLE,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the study file.", rich_help_panel="Study")
+    ] = False,
+    format: Annotated[
+        PlanFormat, typer.Option(help="How to print the plan.", rich_help_panel=OUTPUT)
+    ] = PlanFormat.TABLE,
 ) -> None:
     """Plan a study: who judges which cases, how many people it takes, and what it costs.
 

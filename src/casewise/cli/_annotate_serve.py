@@ -141,7 +141,7 @@ def _write_service(out: Path) -> None:
     write_folder(out, {one.name: one.read_bytes() for one in shipped.iterdir()})
     for name in sorted(one.name for one in shipped.iterdir()):
         write_out(f"{out / name}\n")
-    note("each says at its head what to change; docs/annotation-running.md explains them")
+    note("each says at its head what to change; docs/how-to/annotation-running.md explains them")
 
 
 def _open_to_others(host: str, public_url: str | None, behind_proxy: bool) -> Iterator[str]:

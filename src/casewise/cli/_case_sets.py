@@ -1,5 +1,7 @@
 """``casewise cases``: split, sample, merge, diff, release."""
 
+from __future__ import annotations
+
 import datetime
 import re
 from dataclasses import replace
@@ -9,42 +11,18 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import (
-    MAX_SEED,
-    By,
-    Case,
-    CaseSet,
-    Form,
-    Prefer,
-    add_release,
-    dataset_hash,
-    diff_sets,
-    load_cases,
-    load_releases,
-    merge_sets,
-    open_cases,
-    releases_path,
-    sample_cases,
-    split_cases,
-    write_cases,
-)
+from casewise.choices import MAX_SEED, By, Prefer
+from casewise.cli import _complete as complete
 from casewise.cli._cases import File
 from casewise.cli._console import Format, FormatOption, err, note, note_all, out, print_as
+from casewise.cli._late import case_files, exports, reporting
 from casewise.errors import UsageError
-from casewise.exports import CONTENT_WARNING
-from casewise.reporting import (
-    diff_json,
-    diff_markdown,
-    diff_renderable,
-    parts_table,
-    releases_table,
-)
 from casewise.sheets import terminal
 
 DIFFERENT = 1
 """The exit status of ``diff`` where the versions differ, as of the program of that name."""
 
-_SUFFIX = {Form.YAML: ".yaml", Form.CSV: ".csv"}
+_SUFFIX = {"yaml": ".yaml", "csv": ".csv"}
 _NUMBER = re.compile(r"\d*\.?\d{1,12}(/\d{1,6})?|\d{1,6}\.")
 _NAME = re.compile(r"\w[\w.-]*")
 
@@ -91,10 +69,10 @@ def split(
     targets = {name: out_dir / f"{name}{suffix}" for name in shares}
     for target in targets.values():
         _keep_source(file, target)
-    parts = split_cases(loaded.cases, shares, by=by, seed=seed)
+    parts = case_files.split_cases(loaded.cases, shares, by=by, seed=seed)
     for part in parts:
         _write(part.cases, targets[part.name], part.n_queries)
-    out().print(terminal(parts_table(parts, by)))
+    out().print(terminal(reporting.parts_table(parts, by)))
 
 
 def sample(
@@ -124,13 +102,18 @@ def sample(
         raise UsageError("how many? give -n N (queries) or --share SHARE, one of the two")
     size = n if n is not None else _share(share or "", "--share")
     _keep_source(file, to)
-    drawn = sample_cases(_open(file).cases, size, by=by, seed=seed)
+    drawn = case_files.sample_cases(_open(file).cases, size, by=by, seed=seed)
     _write(drawn.cases, to, drawn.n_queries)
 
 
 def merge(
     files: Annotated[
-        list[str], typer.Argument(metavar="A B...", help="Files of cases, starter or casebench.")
+        list[str],
+        typer.Argument(
+            metavar="A B...",
+            help="Files of cases, starter or casebench.",
+            autocompletion=complete.cases,
+        ),
     ],
     to: Out,
     prefer: Annotated[
@@ -154,8 +137,10 @@ def merge(
 
     casewise cases merge may.jsonl june.jsonl --pool-votes --out votes.jsonl
     """
-    merged = merge_sets([_open(file) for file in files], prefer=prefer, pool_votes=pool_votes)
-    write_cases(merged.cases, to)
+    merged = case_files.merge_sets(
+        [_open(file) for file in files], prefer=prefer, pool_votes=pool_votes
+    )
+    case_files.write_cases(merged.cases, to)
     remarks = [
         (merged.identical, "records identical to a case there already and left out"),
         (merged.preferred, f"cases that differ, taken from the {prefer} file"),
@@ -166,7 +151,7 @@ def merge(
     for count, what in remarks:
         if count:
             note(f"note: {what}: {count}")
-    note(f"{to}: {len(merged.cases)} cases (hash {dataset_hash(merged.cases)})")
+    note(f"{to}: {len(merged.cases)} cases (hash {case_files.dataset_hash(merged.cases)})")
 
 
 def diff(
@@ -192,24 +177,31 @@ def diff(
 
     casewise cases diff old.yaml new.yaml --format markdown > changes.md
     """
-    difference = diff_sets(_open(old), _open(new))
+    difference = case_files.diff_sets(_open(old), _open(new))
     if reveal:
-        err().print(CONTENT_WARNING, style="yellow")
-    print_as(format, diff_renderable, diff_json, diff_markdown, difference, reveal=reveal)
+        err().print(exports.CONTENT_WARNING, style="yellow")
+    print_as(
+        format,
+        reporting.diff_renderable,
+        reporting.diff_json,
+        reporting.diff_markdown,
+        difference,
+        reveal=reveal,
+    )
     if not difference.same:
         raise typer.Exit(DIFFERENT)
 
 
-def _open(file: str) -> CaseSet:
-    loaded = open_cases(file)
+def _open(file: str) -> case_files.CaseSet:
+    loaded = case_files.open_cases(file)
     note_all(loaded.notes)
     # Two files of one name in two folders must be told apart.
     return replace(loaded, name=file)
 
 
-def _write(cases: tuple[Case, ...], path: Path, queries: int) -> None:
-    write_cases(cases, path)
-    note(f"{path}: {len(cases)} cases of {queries} queries (hash {dataset_hash(cases)})")
+def _write(cases: tuple[case_files.Case, ...], path: Path, queries: int) -> None:
+    case_files.write_cases(cases, path)
+    note(f"{path}: {len(cases)} cases of {queries} queries (hash {case_files.dataset_hash(cases)})")
 
 
 def _keep_source(file: str, target: Path) -> None:
@@ -268,9 +260,9 @@ def release(
 
     casewise cases release mine.jsonl
     """
-    loaded = load_cases(file)
+    loaded = case_files.load_cases(file)
     if version is not None:
-        made = add_release(
+        made = case_files.add_release(
             file,
             version=version,
             hash=loaded.hash,
@@ -279,16 +271,17 @@ def release(
             date=datetime.datetime.now(datetime.UTC).date(),
             note=text,
         )
-        note(f"{releases_path(file)}: {made.version} is hash {made.hash}, {made.cases} cases")
+        path = case_files.releases_path(file)
+        note(f"{path}: {made.version} is hash {made.hash}, {made.cases} cases")
         return
     _list(file, loaded)
 
 
-def _list(file: Path, loaded: CaseSet) -> None:
+def _list(file: Path, loaded: case_files.CaseSet) -> None:
     note_all(loaded.notes)
-    releases = load_releases(file)
+    releases = case_files.load_releases(file)
     if not releases:
         note(f"{file} was never released: --version 1.0.0 gives it a version")
     else:
-        out().print(terminal(releases_table(releases)))
+        out().print(terminal(reporting.releases_table(releases)))
     out().print(f"now: {len(loaded.cases)} cases, {loaded.identity}", highlight=False)

@@ -1,5 +1,7 @@
 """``casewise cases``: validate, show, convert, fetch, audit."""
 
+from __future__ import annotations
+
 import json
 import sys
 from enum import StrEnum
@@ -8,19 +10,8 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import (
-    MAX_SEED,
-    OPEN_SETS,
-    TERMS,
-    Case,
-    CaseSet,
-    fetch_casebench,
-    fetch_open_set,
-    find_problems,
-    open_cases,
-    to_fields,
-    write_cases,
-)
+from casewise.choices import MAX_SEED
+from casewise.cli import _complete as complete
 from casewise.cli._console import (
     Format,
     FormatOption,
@@ -32,17 +23,19 @@ from casewise.cli._console import (
     working,
     write_out,
 )
-from casewise.contexts import render_text
-from casewise.dataset import audit_cases, parse_demands, undefined_demands, unmet_demands
+from casewise.cli._late import case_files, contexts, dataset, exports, reporting
 from casewise.errors import UsageError
-from casewise.exports import CONTENT_WARNING
 from casewise.files import write_atomically
-from casewise.reporting import audit_json, audit_markdown, audit_renderable
 
 MOST_PROBLEMS = 20
 
 File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A file of cases, or starter, or casebench.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A file of cases, or starter, or casebench.",
+        autocompletion=complete.cases,
+    ),
 ]
 
 
@@ -54,9 +47,9 @@ def validate(file: File) -> None:
     casewise cases validate mine.yaml
     """
     if file in ("starter", "casebench"):
-        _summarise(open_cases(file))
+        _summarise(case_files.open_cases(file))
         return
-    loaded, problems = find_problems(file)
+    loaded, problems = case_files.find_problems(file)
     for problem in problems[:MOST_PROBLEMS]:
         err().print(f"error: {problem}", markup=False)
     if len(problems) > MOST_PROBLEMS:
@@ -66,7 +59,7 @@ def validate(file: File) -> None:
     _summarise(loaded)
 
 
-def _summarise(loaded: CaseSet) -> None:
+def _summarise(loaded: case_files.CaseSet) -> None:
     cases = loaded.cases
     queries = {case.query_id for case in cases}
     arms = {side: sum(case.intended == side for case in cases) for side in ("safe", "unsafe")}
@@ -87,7 +80,7 @@ def _summarise(loaded: CaseSet) -> None:
 def show(
     file: File,
     id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A case's id, or its query's.")
+        str | None, typer.Argument(metavar="ID", help="A case's id, or its query's.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the cases as JSON lines.")] = False,
 ) -> None:
@@ -101,7 +94,7 @@ def show(
 
     casewise cases show mine.jsonl 1f0c3a2b4d5e6f70
     """
-    loaded = open_cases(file)
+    loaded = case_files.open_cases(file)
     if id is None:
         chosen = list(loaded.cases)
     else:
@@ -110,7 +103,9 @@ def show(
             raise UsageError(f"{file}: no case and no query has the id {id!r}")
     if as_json:
         write_out(
-            "".join(json.dumps(to_fields(case), ensure_ascii=False) + "\n" for case in chosen)
+            "".join(
+                json.dumps(case_files.to_fields(case), ensure_ascii=False) + "\n" for case in chosen
+            )
         )
     elif id is None:
         write_out("".join(f"{_line(case)}\n" for case in chosen))
@@ -118,13 +113,13 @@ def show(
         write_out("\n".join(_page(case) for case in chosen))
 
 
-def _line(case: Case) -> str:
+def _line(case: case_files.Case) -> str:
     words = " ".join(case.query.split())
     short = words if len(words) <= 48 else f"{words[:45]}..."
     return f"{case.id}  {case.intended or 'none':6}  {case.category or '':20.20}  {short}"
 
 
-def _page(case: Case) -> str:
+def _page(case: case_files.Case) -> str:
     votes = "none" if case.votes is None else f"{case.votes_safe} safe, {case.votes_unsafe} unsafe"
     head = [
         ("case", case.id),
@@ -137,11 +132,16 @@ def _page(case: Case) -> str:
     ]
     lines = [f"{name:9} {value}" for name, value in head]
     lines += [turn.line for turn in case.history]
-    return "\n".join([*lines, "", case.query, "", render_text(case.context), ""])
+    return "\n".join([*lines, "", case.query, "", contexts.render_text(case.context), ""])
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="IN", help="A file of cases, or starter.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN", help="A file of cases, or starter.", autocompletion=complete.cases
+        ),
+    ],
     target: Annotated[Path, typer.Argument(metavar="OUT", help=".jsonl, .yaml or .csv")],
 ) -> None:
     """Convert a file of cases; the suffix of OUT names its form. Nothing is lost.
@@ -150,8 +150,8 @@ def convert(
 
     casewise cases convert CASEBench_data.json cases.jsonl
     """
-    loaded = open_cases(source)
-    write_cases(loaded.cases, target)
+    loaded = case_files.open_cases(source)
+    case_files.write_cases(loaded.cases, target)
     note_all(loaded.notes)
     note(f"{target}: {len(loaded.cases)} cases")
 
@@ -170,7 +170,11 @@ def fetch(
     name: Annotated[DataSet, typer.Argument(help="The data set.")],
     origin: Annotated[
         Path | None,
-        typer.Option("--from", help="A checkout, or the data file, instead of the network."),
+        typer.Option(
+            "--from",
+            help="A checkout, or the data file, instead of the network.",
+            metavar="FILE|FOLDER",
+        ),
     ] = None,
     accept_terms: Annotated[
         bool, typer.Option("--accept-terms", help="Accept the data's terms without being asked.")
@@ -189,7 +193,7 @@ def fetch(
 
     casewise cases fetch xstest
     """
-    terms = TERMS if name is DataSet.CASEBENCH else OPEN_SETS[name].terms
+    terms = case_files.TERMS if name is DataSet.CASEBENCH else case_files.OPEN_SETS[name].terms
     err().print(terms, markup=False, highlight=False)
     if not accept_terms:
         if not sys.stdin.isatty():
@@ -197,11 +201,11 @@ def fetch(
         if not typer.confirm("\nDo you accept these terms?", err=True):
             raise UsageError("the terms were not accepted; nothing was fetched")
     if name is not DataSet.CASEBENCH:
-        files = fetch_open_set(name, origin)
-        for path, mapping in zip(files, OPEN_SETS[name].mappings, strict=False):
+        files = case_files.fetch_open_set(name, origin)
+        for path, mapping in zip(files, case_files.OPEN_SETS[name].mappings, strict=False):
             note(f"{path}: casewise cases import {path} --map {mapping} --out {mapping}.jsonl")
         return
-    fetched = fetch_casebench(origin)
+    fetched = case_files.fetch_casebench(origin)
     note(f"data: {fetched.data}")
     if fetched.templates:
         note(f"prompts: {fetched.templates} (--prompt upstream)")
@@ -255,22 +259,29 @@ def audit(
 
     casewise cases audit mine.jsonl --fail-on "error,personal-data,shortcut-leakage>.9"
     """
-    demands = parse_demands(fail_on) if fail_on.strip() else ()
+    demands = dataset.parse_demands(fail_on) if fail_on.strip() else ()
     if to is not None and to.exists() and Path(file).exists() and to.samefile(file):
         raise UsageError(f"{to}: would overwrite the cases")
-    loaded = open_cases(file)
+    loaded = case_files.open_cases(file)
     note_all(loaded.notes)
     with working("auditing"):
-        audited = audit_cases(loaded, seed=seed)
+        audited = dataset.audit_cases(loaded, seed=seed)
     if reveal:
-        err().print(CONTENT_WARNING, style="yellow")
+        err().print(exports.CONTENT_WARNING, style="yellow")
     if to is not None:
-        write_atomically(to, audit_markdown(audited, reveal=reveal).encode())
+        write_atomically(to, reporting.audit_markdown(audited, reveal=reveal).encode())
         note(f"wrote {to}")
-    print_as(format, audit_renderable, audit_json, audit_markdown, audited, reveal=reveal)
-    for text in undefined_demands(audited, demands):
+    print_as(
+        format,
+        reporting.audit_renderable,
+        reporting.audit_json,
+        reporting.audit_markdown,
+        audited,
+        reveal=reveal,
+    )
+    for text in dataset.undefined_demands(audited, demands):
         note(f"note: --fail-on {text}: this set has too few cases for the figure")
-    failed = unmet_demands(audited, demands)
+    failed = dataset.unmet_demands(audited, demands)
     for unmet in failed:
         err().print(f"failed on {unmet.text}: found {unmet.found}", markup=False)
     if failed:

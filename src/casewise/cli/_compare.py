@@ -1,16 +1,20 @@
 """``casewise compare``."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 
-from casewise.cases import MAX_SEED, Ties
+from casewise.choices import COMPARED, MAX_SEED, Ties, UnreadPolicy
+from casewise.cli import _complete as complete
 from casewise.cli._console import out, working, write_out
+from casewise.cli._help import OUTPUT, UNCERTAINTY
+from casewise.cli._late import polars, reporting, scores, statistics
 from casewise.cli._options import (
     READ,
     Force,
@@ -20,24 +24,7 @@ from casewise.cli._options import (
     Unread,
     read_judgements,
 )
-from casewise.errors import UsageError
-from casewise.reporting import (
-    CHANGES_PAGE,
-    comparison_json,
-    comparison_markdown,
-    comparison_renderable,
-)
-from casewise.scores import (
-    COMPARED,
-    Run,
-    Scoring,
-    UnreadPolicy,
-    compare_runs,
-    find_runs,
-    load_checks,
-    pairs_of_runs,
-)
-from casewise.statistics import Resampling
+from casewise.errors import UsageError, choose_from
 
 MOST_PAIRS = 200
 """Pairs of runs above which a person surely meant something else."""
@@ -63,19 +50,39 @@ def compare(
     unparsed: Unread = UnreadPolicy.HONEST,
     ties: TiesOption = Ties.HALF,
     metric: Annotated[
-        list[str] | None, typer.Option(help="A measure to compare; repeat it. Default: all.")
+        list[str] | None,
+        typer.Option(
+            help="A measure to compare; repeat it. Default: all.",
+            rich_help_panel=OUTPUT,
+            metavar="MEASURE",
+            autocompletion=complete.measures,
+        ),
     ] = None,
     bootstrap: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Draws of whole queries, for both runs alike.")
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Draws of whole queries, for both runs alike.",
+            rich_help_panel=UNCERTAINTY,
+        ),
     ] = 2000,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.", rich_help_panel=UNCERTAINTY)
+    ] = 0,
     grader_check: GraderCheck = None,
     force: Force = False,
     whole: Annotated[
         bool,
-        typer.Option("--all", help="Show every measure, not only what changed beyond chance."),
+        typer.Option(
+            "--all",
+            help="Show every measure, not only what changed beyond chance.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
-    format: Annotated[CompareFormat, typer.Option(help="How to print.")] = CompareFormat.TABLE,
+    format: Annotated[
+        CompareFormat, typer.Option(help="How to print.", rich_help_panel=OUTPUT)
+    ] = CompareFormat.TABLE,
 ) -> None:
     """Compare runs over the same cases: is the difference more than chance?
 
@@ -97,19 +104,21 @@ def compare(
     chosen = tuple(dict.fromkeys(metric or COMPARED))
     for name in chosen:
         if name not in COMPARED:
-            raise UsageError(f"no measure is called {name!r}: choose from {', '.join(COMPARED)}")
+            raise UsageError(f"no measure is called {name!r}: {choose_from(name, COMPARED)}")
     tables = {}
     for path in dict.fromkeys(paths):
         tables[str(path)] = read_judgements([path]).table
-    checks = load_checks(grader_check or (), tables.values())
+    checks = scores.load_checks(grader_check or (), tables.values())
     pairs = find_pairs(tables, force=force)
-    scoring = Scoring(labels, unparsed, ties, Resampling(bootstrap, seed) if bootstrap else None)
+    scoring = scores.Scoring(
+        labels, unparsed, ties, statistics.Resampling(bootstrap, seed) if bootstrap else None
+    )
     with working("comparing"):
-        comparisons = compare_runs(pairs, scoring, chosen, checks)
+        comparisons = scores.compare_runs(pairs, scoring, chosen, checks)
     if format is CompareFormat.JSON:
-        write_out(comparison_json(comparisons))
+        write_out(reporting.comparison_json(comparisons))
     elif format is CompareFormat.MARKDOWN:
-        write_out(comparison_markdown(comparisons))
+        write_out(reporting.comparison_markdown(comparisons))
     else:
         page = [
             "casewise",
@@ -118,26 +127,28 @@ def compare(
             "--compare",
             "--reveal",
             "--out",
-            CHANGES_PAGE,
+            reporting.CHANGES_PAGE,
         ]
         page += ["--force"] if force else []
-        shown = comparison_renderable(
+        shown = reporting.comparison_renderable(
             comparisons, whole=whole or bool(metric), page_command=shlex.join(page)
         )
         out().print(shown)
 
 
-def find_pairs(tables: Mapping[str, pl.DataFrame], *, force: bool = False) -> list[tuple[Run, Run]]:
+def find_pairs(
+    tables: Mapping[str, polars.DataFrame], *, force: bool = False
+) -> list[tuple[scores.Run, scores.Run]]:
     """Every two runs of some tables that can be subtracted, told apart by where they were read.
 
     Raises:
         UsageError: There is one run only, or there are too many pairs.
         InputError: No two runs are over the same version of the data, and that isn't forced.
     """
-    runs = find_runs(tables)
+    runs = scores.find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder or file to compare it with")
-    pairs = pairs_of_runs(runs, across_versions=force)
+    pairs = scores.pairs_of_runs(runs, across_versions=force)
     if len(pairs) > MOST_PAIRS:
         raise UsageError(f"{len(pairs)} pairs of runs: name files or folders with fewer runs")
     return pairs

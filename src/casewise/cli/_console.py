@@ -14,6 +14,8 @@ import typer
 from rich.console import Console, RenderableType
 from rich.status import Status
 
+from casewise.cli._help import OUTPUT
+
 PIPE_WIDTH = 10_000
 """Columns that a line may take where it does not go to a terminal: nothing is folded there."""
 
@@ -118,7 +120,7 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
-FormatOption = Annotated[Format, typer.Option(help="How to print.")]
+FormatOption = Annotated[Format, typer.Option(help="How to print.", rich_help_panel=OUTPUT)]
 
 Shown = ParamSpec("Shown")
 

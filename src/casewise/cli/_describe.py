@@ -4,15 +4,20 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import MAX_SEED, open_cases
+from casewise.choices import DRAWS, MAX_SEED
+from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, note_all, print_as, working
-from casewise.dataset import DRAWS, describe_cases
-from casewise.reporting import description_json, description_markdown, description_renderable
+from casewise.cli._late import case_files, dataset, reporting
 
 
 def describe(
     cases: Annotated[
-        str, typer.Argument(metavar="CASES", help="A file of cases, or starter, or casebench.")
+        str,
+        typer.Argument(
+            metavar="CASES",
+            help="A file of cases, or starter, or casebench.",
+            autocompletion=complete.cases,
+        ),
     ],
     bootstrap: Annotated[
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries for intervals; 0: none.")
@@ -37,8 +42,14 @@ def describe(
 
     casewise describe votes.jsonl --bootstrap 10000 --seed 7 --format json
     """
-    loaded = open_cases(cases)
+    loaded = case_files.open_cases(cases)
     note_all(loaded.notes)
     with working("counting votes"):
-        description = describe_cases(loaded, draws=bootstrap, seed=seed)
-    print_as(format, description_renderable, description_json, description_markdown, description)
+        description = dataset.describe_cases(loaded, draws=bootstrap, seed=seed)
+    print_as(
+        format,
+        reporting.description_renderable,
+        reporting.description_json,
+        reporting.description_markdown,
+        description,
+    )

@@ -41,7 +41,7 @@ def doctor(
 
     Nothing is written, fetched or changed. A server on this machine whose
     address is in the environment is asked for its models, without a key;
-    services elsewhere only with --reach. docs/your-machine.md says what each
+    services elsewhere only with --reach. docs/how-to/your-machine.md says what each
     line means.
 
     [bold]Exit status[/]: 0 the first run (casewise run) works here offline,

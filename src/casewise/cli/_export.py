@@ -5,21 +5,27 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import LabelRule, open_cases, read_label_rule
+from casewise.choices import ExportForm, LabelRule
+from casewise.cli import _complete as complete
 from casewise.cli._console import err, note, note_all, working
-from casewise.cli._options import RULES
-from casewise.exports import CONTENT_WARNING, ExportForm, ExportRequest, export_to, form_of
+from casewise.cli._late import case_files, exports
+from casewise.cli._options import LABEL_RULES, read_rule
 
 
 def export(
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="What to write: FILE.parquet, FILE.csv, or a folder."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="What to write: FILE.parquet, FILE.csv, or a folder.",
+            metavar="FILE|FOLDER",
+        ),
     ],
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH...]",
+            metavar="PATH...",
             help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
             show_default=False,
         ),
@@ -38,14 +44,17 @@ def export(
         str | None,
         typer.Option(
             help="The whole cases, for forms that hold them: a file, starter or casebench. "
-            "Default: those in the logs and outputs."
+            "Default: those in the logs and outputs.",
+            metavar="starter|casebench|FILE",
+            autocompletion=complete.cases,
         ),
     ] = None,
     labels: Annotated[
         LabelRule | None,
         typer.Option(
-            parser=read_label_rule,
-            metavar=RULES,
+            parser=read_rule,
+            metavar=LABEL_RULES,
+            autocompletion=complete.one_of(lambda: LabelRule),
             help="The truth in the documents of lm-eval. Default: published, else votes, "
             "else intended.",
         ),
@@ -69,10 +78,10 @@ def export(
 
     casewise export --to lm-eval --cases starter --reveal --out task/
     """
-    form = form_of(out, to)
-    loaded = open_cases(cases) if cases is not None else None
+    form = exports.form_of(out, to)
+    loaded = case_files.open_cases(cases) if cases is not None else None
     note_all(loaded.notes if loaded is not None else ())
-    request = ExportRequest(
+    request = exports.ExportRequest(
         paths=tuple(paths or ()),
         out=out,
         form=form,
@@ -81,9 +90,9 @@ def export(
         labels=labels,
     )
     with working("exporting"):
-        done = export_to(request)
+        done = exports.export_to(request)
     note_all(done.notes)
     if reveal:
-        err().print(CONTENT_WARNING, style="yellow")
+        err().print(exports.CONTENT_WARNING, style="yellow")
     whole = reveal or form is ExportForm.REDACTED_LOGS
     note(f"{out}: {done.content}{'' if whole else '; texts withheld (--reveal includes them)'}")

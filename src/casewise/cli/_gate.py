@@ -1,5 +1,7 @@
 """``casewise gate``."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterator
@@ -10,24 +12,13 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import STARTER, open_cases
+from casewise.choices import Undecided
 from casewise.cli._console import note, out, working, write_out
+from casewise.cli._help import OUTPUT
+from casewise.cli._late import case_files, gates, reporting, scores
 from casewise.cli._options import Force, GraderCheck, read_judgements
 from casewise.errors import CasewiseError, UsageError
 from casewise.files import write_atomically
-from casewise.gate import EXIT_STATUS, GateReport, gate_files, gate_rules, run_gate
-from casewise.reporting import (
-    Undecided,
-    gate_annotations,
-    gate_json,
-    gate_junit,
-    gate_markdown,
-    gate_renderable,
-    refusal_annotation,
-    refusal_junit,
-    refusal_markdown,
-)
-from casewise.scores import load_checks
 
 WORKFLOW = Path(".github/workflows/casewise-gate.yml")
 """Where GitHub looks for the workflow that ships."""
@@ -46,6 +37,7 @@ def gate(
         typer.Option(
             metavar="BEFORE",
             help="What the run must not be worse than. A change is the run minus this baseline.",
+            rich_help_panel="Rules",
         ),
     ] = None,
     config: Annotated[
@@ -54,6 +46,7 @@ def gate(
             metavar="FILE",
             help="The rules (YAML); small: those that ship, as strict as the starter cases can "
             "decide. Default: those that ship.",
+            rich_help_panel="Rules",
         ),
     ] = None,
     grader_check: GraderCheck = None,
@@ -63,27 +56,39 @@ def gate(
             metavar="FILE",
             help="Number the builds in this file, and fail only where that is sure enough for 100 "
             "of them: unchanged, they fail at all in at most 5 of 100 tries.",
+            rich_help_panel="Rules",
         ),
     ] = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the verdicts as JUnit XML.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write the verdicts as JUnit XML.", rich_help_panel=OUTPUT
+        ),
     ] = None,
     markdown: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the table for a build's summary."),
+        typer.Option(
+            metavar="FILE",
+            help="Also write the table for a build's summary.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     undecided: Annotated[
-        Undecided, typer.Option(help="How JUnit shows what is undecided or missing.")
+        Undecided,
+        typer.Option(help="How JUnit shows what is undecided or missing.", rich_help_panel=OUTPUT),
     ] = Undecided.FAILURE,
     github: Annotated[
         bool,
         typer.Option(
             "--github",
             help="In a job of GitHub: print ::error lines, and add to the job's summary.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     force: Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON instead of a table.", rich_help_panel=OUTPUT)
+    ] = False,
     init: Annotated[
         Path | None,
         typer.Option(
@@ -131,7 +136,7 @@ def gate(
         given = (run, baseline, config, history, junit, markdown, grader_check)
         if any(one is not None for one in given) or as_json or github:
             raise UsageError("--init writes two files and judges nothing: give it alone")
-        _init(init, cases or STARTER)
+        _init(init, cases or case_files.STARTER)
         return
     outputs = _Outputs(junit, markdown, undecided, github)
     with outputs.telling_refusals():
@@ -139,13 +144,13 @@ def gate(
             raise UsageError("--cases goes with --init: a run holds its own cases")
         if run is None:
             raise UsageError("which run? casewise gate RUN, such as a log folder (or --init DIR)")
-        rules = gate_rules(config)
+        rules = gates.gate_rules(config)
         judgements = read_judgements([run])
         if grader_check:
-            rules = replace(rules, checks=load_checks(grader_check, [judgements.table]))
+            rules = replace(rules, checks=scores.load_checks(grader_check, [judgements.table]))
         base = read_judgements([baseline]).table if baseline is not None else None
         with working("judging"):
-            report = run_gate(
+            report = gates.run_gate(
                 judgements.table,
                 rules,
                 base,
@@ -155,10 +160,10 @@ def gate(
             )
     outputs.write(report)
     if as_json:
-        write_out(gate_json(report))
+        write_out(reporting.gate_json(report))
     else:
-        out().print(gate_renderable(report))
-    if status := EXIT_STATUS[report.verdict]:
+        out().print(reporting.gate_renderable(report))
+    if status := gates.EXIT_STATUS[report.verdict]:
         raise typer.Exit(status)
 
 
@@ -171,10 +176,12 @@ class _Outputs:
     undecided: Undecided
     github: bool
 
-    def write(self, report: GateReport) -> None:
+    def write(self, report: gates.GateReport) -> None:
         """Write what was judged."""
-        lines = list(gate_annotations(report))
-        self._write(gate_junit(report, self.undecided), gate_markdown(report), lines)
+        lines = list(reporting.gate_annotations(report))
+        self._write(
+            reporting.gate_junit(report, self.undecided), reporting.gate_markdown(report), lines
+        )
 
     @contextmanager
     def telling_refusals(self) -> Iterator[None]:
@@ -183,7 +190,11 @@ class _Outputs:
             yield
         except (CasewiseError, OSError) as error:
             text = str(error)
-            self._write(refusal_junit(text), refusal_markdown(text), [refusal_annotation(text)])
+            self._write(
+                reporting.refusal_junit(text),
+                reporting.refusal_markdown(text),
+                [reporting.refusal_annotation(text)],
+            )
             raise
 
     def _write(self, junit: str, markdown: str, annotations: list[str]) -> None:
@@ -201,7 +212,7 @@ class _Outputs:
 
 
 def _init(folder: Path, cases: str) -> None:
-    files = gate_files(open_cases(cases).cases, cases)
+    files = gates.gate_files(case_files.open_cases(cases).cases, cases)
     targets = {folder / "gate.yaml": files.rules, folder / WORKFLOW: files.workflow}
     there = [str(path) for path in targets if path.exists()]
     if there:

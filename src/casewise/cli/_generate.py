@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.cases import MAX_SEED
+from casewise.choices import MAX_SEED, Structured
+from casewise.cli import _complete as complete
 from casewise.cli import _run_options as options
 from casewise.cli._console import command_line, err, note
 from casewise.cli._console import out as results
+from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING, one_of
 from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
 
 if TYPE_CHECKING:
@@ -33,16 +35,34 @@ def generate(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The cases to write: .jsonl.")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The cases to write: .jsonl.",
+            rich_help_panel=OUTPUT,
+        ),
     ],
     model: Annotated[
-        str, typer.Option("--model", "-m", help="The model that writes, as Inspect names it.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help="The model that writes, as Inspect names it.",
+            rich_help_panel=MODEL,
+            metavar="PROVIDER/NAME",
+            autocompletion=complete.models,
+        ),
     ] = "casewise/smollm2",
     critic: Annotated[
         str | None,
         typer.Option(
             help="The model that reviews what the rules let pass; none: rules alone. "
-            "Default: the model that writes."
+            "Default: the model that writes.",
+            rich_help_panel=MODEL,
+            metavar="PROVIDER/NAME|none",
+            autocompletion=complete.models,
         ),
     ] = None,
     matched: Annotated[
@@ -51,34 +71,60 @@ def generate(
             metavar="NAMES",
             help="Minimal pairs: twins that differ in these parameters only "
             "(urgency,recipient.type).",
+            rich_help_panel=CASES,
+            autocompletion=complete.parts,
         ),
     ] = None,
     candidates: Annotated[
-        int, typer.Option(help="Drafts of each context; the one with fewest faults is taken.")
+        int,
+        typer.Option(
+            help="Drafts of each context; the one with fewest faults is taken.",
+            rich_help_panel=SAMPLING,
+        ),
     ] = 1,
     repairs: Annotated[
         int | None,
         typer.Option(
-            help="Times that a faulty context is written again. Default: 2 (embedded: 0)."
+            help="Times that a faulty context is written again. Default: 2 (embedded: 0).",
+            rich_help_panel=SAMPLING,
         ),
     ] = None,
     structured: Annotated[
         str,
         typer.Option(
-            help="The answer's form as a JSON schema: on, off, or auto (on, unless it is refused)."
+            help="The answer's form as a JSON schema: on, off, or auto (on, unless it is refused).",
+            rich_help_panel=SAMPLING,
+            metavar=one_of(Structured),
+            autocompletion=complete.one_of(lambda: Structured),
         ),
     ] = "auto",
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of every request.")] = 0,
-    temperature: Annotated[float, typer.Option(help="Of the model that writes.")] = 0.8,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of every request.", rich_help_panel=SAMPLING)
+    ] = 0,
+    temperature: Annotated[
+        float, typer.Option(help="Of the model that writes.", rich_help_panel=SAMPLING)
+    ] = 0.8,
     language: Annotated[
-        str | None, typer.Option(help="Of queries that name none (BCP 47: en, de, pt-BR).")
+        str | None,
+        typer.Option(
+            help="Of queries that name none (BCP 47: en, de, pt-BR).", rich_help_panel=CASES
+        ),
     ] = None,
-    source: Annotated[str | None, typer.Option(help="Of queries that name none.")] = None,
-    licence: Annotated[str | None, typer.Option(help="Of queries that name none.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Of queries that name none.", rich_help_panel=CASES)
+    ] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Of queries that name none.", rich_help_panel=CASES)
+    ] = None,
     max_connections: Annotated[
-        int | None, typer.Option(help="Requests at once for each provider. Default: Inspect's.")
+        int | None,
+        typer.Option(
+            help="Requests at once for each provider. Default: Inspect's.", rich_help_panel=PLACE
+        ),
     ] = None,
-    max_tokens: Annotated[int, typer.Option(help="Longest answer, in tokens.")] = 2048,
+    max_tokens: Annotated[
+        int, typer.Option(help="Longest answer, in tokens.", rich_help_panel=SAMPLING)
+    ] = 2048,
     model_base_url: options.ModelBaseUrl = None,
     model_arg: options.ModelArg = [],  # noqa: B006 - typer copies it
     dry_run: options.DryRun = False,

@@ -1,30 +1,21 @@
 """``casewise grade``: the replies of conversations that were held elsewhere."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from casewise.cases import STARTER, CaseSet, Form, card_cases, load_card, open_cases
+from casewise.choices import RULES, Delivery
+from casewise.cli import _complete as complete
 from casewise.cli._console import err, note, note_all, out
+from casewise.cli._help import CASES, CONVERSATIONS, GRADER, OUTPUT
+from casewise.cli._late import case_files, exports, protocols, reporting, scores, transcripts
 from casewise.cli._progress import LineProgress
 from casewise.errors import ModelError, UsageError
-from casewise.exports import CONTENT_WARNING
-from casewise.protocols import GRADE_VERSION, Delivery, Graded, Status
-from casewise.reporting import tally_table
-from casewise.scores import (
-    BY_RULES,
-    UNNAMED,
-    Grader,
-    Grading,
-    NothingPlacedError,
-    Tally,
-    ToGrade,
-    grade_conversations,
-)
 from casewise.sheets import count, terminal
-from casewise.transcripts import READ_AT_MOST, read_conversations
 
 
 def grade(
@@ -38,36 +29,79 @@ def grade(
     ],
     cases: Annotated[
         str | None,
-        typer.Option(help="The cases that were asked: a file, starter or casebench."),
+        typer.Option(
+            help="The cases that were asked: a file, starter or casebench.",
+            rich_help_panel=CASES,
+            metavar="starter|casebench|FILE",
+            autocompletion=complete.cases,
+        ),
     ] = None,
     deployment: Annotated[
         str | None,
-        typer.Option(metavar="CARD", help="In their place a deployment card: its name or file."),
+        typer.Option(
+            metavar="CARD",
+            help="In their place a deployment card: its name or file.",
+            rich_help_panel=CASES,
+            autocompletion=complete.cards,
+        ),
     ] = None,
     to: Annotated[
-        Path, typer.Option("--out", "-o", metavar="TABLE", help="The judgement table (.parquet).")
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="TABLE",
+            help="The judgement table (.parquet).",
+            rich_help_panel=OUTPUT,
+        ),
     ] = Path("graded.parquet"),
     grader: Annotated[
-        str, typer.Option(help="rules (offline), or a model as Inspect names it.")
-    ] = BY_RULES.name,
+        str,
+        typer.Option(
+            help="rules (offline), or a model as Inspect names it.",
+            rich_help_panel=GRADER,
+            metavar="rules|PROVIDER/NAME",
+            autocompletion=complete.graders,
+        ),
+    ] = RULES,
     model_name: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The model that replied, whatever the file says."),
+        typer.Option(
+            metavar="NAME",
+            help="The model that replied, whatever the file says.",
+            rich_help_panel=CONVERSATIONS,
+        ),
     ] = None,
     delivery: Annotated[
-        Delivery, typer.Option(help="Where the context stood in the conversations.")
+        Delivery,
+        typer.Option(
+            help="Where the context stood in the conversations.", rich_help_panel=CONVERSATIONS
+        ),
     ] = Delivery.SYSTEM,
     turn: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Grade the model's Nth reply. Default: the last."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Grade the model's Nth reply. Default: the last.",
+            rich_help_panel=CONVERSATIONS,
+        ),
     ] = None,
     reveal: Annotated[
         bool,
-        typer.Option("--reveal", help="Keep replies and explanations in the table (distressing)."),
+        typer.Option(
+            "--reveal",
+            help="Keep replies and explanations in the table (distressing).",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
-    model_base_url: Annotated[str | None, typer.Option(help="Address of the grader's API.")] = None,
+    model_base_url: Annotated[
+        str | None,
+        typer.Option(help="Address of the grader's API.", rich_help_panel=GRADER, metavar="URL"),
+    ] = None,
     max_connections: Annotated[
-        int | None, typer.Option(min=1, help="Requests at once. Default: Inspect's.")
+        int | None,
+        typer.Option(min=1, help="Requests at once. Default: Inspect's.", rich_help_panel=GRADER),
     ] = None,
 ) -> None:
     """Grade replies that were given elsewhere, as casewise run grades its own.
@@ -93,46 +127,48 @@ def grade(
     if delivery is Delivery.JUDGE:
         raise UsageError("--delivery judge is of judges: give system, claimed, history or none")
     card, data = _cases(cases, deployment)
-    grading = Grading(
+    grading = scores.Grading(
         cases=data,
         card=card,
         model=model_name,
         delivery=delivery,
         turn=turn,
         reveal=reveal,
-        grader=BY_RULES
-        if grader == BY_RULES.name
+        grader=scores.BY_RULES
+        if grader == RULES
         else _by_model(grader, model_base_url, max_connections),
     )
-    conversations = read_conversations(file)
+    conversations = transcripts.read_conversations(file)
     try:
         with LineProgress(err()) as progress:
-            tally = grade_conversations(
+            tally = scores.grade_conversations(
                 conversations, to, grading, file, lambda tally: progress(tally.total)
             )
-    except NothingPlacedError as error:
+    except scores.NothingPlacedError as error:
         _print(error.tally, file)
         raise
     _print(tally, file)
     if reveal:
-        err().print(CONTENT_WARNING, style="yellow")
+        err().print(exports.CONTENT_WARNING, style="yellow")
     whole = "" if reveal else "; texts withheld (--reveal includes them)"
     note(f"{to}: {count(tally.graded)} judgements{whole}")
 
 
-def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, CaseSet]:
+def _cases(cases: str | None, deployment: str | None) -> tuple[str | None, case_files.CaseSet]:
     """The name of a deployment card, if one is given, and the cases; else the starter set."""
     if deployment is None:
-        data = open_cases(cases or STARTER)
+        data = case_files.open_cases(cases or case_files.STARTER)
         note_all(data.notes)
         return None, data
     if cases is not None:
         raise UsageError("give --cases or --deployment, not both")
-    card = load_card(deployment)
-    return card.name, CaseSet(card_cases(card), card.name, Form.YAML, ())
+    card = case_files.load_card(deployment)
+    return card.name, case_files.CaseSet(
+        case_files.card_cases(card), card.name, case_files.Form.YAML, ()
+    )
 
 
-def _by_model(grader: str, base_url: str | None, connections: int | None) -> Grader:
+def _by_model(grader: str, base_url: str | None, connections: int | None) -> scores.Grader:
     """Grading by a model: a batch in which every request fails ends a run that has just begun."""
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
@@ -140,7 +176,7 @@ def _by_model(grader: str, base_url: str | None, connections: int | None) -> Gra
     note(f"sends replies, with what was said before them, to {grader}; nothing else leaves here")
     answered = False
 
-    def ask(replies: Sequence[ToGrade]) -> Sequence[Graded]:
+    def ask(replies: Sequence[scores.ToGrade]) -> Sequence[protocols.Graded]:
         nonlocal answered
         asked = [
             (
@@ -156,22 +192,22 @@ def _by_model(grader: str, base_url: str | None, connections: int | None) -> Gra
         except ModelError as error:
             if not answered:
                 raise
-            return [Graded(Status.ERROR, None, str(error))] * len(replies)
+            return [protocols.Graded(protocols.Status.ERROR, None, str(error))] * len(replies)
         answered = True
         return graded
 
-    return Grader(grader, GRADE_VERSION, ask)
+    return scores.Grader(grader, protocols.GRADE_VERSION, ask)
 
 
-def _print(tally: Tally, file: Path) -> None:
-    out().print(terminal(tally_table(tally, file.name), *tally.problems))
+def _print(tally: scores.Tally, file: Path) -> None:
+    out().print(terminal(reporting.tally_table(tally, file.name), *tally.problems))
     if tally.shortened:
         note(
             f"note: of {count(tally.shortened)} long replies the rules read the first "
-            f"{count(READ_AT_MOST)} characters"
+            f"{count(transcripts.READ_AT_MOST)} characters"
         )
     if tally.unnamed:
         note(
             f"note: {count(tally.unnamed)} conversations name no model: their judgements stand "
-            f"under {UNNAMED!r} (--model-name NAME)"
+            f"under {scores.UNNAMED!r} (--model-name NAME)"
         )

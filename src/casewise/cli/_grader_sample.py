@@ -5,12 +5,11 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import MAX_SEED
+from casewise.choices import MAX_SEED, Draw
 from casewise.cli._console import note, working
+from casewise.cli._late import reporting, scores
 from casewise.cli._options import read_judgements
 from casewise.files import write_atomically
-from casewise.reporting import label_page
-from casewise.scores import Draw, draw_replies, grader_versions, sheet_text
 
 
 def sample(
@@ -52,12 +51,12 @@ def sample(
     """
     judgements = read_judgements(logs, texts=True)
     with working("drawing"):
-        replies = draw_replies(
-            judgements.table, judgements.cases, n, draw, seed, grader_versions(logs)
+        replies = scores.draw_replies(
+            judgements.table, judgements.cases, n, draw, seed, scores.grader_versions(logs)
         )
     page = out.with_suffix(".html")
     # With its mark, spreadsheets read the file as UTF-8.
-    write_atomically(out, sheet_text(replies).encode("utf-8-sig"))
-    write_atomically(page, label_page(replies, out.name).encode())
+    write_atomically(out, scores.sheet_text(replies).encode("utf-8-sig"))
+    write_atomically(page, reporting.label_page(replies, out.name).encode())
     of = replies[0].run_replies if len({one.run_id for one in replies}) == 1 else None
     note(f"drew {len(replies)}{f' of {of}' if of else ''} replies: {out}; to label: {page}")

@@ -1,34 +1,19 @@
 """``casewise graders``: check a grader against hand labels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from casewise.cases import MAX_SEED
+from casewise.choices import LABEL, MAX_SEED, RULES, Half, Rulings
+from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, print_as
+from casewise.cli._help import CASES, GRADER, UNCERTAINTY
+from casewise.cli._late import protocols, reporting, scores, statistics
 from casewise.errors import UsageError
-from casewise.protocols import GRADE_VERSION, READER_VERSION, Graded, Rulings, read_reply
-from casewise.reporting import (
-    grader_json,
-    grader_markdown,
-    grader_renderable,
-    injected_json,
-    injected_markdown,
-    injected_renderable,
-)
-from casewise.scores import (
-    LABEL,
-    RULES,
-    Half,
-    LabelledReply,
-    check_grader,
-    check_injected,
-    injected_replies,
-    load_half,
-)
-from casewise.statistics import Resampling
 
 
 def check(
@@ -40,38 +25,65 @@ def check(
         ),
     ] = None,
     grader: Annotated[
-        str, typer.Option(help="rules (offline), or a model as Inspect names it.")
+        str,
+        typer.Option(
+            help="rules (offline), or a model as Inspect names it.",
+            rich_help_panel=GRADER,
+            metavar="rules|PROVIDER/NAME",
+            autocompletion=complete.graders,
+        ),
     ] = RULES,
     injected: Annotated[
         bool,
         typer.Option(
             "--injected",
             help="In place of FILE: replies that try to grade themselves; does the grader follow?",
+            rich_help_panel=CASES,
         ),
     ] = False,
     half: Annotated[
-        Half, typer.Option(help="Of the replies; the rules were written from one half of ours.")
+        Half,
+        typer.Option(
+            help="Of the replies; the rules were written from one half of ours.",
+            rich_help_panel=CASES,
+        ),
     ] = Half.ALL,
     label: Annotated[
         str,
         typer.Option(
-            metavar="FIELD", help="What holds the hand label. In XSTest's files: final_label."
+            metavar="FIELD",
+            help="What holds the hand label. In XSTest's files: final_label.",
+            rich_help_panel=CASES,
         ),
     ] = LABEL,
     rulings: Annotated[
         Rulings | None,
         typer.Option(
-            help="Whose rulings the rules follow where they differ. Default: XSTest's on its files."
+            help="Whose rulings the rules follow where they differ. Default: XSTest's on its "
+            "files.",
+            rich_help_panel=GRADER,
         ),
     ] = None,
-    model_base_url: Annotated[str | None, typer.Option(help="Address of the model's API.")] = None,
+    model_base_url: Annotated[
+        str | None,
+        typer.Option(help="Address of the model's API.", rich_help_panel=GRADER, metavar="URL"),
+    ] = None,
     max_connections: Annotated[
-        int | None, typer.Option(min=1, help="Requests at once. Default: Inspect's.")
+        int | None,
+        typer.Option(min=1, help="Requests at once. Default: Inspect's.", rich_help_panel=GRADER),
     ] = None,
     bootstrap: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Draws of whole queries for kappa's interval.")
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Draws of whole queries for kappa's interval.",
+            rich_help_panel=UNCERTAINTY,
+        ),
     ] = 2000,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.", rich_help_panel=UNCERTAINTY)
+    ] = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Check a grader against replies that people labelled.
@@ -101,18 +113,24 @@ def check(
         raise UsageError("give FILE, the labelled replies; or --injected, which has its own")
     if injected and (half, label) != (Half.ALL, LABEL):
         raise UsageError("--half and --label go with FILE: --injected has labels of its own")
-    version = READER_VERSION if grader == RULES else GRADE_VERSION
+    version = protocols.READER_VERSION if grader == RULES else protocols.GRADE_VERSION
     if not files:
-        told = injected_replies()
+        told = scores.injected_replies()
         graded = _grade(grader, told.replies, Rulings.CASEWISE, model_base_url, max_connections)
-        followed = check_injected(told, graded, grader=grader, grader_version=version)
-        print_as(format, injected_renderable, injected_json, injected_markdown, followed)
+        followed = scores.check_injected(told, graded, grader=grader, grader_version=version)
+        print_as(
+            format,
+            reporting.injected_renderable,
+            reporting.injected_json,
+            reporting.injected_markdown,
+            followed,
+        )
         return
-    replies = load_half(files, half, label)
+    replies = scores.load_half(files, half, label)
     if rulings is None:
         published = all(file.suffix.lower() == ".csv" for file in files)
         rulings = Rulings.XSTEST if published else Rulings.CASEWISE
-    report = check_grader(
+    report = scores.check_grader(
         replies,
         _grade(grader, replies, rulings, model_base_url, max_connections),
         grader=grader,
@@ -120,20 +138,26 @@ def check(
         file=", ".join(map(str, files)),
         label=label,
         half=half,
-        resampling=Resampling(bootstrap, seed) if bootstrap else None,
+        resampling=statistics.Resampling(bootstrap, seed) if bootstrap else None,
     )
-    print_as(format, grader_renderable, grader_json, grader_markdown, report)
+    print_as(
+        format,
+        reporting.grader_renderable,
+        reporting.grader_json,
+        reporting.grader_markdown,
+        report,
+    )
 
 
 def _grade(
     grader: str,
-    replies: Sequence[LabelledReply],
+    replies: Sequence[scores.LabelledReply],
     rulings: Rulings,
     base_url: str | None,
     connections: int | None,
-) -> list[Graded]:
+) -> list[protocols.Graded]:
     if grader == RULES:
-        return [read_reply(reply.reply, reply.query, rulings) for reply in replies]
+        return [protocols.read_reply(reply.reply, reply.query, rulings) for reply in replies]
     with err().status("loading"):
         from casewise.evaluation import grade_replies, refuse_password
     refuse_password("--model-base-url", base_url)

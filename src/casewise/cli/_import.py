@@ -1,5 +1,7 @@
 """``casewise cases import``."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -8,20 +10,10 @@ from typing import Annotated
 
 import typer
 
-from casewise.cases import (
-    EXAMPLE,
-    MAPPINGS,
-    Case,
-    Imported,
-    dataset_hash,
-    draft_mapping,
-    example_mapping,
-    import_cases,
-    load_mapping,
-    write_cases,
-)
+from casewise.cli import _complete as complete
 from casewise.cli._cases import MOST_PROBLEMS
 from casewise.cli._console import err, note, note_all, working, write_out
+from casewise.cli._late import case_files
 from casewise.errors import InputError, UsageError
 from casewise.files import write_atomically
 
@@ -36,7 +28,11 @@ def import_(
     ] = None,
     map: Annotated[
         str | None,
-        typer.Option(metavar="MAPPING", help=f"A mapping file, or {', '.join(MAPPINGS)}."),
+        typer.Option(
+            metavar="MAPPING",
+            help=f"A mapping file, or {', '.join(case_files.MAPPINGS)}.",
+            autocompletion=complete.mappings,
+        ),
     ] = None,
     to: Annotated[
         Path | None,
@@ -57,7 +53,11 @@ def import_(
     ] = False,
     example: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Print a shipped mapping, to start your own from."),
+        typer.Option(
+            metavar="NAME",
+            help="Print a shipped mapping, to start your own from.",
+            autocompletion=complete.mappings,
+        ),
     ] = None,
 ) -> None:
     """Import cases from a table: a mapping file says which column is which field.
@@ -77,19 +77,21 @@ def import_(
     casewise cases import saved/ --map mapping.yaml --split test --dry-run
     """
     if example is not None:
-        write_out(example_mapping(example))
+        write_out(case_files.example_mapping(example))
         return
     if draft and source is not None:
         _draft(source, split, map, to)
         return
     if source is None or map is None:
         lacking = "what to import: give FILE or FOLDER" if source is None else "--map MAPPING"
-        raise UsageError(f"{lacking} (a mapping to start from: --draft, or --example {EXAMPLE})")
+        raise UsageError(
+            f"{lacking} (a mapping to start from: --draft, or --example {case_files.EXAMPLE})"
+        )
     if to is None and not dry_run:
         raise UsageError("where to? give --out FILE, or --dry-run")
-    mapping = load_mapping(map)
+    mapping = case_files.load_mapping(map)
     with working("reading the rows"):
-        imported = import_cases(source, mapping, split=split)
+        imported = case_files.import_cases(source, mapping, split=split)
     if to is not None and any(to.exists() and to.samefile(file) for file in imported.files):
         raise UsageError(f"{to}: would overwrite the file that is imported")
     _say_problems(imported)
@@ -103,8 +105,10 @@ def import_(
         write_out("".join(f"{_line(case)}\n" for case in islice(imported.cases, SHOWN)))
         note("nothing was written")
     elif to is not None:
-        write_cases(imported.cases, to)
-        note(f"{to}: {len(imported.cases)} cases (version {dataset_hash(imported.cases)})")
+        case_files.write_cases(imported.cases, to)
+        note(
+            f"{to}: {len(imported.cases)} cases (version {case_files.dataset_hash(imported.cases)})"
+        )
 
 
 def _draft(source: Path, split: str | None, map: str | None, to: Path | None) -> None:
@@ -113,7 +117,7 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
     if to is not None and to.suffix.lower() not in (".yaml", ".yml"):
         raise UsageError(f"{to}: a mapping is a .yaml file")
     with working("reading the rows"):
-        text = draft_mapping(source, split=split)
+        text = case_files.draft_mapping(source, split=split)
     if to is None:
         write_out(text)
         return
@@ -121,14 +125,14 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
     note(f"{to}: check it, then casewise cases import {source} --map {to} --out cases.jsonl")
 
 
-def _say_problems(imported: Imported) -> None:
+def _say_problems(imported: case_files.Imported) -> None:
     for problem in imported.problems[:MOST_PROBLEMS]:
         err().print(f"bad row: {problem}", markup=False)
     if len(imported.problems) > MOST_PROBLEMS:
         err().print(f"... and {len(imported.problems) - MOST_PROBLEMS} more")
 
 
-def _say_counts(imported: Imported) -> None:
+def _say_counts(imported: case_files.Imported) -> None:
     note_all(imported.notes)
     cases = imported.cases
     queries = len({case.query_id for case in cases})
@@ -154,7 +158,7 @@ def _say_counts(imported: Imported) -> None:
         note(f"columns not taken, with their filled cells: {names}")
 
 
-def _labels(case: Case) -> Iterator[str]:
+def _labels(case: case_files.Case) -> Iterator[str]:
     """What a score could be held against, in words."""
     rule = case.ratings.rule if case.ratings is not None else None
     if (case.votes_safe or 0) + (case.votes_unsafe or 0):
@@ -166,6 +170,6 @@ def _labels(case: Case) -> Iterator[str]:
         yield "the side that the authors mean"
 
 
-def _line(case: Case) -> str:
+def _line(case: case_files.Case) -> str:
     parts = (case.intended or "none", case.language or "-", case.category or "-", *case.tags)
     return f"{case.id}  {'  '.join(parts)}  ({len(case.query)} characters)"

@@ -1,68 +1,77 @@
 """``casewise``: its commands and groups, imported when somebody asks for them."""
 
+import ast
 import gc
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 import casewise
 from casewise.cli._console import err, write_any_character
-from casewise.errors import CasewiseError, install_hint
+from casewise.cli._help import HelpCommand, HelpGroup
+from casewise.errors import CasewiseError, UsageError, choose_from, install_hint
 
 
-def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
+class _Late(HelpCommand):
+    """A command that is imported when it is used; its name and its first words are known before.
+
+    Args:
+        name: The command's name.
+        place: Its module in this folder, and its function there, as ``_score:score``.
+    """
+
+    def __init__(self, name: str, place: str) -> None:
+        super().__init__(name)
+        self.place = place
+
+    def load(self) -> Any:
+        """The command itself."""
+        module, function = self.place.split(":")
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        found = getattr(import_module(f"casewise.cli.{module}"), function)
+        alone.command(self.name, cls=HelpCommand)(found)
+        return typer.main.get_command(alone)
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Read the arguments of the command itself."""
+        return self.load().make_context(info_name, args, parent, **extra)
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first paragraph of the function's docstring, read without importing anything."""
+        module, function = self.place.split(":")
+        source = Path(__file__).with_name(f"{module}.py").read_text("utf-8")
+        defined = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))
+        text = next(ast.get_docstring(one) for one in defined if one.name == function)
+        return (text or "").partition("\n\n")[0]
+
+
+def lazy_group(places: Mapping[str, str]) -> type[HelpGroup]:
     """A class of groups with commands that are imported one by one.
 
     Args:
-        places: For each command's name its module in this folder and its function,
-            as ``_score:score``.
+        places: For each command's name its module and its function, as ``_score:score``.
     """
 
-    class Group(TyperGroup):
+    class Group(HelpGroup):
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
-            self.commands = _Commands(places, self.commands)
+            late = {name: _Late(name, place) for name, place in places.items()}
+            self.commands = {**late, **self.commands}
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            name = args[0] if args else ""
+            if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
+                return super().resolve_command(ctx, args)
+            problem = f"{ctx.command_path} has no command {name!r}"
+            raise UsageError(f"{problem}: {choose_from(name, self.commands)}")
 
     return Group
-
-
-class _Commands(MutableMapping[str, Any]):
-    """Commands by name; to ask for the names imports nothing."""
-
-    def __init__(self, places: Mapping[str, str], made: MutableMapping[str, Any]) -> None:
-        self._places = places
-        self._made = made
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._made:
-            self._made[name] = _command(name, self._places[name])
-        return self._made[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._made[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**self._places, **self._made})
-
-    def __len__(self) -> int:
-        return len({**self._places, **self._made})
-
-
-def _command(name: str, place: str) -> Any:
-    module, function = place.split(":")
-    alone = typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
-    )
-    alone.command(name)(getattr(import_module(f"casewise.cli.{module}"), function))
-    return typer.main.get_command(alone)
 
 
 BAD_INPUT = 2
@@ -139,16 +148,13 @@ app = typer.Typer(
     name="casewise",
     help="Does a language model's safety judgement follow the context? "
     "Run models over cases, and score them against what people judged.",
-    epilog="A first run, offline, in a minute: casewise run",
+    epilog="casewise run",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
 )
 for name, (about, commands) in GROUPS.items():
-    group = typer.Typer(
-        cls=lazy_group(commands), help=about, no_args_is_help=True, rich_markup_mode="rich"
-    )
+    group = typer.Typer(cls=lazy_group(commands), help=about, no_args_is_help=True)
     app.add_typer(group, name=name)
 
 
@@ -174,11 +180,11 @@ def main() -> None:
     gc.set_threshold(50_000)
     write_any_character()
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
     except CasewiseError as error:
         _say_error(str(error))
         sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of a pipe has what it wanted; keep Python quiet about it at exit.
@@ -196,6 +202,29 @@ def main() -> None:
     except OSError as error:
         _say_error(f"{error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(BAD_INPUT)
+    except Exception as error:
+        # What Typer found wrong with options: of no public class, but with a text and a context.
+        if not hasattr(error, "format_message"):
+            raise
+        if text := _mistake(error):
+            _say_error(text)
+        sys.exit(BAD_INPUT)
+
+
+def _mistake(error: Any) -> str:
+    """What is wrong with the options that were given, and what comes near; empty after help."""
+    command = getattr(getattr(error, "ctx", None), "command_path", "casewise")
+    if name := getattr(error, "option_name", None):
+        near = next(iter(getattr(error, "possibilities", None) or ()), None)
+        if near or error.message.startswith("No such option"):
+            hint = f"did you mean {near}?" if near else f"{command} --help shows those it has"
+            return f"{command} has no option {name}: {hint}"
+    text: str = error.format_message()
+    given = re.search(r"(?:Value error, )?'(.*)' is not one of (.*)\.$", text, re.DOTALL)
+    if given:
+        known = [one.strip("' ") for one in given[2].split(",")]
+        text = f"{text[: given.start()]}{given[1]!r}: {choose_from(given[1], known)}"
+    return f"{text} ({command} --help)" if text else ""
 
 
 def _say_error(text: str) -> None:

@@ -1,14 +1,18 @@
 """Arguments and options that several commands have, worded once; the judgements they name."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from casewise.cases import OWN_RULE, LabelRule, Ties, read_label_rule
+from casewise.choices import OWN_RULE, LabelRule, Ties, UnreadPolicy
+from casewise.cli import _complete as complete
 from casewise.cli._console import note_all, working
-from casewise.scores import Judgements, UnreadPolicy, read_paths
+from casewise.cli._help import CASES, TRUTH
+from casewise.cli._late import case_files, scores
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
 
@@ -16,18 +20,28 @@ Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help=READ)]
 
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Compare also over different versions of the data."),
+    typer.Option(
+        "--force", help="Compare also over different versions of the data.", rich_help_panel=CASES
+    ),
 ]
 
-RULES = "|".join([*LabelRule, OWN_RULE])
+LABEL_RULES = "|".join([*LabelRule, OWN_RULE])
 """How help shows what ``--labels`` takes."""
+
+
+def read_rule(text: str) -> LabelRule:
+    """The label rule of an option."""
+    return case_files.read_label_rule(text)
+
 
 Labels = Annotated[
     LabelRule | None,
     typer.Option(
-        parser=read_label_rule,
-        metavar=RULES,
+        parser=read_rule,
+        metavar=LABEL_RULES,
+        autocompletion=complete.one_of(lambda: LabelRule),
         help="The truth to measure against, as in casewise score.",
+        rich_help_panel=TRUTH,
     ),
 ]
 
@@ -35,12 +49,17 @@ Unread = Annotated[
     UnreadPolicy,
     typer.Option(
         help="What an unread answer counts as: honest leaves it out and names the coverage; "
-        "reference does as the published script."
+        "reference does as the published script.",
+        rich_help_panel=TRUTH,
     ),
 ]
 
 TiesOption = Annotated[
-    Ties, typer.Option(help="An exact tie of votes (labels votes): half credit, or left out.")
+    Ties,
+    typer.Option(
+        help="An exact tie of votes (labels votes): half credit, or left out.",
+        rich_help_panel=TRUTH,
+    ),
 ]
 
 
@@ -50,17 +69,18 @@ GraderCheck = Annotated[
         metavar="FILE",
         help="Replies that people labelled (from casewise graders sample, or as casewise graders "
         "check reads them): correct the rates of replies for the grader's errors. Repeat it.",
+        rich_help_panel=TRUTH,
     ),
 ]
 
 
-def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> Judgements:
+def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> scores.Judgements:
     """Read judgements, and say what a person should know of it.
 
     Raises:
         InputError: A path is missing or can't be read, or nothing was recognised.
     """
     with working("reading the judgements"):
-        judgements = read_paths(paths, texts=texts)
+        judgements = scores.read_paths(paths, texts=texts)
     note_all(judgements.notes)
     return judgements

@@ -4,18 +4,10 @@ from typing import Annotated
 
 import typer
 
+from casewise.choices import Parent, PowerTest, ProportionMethod
 from casewise.cli._console import Format, FormatOption, out, print_as, write_out
-from casewise.dataset import PowerInputs, PowerTest, plan_power, search_paper_inputs
+from casewise.cli._late import dataset, reporting
 from casewise.errors import UsageError
-from casewise.reporting import (
-    paper_json,
-    paper_markdown,
-    paper_renderable,
-    plan_json,
-    plan_lines,
-    plan_markdown,
-)
-from casewise.statistics import Parent, ProportionMethod
 
 _VOTES = "Votes: shares (proportions)"
 _GRADES = "Votes: grades (t, mann-whitney)"
@@ -25,27 +17,43 @@ _CONTEXTS = "Contexts of a query (rank-agreement, pcc-within-query, context-shar
 
 def power(
     test: Annotated[
-        PowerTest | None, typer.Option(help="The test that the study will end in.")
+        PowerTest | None,
+        typer.Option(help="The test that the study will end in.", rich_help_panel="Study"),
     ] = None,
     effect: Annotated[
         float | None,
         typer.Option(
             help="The difference to find: Cohen's d (t, mann-whitney), the difference of two "
-            "accuracies in 0..1 (pairs), or the figure of contexts that is expected."
+            "accuracies in 0..1 (pairs), or the figure of contexts that is expected.",
+            rich_help_panel="Study",
         ),
     ] = None,
     n: Annotated[
         int | None,
-        typer.Option(help="Votes a case; for pairs and contexts, the number of queries."),
+        typer.Option(
+            help="Votes a case; for pairs and contexts, the number of queries.",
+            rich_help_panel="Study",
+        ),
     ] = None,
     power: Annotated[
-        float | None, typer.Option(help="The chance of finding the difference, such as .8.")
+        float | None,
+        typer.Option(
+            help="The chance of finding the difference, such as .8.", rich_help_panel="Study"
+        ),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="The chance of finding a difference where there is none.")
+        float,
+        typer.Option(
+            help="The chance of finding a difference where there is none.", rich_help_panel="Study"
+        ),
     ] = 0.05,
     one_sided: Annotated[
-        bool, typer.Option("--one-sided", help="Look for a difference in one direction only.")
+        bool,
+        typer.Option(
+            "--one-sided",
+            help="Look for a difference in one direction only.",
+            rich_help_panel="Study",
+        ),
     ] = False,
     p1: Annotated[
         float | None,
@@ -141,6 +149,7 @@ def power(
         typer.Option(
             "--reproduce-paper",
             help="List the inputs that ask for the 21 annotators of the CASE-Bench paper.",
+            rich_help_panel="Study",
         ),
     ] = False,
     format: FormatOption = Format.TABLE,
@@ -175,7 +184,7 @@ def power(
 
     casewise power --reproduce-paper
     """
-    given = PowerInputs(
+    given = dataset.PowerInputs(
         test=test or PowerTest.T,
         effect=effect,
         n=n,
@@ -197,16 +206,22 @@ def power(
         interval=interval,
     )
     if reproduce_paper:
-        if test is not None or given != PowerInputs(PowerTest.T):
+        if test is not None or given != dataset.PowerInputs(PowerTest.T):
             raise UsageError("--reproduce-paper goes through inputs of its own; give no others")
-        search = search_paper_inputs()
-        print_as(format, paper_renderable, paper_json, paper_markdown, search)
+        search = dataset.search_paper_inputs()
+        print_as(
+            format,
+            reporting.paper_renderable,
+            reporting.paper_json,
+            reporting.paper_markdown,
+            search,
+        )
         return
     if test is None:
         raise UsageError(f"--test is needed: {', '.join(PowerTest)} (or --reproduce-paper)")
-    plan = plan_power(given)
+    plan = dataset.plan_power(given)
     if format is Format.TABLE:
-        for line in plan_lines(plan):
+        for line in reporting.plan_lines(plan):
             out().print(line, markup=False)
         return
-    write_out(plan_json(plan) if format is Format.JSON else plan_markdown(plan))
+    write_out(reporting.plan_json(plan) if format is Format.JSON else reporting.plan_markdown(plan))

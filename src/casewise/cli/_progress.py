@@ -1,5 +1,7 @@
 """What a person sees of a run: the estimates before it, and the progress bar on standard error."""
 
+from __future__ import annotations
+
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from rich.progress import (
 from rich.text import Text
 
 from casewise.cli._console import note, out
-from casewise.protocols import Status
+from casewise.cli._late import protocols
 from casewise.sheets import Cell, Column, Kind, Row, Table, count, figures, money, terminal
 
 if TYPE_CHECKING:
@@ -35,9 +37,9 @@ def note_lacking(lacking: Sequence[str]) -> None:
 
 
 def print_estimates(
-    estimates: Sequence["CostEstimate"],
+    estimates: Sequence[CostEstimate],
     *,
-    at_most: Sequence["CostEstimate"] = (),
+    at_most: Sequence[CostEstimate] = (),
     condition: str = "condition",
 ) -> None:
     """Print requests, tokens and cost, and their sums.
@@ -73,9 +75,9 @@ def print_estimates(
 
 
 def estimates_table(
-    estimates: Sequence["CostEstimate"],
+    estimates: Sequence[CostEstimate],
     *,
-    at_most: Sequence["CostEstimate"] = (),
+    at_most: Sequence[CostEstimate] = (),
     condition: str = "condition",
     with_total: bool = False,
 ) -> Table:
@@ -99,7 +101,7 @@ def estimates_table(
     return Table(columns, rows, keys=2)
 
 
-def _cells(estimates: Sequence["CostEstimate"]) -> list[Cell]:
+def _cells(estimates: Sequence[CostEstimate]) -> list[Cell]:
     requests, cost = _sum(estimates)
     tokens = (
         sum(estimate.input_tokens for estimate in estimates),
@@ -108,7 +110,7 @@ def _cells(estimates: Sequence["CostEstimate"]) -> list[Cell]:
     return [requests, *tokens, "unknown" if cost is None else cost]
 
 
-def _sum(estimates: Sequence["CostEstimate"]) -> tuple[int, float | None]:
+def _sum(estimates: Sequence[CostEstimate]) -> tuple[int, float | None]:
     """Requests, and dollars; None where one of the prices is unknown."""
     costs = [estimate.cost_usd for estimate in estimates]
     known = [cost for cost in costs if cost is not None]
@@ -164,7 +166,7 @@ class RunProgress(_Shown):
     """Counts judged cases; called by the run for each one."""
 
     def __init__(
-        self, console: Console, total: int, before: int = 0, budget: "Budget | None" = None
+        self, console: Console, total: int, before: int = 0, budget: Budget | None = None
     ) -> None:
         super().__init__(
             console,
@@ -181,7 +183,7 @@ class RunProgress(_Shown):
         self._total = total
         self._before = before
         self._started = time.monotonic()
-        self._counts: Counter[Status] = Counter()
+        self._counts: Counter[protocols.Status] = Counter()
         self._batched = ""
         self._task = self._bar.add_task(
             "judging", total=total, completed=before, unread="", batched=""
@@ -192,20 +194,22 @@ class RunProgress(_Shown):
         """Since the run started."""
         return time.monotonic() - self._started
 
-    def __call__(self, status: Status) -> None:
+    def __call__(self, status: protocols.Status) -> None:
         """Count one judged case; failed attempts are shown, not counted as judged."""
         self._counts[status] += 1
-        done = sum(count for kind, count in self._counts.items() if kind is not Status.ERROR)
+        done = sum(
+            count for kind, count in self._counts.items() if kind is not protocols.Status.ERROR
+        )
         unread = ", ".join(
-            f"{count} {'failed attempts' if kind is Status.ERROR else kind}"
+            f"{count} {'failed attempts' if kind is protocols.Status.ERROR else kind}"
             for kind, count in self._counts.items()
-            if kind is not Status.OK
+            if kind is not protocols.Status.OK
         )
         if self._budget is not None:
             spent = f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}"
             unread = f"{spent}, {unread}" if unread else spent
         self._bar.update(self._task, completed=self._before + done, unread=unread)
-        if status is Status.ERROR:
+        if status is protocols.Status.ERROR:
             return
         if done == 1:
             self._console.print(f"first judgement after {self.seconds:.1f} s", style="dim")
@@ -217,7 +221,7 @@ class RunProgress(_Shown):
                 + (f", {unread}" if unread else "")
             )
 
-    def batches(self, counts: "BatchCounts") -> None:
+    def batches(self, counts: BatchCounts) -> None:
         """Show how far batches are; without a terminal, when that has changed."""
         words = (
             f"batches: {counts.submitted:,} submitted, {counts.done:,} done, "
@@ -243,7 +247,7 @@ class RoundProgress(_Shown):
         )
         self._task: TaskID | None = None
 
-    def __call__(self, step: "RoundStep") -> None:
+    def __call__(self, step: RoundStep) -> None:
         """Show a step; without a terminal, the end of each round and every tenth of a long one."""
         if step.done == 0 or self._task is None:
             self._task = self._bar.add_task(step.what, total=step.total)

@@ -1,5 +1,7 @@
 """``casewise purge``: the texts of kept logs, removed for good."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -7,9 +9,8 @@ from typing import Annotated
 import typer
 
 from casewise.cli._console import err, note, note_all, working
+from casewise.cli._late import exports
 from casewise.errors import UsageError
-from casewise.exports import PurgePlan, plan_purge
-from casewise.exports import purge as purge_logs
 from casewise.sheets import count
 
 NOT_ALL = 1
@@ -39,7 +40,7 @@ def purge(
     casewise purge logs/june logs/july --yes
     """
     with working("looking for logs"):
-        plan = plan_purge(logs)
+        plan = exports.plan_purge(logs)
     note_all(plan.others)
     if plan.purged:
         note(f"{count(len(plan.purged))} logs hold no texts already")
@@ -49,7 +50,7 @@ def purge(
         raise typer.Exit(NOT_ALL)
 
 
-def _remove(plan: PurgePlan, yes: bool) -> None:
+def _remove(plan: exports.PurgePlan, yes: bool) -> None:
     beside = f", and {count(len(plan.journals))} files beside them" if plan.journals else ""
     what = f"the texts of {count(len(plan.logs))} logs{beside}"
     if not yes:
@@ -61,7 +62,7 @@ def _remove(plan: PurgePlan, yes: bool) -> None:
             err().print("nothing was removed")
             return
     with working("removing texts"):
-        done = purge_logs(plan, "casewise purge")
+        done = exports.purge(plan, "casewise purge")
     note(
         f"removed the texts of {count(done.samples)} samples in {count(done.logs)} logs"
         + (f", and {count(done.journals)} files beside them" if done.journals else "")

@@ -1,49 +1,26 @@
 """``casewise replay``."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
 
-from casewise.cases import MAX_SEED, Case, CaseSet, Form, is_elsewhere, place_of
+from casewise.choices import MAX_SEED, RULES, Cluster
+from casewise.cli import _complete as complete
 from casewise.cli import _run_options as options
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
+from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
+from casewise.cli._late import case_files, polars, protocols, reporting, scores, transcripts
 from casewise.cli._options import GraderCheck
 from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._running import end, fault_lines, run_with_progress
 from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, write_atomically
-from casewise.protocols import Graded, Status
-from casewise.reporting import replay_json, replay_markdown, replay_renderable
-from casewise.scores import (
-    REPLAY_TABLE,
-    RULES,
-    Cluster,
-    ReplayReport,
-    ReplayTexts,
-    Replied,
-    compare_replies,
-    draw_turns,
-    load_checks,
-    read_paths,
-    replay_rows,
-    turns_frame,
-)
-from casewise.transcripts import (
-    Chosen,
-    Mask,
-    NoReply,
-    Prefix,
-    Prefixes,
-    look_at,
-    open_mask,
-    read_chosen,
-    read_conversations,
-)
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan
@@ -64,6 +41,9 @@ def replay(
             "-m",
             help="The new model; given twice, the second is asked for the old replies, which "
             "else are the file's.",
+            rich_help_panel=MODEL,
+            metavar="PROVIDER/NAME",
+            autocompletion=complete.models,
         ),
     ],
     turn: Annotated[
@@ -71,38 +51,62 @@ def replay(
         typer.Option(
             metavar="last|N|each",
             help="The user's turn that is asked again: the last answered one, the N-th, or each.",
+            rich_help_panel=CONVERSATIONS,
         ),
     ] = "last",
     cluster: Annotated[
         Cluster | None,
-        typer.Option(help="What is independent. Default: users, if the file names any."),
+        typer.Option(
+            help="What is independent. Default: users, if the file names any.",
+            rich_help_panel=CONVERSATIONS,
+        ),
     ] = None,
     sample: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=2, help="Ask only N turns, more where changes are likely, weighted."
+            metavar="N",
+            min=2,
+            help="Ask only N turns, more where changes are likely, weighted.",
+            rich_help_panel=CONVERSATIONS,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.", rich_help_panel=CONVERSATIONS)
+    ] = 0,
     grader: Annotated[
         str | None,
-        typer.Option(help="A model that grades all replies. Default: by rules, offline."),
+        typer.Option(
+            help="A model that grades all replies. Default: by rules, offline.",
+            rich_help_panel=GRADER,
+            metavar="PROVIDER/NAME",
+            autocompletion=complete.models,
+        ),
     ] = None,
     grader_check: GraderCheck = None,
     mask: Annotated[
         bool,
         typer.Option(
-            "--mask", help="Mask names, addresses, numbers and keys before anything is sent."
+            "--mask",
+            help="Mask names, addresses, numbers and keys before anything is sent.",
+            rich_help_panel=CONVERSATIONS,
         ),
     ] = False,
     log_dir: Annotated[
         Path | None,
-        typer.Option(help="Folder for the logs; the same again resumes a stopped replay."),
+        typer.Option(
+            help="Folder for the logs; the same again resumes a stopped replay.",
+            rich_help_panel=PLACE,
+            metavar="FOLDER",
+        ),
     ] = None,
     dry_run: options.DryRun = False,
     reveal: Annotated[
         bool,
-        typer.Option("--reveal", help="Keep texts in the logs, and show those of changed replies."),
+        typer.Option(
+            "--reveal",
+            help="Keep texts in the logs, and show those of changed replies.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = False,
     max_connections: options.MaxConnections = None,
     max_tokens: options.MaxTokens = None,
@@ -131,18 +135,20 @@ def replay(
 
     casewise replay conversations.jsonl -m openai/gpt-5 --sample 5000 --format json
     """
-    chosen, checks = read_chosen(turn), load_checks(grader_check or ())
+    chosen, checks = transcripts.read_chosen(turn), scores.load_checks(grader_check or ())
     new, old = _models(model)
-    folder = place_of(log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
-    if is_elsewhere(folder):
+    folder = case_files.place_of(
+        log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    )
+    if case_files.is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
-    masked = open_mask() if mask else None
+    masked = transcripts.open_mask() if mask else None
     with working("reading the conversations"):
         turns, left_out, conversations = _look(file, chosen, masked, grader, anew=old is not None)
-    turns = draw_turns(turns, sample, seed)
+    turns = scores.draw_turns(turns, sample, seed)
     cases, recorded = _drawn(file, chosen, masked, turns, by_model=grader and old is None)
     plan = _plan(
-        CaseSet(cases, file.name, Form.JSONL),
+        case_files.CaseSet(cases, file.name, case_files.Form.JSONL),
         (new, *([old] if old else [])),
         grader=grader,
         withhold=not reveal,
@@ -165,13 +171,13 @@ def replay(
     del plan, cases
     if not result.logs:
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
-    table = read_paths([Path(path) for path in result.logs]).table
+    table = scores.read_paths([Path(path) for path in result.logs]).table
     after, again = (
-        Replied(name, table.filter(pl.col("model") == name)) for name in (new, old or "")
+        scores.Replied(name, table.filter(polars.col("model") == name)) for name in (new, old or "")
     )
     before = before or again
     by_user = turns["user"].is_not_null().any()
-    found = compare_replies(
+    found = scores.compare_replies(
         turns,
         after,
         before,
@@ -182,12 +188,23 @@ def replay(
         asked_anew=old is not None,
         checks=checks,
     )
-    rows = replay_rows(turns, before, after)
-    write_atomically(folder / REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode())
+    rows = scores.replay_rows(turns, before, after)
+    write_atomically(
+        folder / scores.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
+    )
     texts = _texts(found, file, chosen, masked, before, after) if reveal else {}
-    print_as(format, replay_renderable, replay_json, replay_markdown, found, texts)
+    print_as(
+        format,
+        reporting.replay_renderable,
+        reporting.replay_json,
+        reporting.replay_markdown,
+        found,
+        texts,
+    )
     note_all(fault_lines(result.summary))
-    note(f"each turn with its chance of being drawn: {folder / REPLAY_TABLE}; logs: {folder}")
+    note(
+        f"each turn with its chance of being drawn: {folder / scores.REPLAY_TABLE}; logs: {folder}"
+    )
     end(result, folder)
 
 
@@ -198,24 +215,29 @@ def _models(names: list[str]) -> tuple[str, str | None]:
 
 
 def _look(
-    file: Path, chosen: Chosen, mask: Mask | None, grader: str | None, *, anew: bool
-) -> tuple[pl.DataFrame, dict[str, int], int]:
+    file: Path,
+    chosen: transcripts.Chosen,
+    mask: transcripts.Mask | None,
+    grader: str | None,
+    *,
+    anew: bool,
+) -> tuple[polars.DataFrame, dict[str, int], int]:
     """Turns that can be asked and compared; why others can't; how many conversations there are.
 
     Raises:
         InputError: No turn can.
     """
-    prefixes = Prefixes(read_conversations(file), chosen, mask)
+    prefixes = transcripts.Prefixes(transcripts.read_conversations(file), chosen, mask)
     rows: list[tuple[Any, ...]] = []
     lacking: Counter[str] = Counter()
     for one in prefixes:
-        look = look_at(one)
+        look = transcripts.look_at(one)
         status = kind = None
-        if not anew and isinstance(look.old, NoReply):
+        if not anew and isinstance(look.old, transcripts.NoReply):
             lacking[look.old] += 1
             continue
-        if not anew and grader is None and isinstance(look.old, Graded):
-            if look.old.status is not Status.OK:
+        if not anew and grader is None and isinstance(look.old, protocols.Graded):
+            if look.old.status is not protocols.Status.OK:
                 lacking["the old reply neither refuses nor answers"] += 1
                 continue
             status, kind = str(look.old.status), look.old.response_class
@@ -226,21 +248,21 @@ def _look(
     if not rows:
         why = ", ".join(f"{n}: {words}" for words, n in left_out.items())
         raise InputError("no conversation can be asked again", file=file, found=why or "nothing")
-    return turns_frame(rows), left_out, prefixes.conversations
+    return scores.turns_frame(rows), left_out, prefixes.conversations
 
 
 def _drawn(
     file: Path,
-    chosen: Chosen,
-    mask: Mask | None,
-    turns: pl.DataFrame,
+    chosen: transcripts.Chosen,
+    mask: transcripts.Mask | None,
+    turns: polars.DataFrame,
     *,
     by_model: object,
-) -> tuple[tuple[Case, ...], dict[str, Prefix]]:
+) -> tuple[tuple[case_files.Case, ...], dict[str, transcripts.Prefix]]:
     """The cases of turns that are asked; where a model grades the file's replies, these too."""
     wanted = set(turns.filter("drawn")["case_id"])
-    cases: list[Case] = []
-    recorded: dict[str, Prefix] = {}
+    cases: list[case_files.Case] = []
+    recorded: dict[str, transcripts.Prefix] = {}
     for one in _prefixes(file, chosen, mask, wanted):
         cases.append(one.case)
         if by_model:
@@ -248,12 +270,14 @@ def _drawn(
     return tuple(cases), recorded
 
 
-def _prefixes(file: Path, chosen: Chosen, mask: Mask | None, wanted: set[str]) -> Iterator[Prefix]:
-    found = Prefixes(read_conversations(file), chosen, mask)
+def _prefixes(
+    file: Path, chosen: transcripts.Chosen, mask: transcripts.Mask | None, wanted: set[str]
+) -> Iterator[transcripts.Prefix]:
+    found = transcripts.Prefixes(transcripts.read_conversations(file), chosen, mask)
     return (one for one in found if one.case.id in wanted)
 
 
-def _plan(cases: CaseSet, models: tuple[str, ...], **given: Any) -> "Plan":
+def _plan(cases: case_files.CaseSet, models: tuple[str, ...], **given: Any) -> Plan:
     # Inspect takes seconds to import.
     with err().status("loading"):
         from casewise.evaluation import Prices, RunRequest, make_plan, refuse_password
@@ -266,7 +290,7 @@ def _plan(cases: CaseSet, models: tuple[str, ...], **given: Any) -> "Plan":
     )
 
 
-def _say_what_is_sent(plan: "Plan", grader: str | None, recorded: int, *, masked: bool) -> None:
+def _say_what_is_sent(plan: Plan, grader: str | None, recorded: int, *, masked: bool) -> None:
     requests: Counter[str] = Counter()
     for one in plan.estimates:
         requests[one.model] += one.requests
@@ -278,18 +302,18 @@ def _say_what_is_sent(plan: "Plan", grader: str | None, recorded: int, *, masked
 
 
 def _recorded(
-    turns: pl.DataFrame,
+    turns: polars.DataFrame,
     grader: str | None,
-    recorded: Mapping[str, Prefix],
+    recorded: Mapping[str, transcripts.Prefix],
     folder: Path,
     max_connections: int | None,
-) -> Replied:
+) -> scores.Replied:
     """The file's own replies, as they were graded by rules, or are now by a model."""
-    name = pl.lit(grader or RULES).alias("graded_by")
+    name = polars.lit(grader or RULES).alias("graded_by")
     if grader is None:
-        status, kind = pl.col("old_status").alias("status"), pl.col("old_class")
+        status, kind = polars.col("old_status").alias("status"), polars.col("old_class")
         rows = turns.select("case_id", status, kind.alias("response_class"), name)
-        return Replied("the file", rows)
+        return scores.Replied("the file", rows)
     from casewise.evaluation import grade_recorded
 
     asked = {
@@ -302,30 +326,32 @@ def _recorded(
     with working(f"{grader} grades {len(asked):,} old replies"):
         graded = grade_recorded(grader, asked, folder, max_connections=max_connections)
     found = [(id, str(one.status), one.response_class) for id, one in graded.items()]
-    schema = dict.fromkeys(("case_id", "status", "response_class"), pl.String())
-    return Replied("the file", pl.DataFrame(found, schema, orient="row").with_columns(name))
+    schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String())
+    return scores.Replied(
+        "the file", polars.DataFrame(found, schema, orient="row").with_columns(name)
+    )
 
 
 def _texts(
-    found: ReplayReport,
+    found: scores.ReplayReport,
     file: Path,
-    chosen: Chosen,
-    mask: Mask | None,
-    before: Replied,
-    after: Replied,
-) -> dict[str, ReplayTexts]:
+    chosen: transcripts.Chosen,
+    mask: transcripts.Mask | None,
+    before: scores.Replied,
+    after: scores.Replied,
+) -> dict[str, scores.ReplayTexts]:
     """What was said where replies changed."""
     wanted = {one.case_id for one in found.changed}
 
-    def answers(replied: Replied) -> dict[str, str | None]:
+    def answers(replied: scores.Replied) -> dict[str, str | None]:
         if "answer" not in replied.rows.columns:
             return {}
-        rows = replied.rows.filter(pl.col("case_id").is_in(wanted)).select("case_id", "answer")
+        rows = replied.rows.filter(polars.col("case_id").is_in(wanted)).select("case_id", "answer")
         return dict(rows.iter_rows())
 
     old, new = answers(before), answers(after)
     return {
-        one.case.id: ReplayTexts(
+        one.case.id: scores.ReplayTexts(
             one.case.query,
             (old.get(one.case.id) if found.old else one.old) or _GONE,
             new.get(one.case.id) or _GONE,

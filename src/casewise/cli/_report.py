@@ -1,14 +1,19 @@
 """``casewise report``."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from casewise.cases import MAX_SEED, Case, Ties, open_cases
+from casewise.choices import MAX_SEED, Ties, UnreadPolicy
+from casewise.cli import _complete as complete
 from casewise.cli._compare import find_pairs
 from casewise.cli._console import note, working
+from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
+from casewise.cli._late import case_files, dataset, reporting, scores
 from casewise.cli._options import (
     Force,
     GraderCheck,
@@ -18,22 +23,8 @@ from casewise.cli._options import (
     Unread,
     read_judgements,
 )
-from casewise.dataset import plural
 from casewise.errors import UsageError
 from casewise.files import write_atomically
-from casewise.reporting import evaluation_card, report_page
-from casewise.scores import (
-    CheckFile,
-    Comparison,
-    Overview,
-    Scoring,
-    UnreadPolicy,
-    compare_runs,
-    evaluation_facts,
-    load_checks,
-    make_overview,
-    read_paths,
-)
 
 PAGE, CARD = "report.html", "card.md"
 """What a folder gets."""
@@ -44,7 +35,11 @@ def report(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", help="The page (FILE.html), the evaluation card (FILE.md), or a folder."
+            "--out",
+            "-o",
+            help="The page (FILE.html), the evaluation card (FILE.md), or a folder.",
+            rich_help_panel=OUTPUT,
+            metavar="FILE|FOLDER",
         ),
     ] = Path(PAGE),
     reveal: Annotated[
@@ -53,6 +48,7 @@ def report(
             "--reveal",
             help="Show queries, contexts and replies, behind a content warning. Without it ids, "
             "categories and lengths stand in.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     compare: Annotated[
@@ -60,6 +56,7 @@ def report(
         typer.Option(
             "--compare",
             help="Begin with what changed between the runs BEFORE AFTER: after minus before.",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     trend: Annotated[
@@ -68,19 +65,32 @@ def report(
             "--trend",
             help="Begin with how the measures moved over the runs of PATH in time, by version of "
             "the model (from logs, which have dates).",
+            rich_help_panel=OUTPUT,
         ),
     ] = False,
     force: Force = False,
     cases: Annotated[
         str | None,
-        typer.Option(help="Where texts are that the judgements lack: starter, casebench, a file."),
+        typer.Option(
+            help="Where texts are that the judgements lack: starter, casebench, a file.",
+            rich_help_panel=CASES,
+            metavar="starter|casebench|FILE",
+            autocompletion=complete.cases,
+        ),
     ] = None,
     labels: Labels = None,
     unparsed: Unread = UnreadPolicy.HONEST,
     ties: TiesOption = Ties.HALF,
     grader_check: GraderCheck = None,
-    title: Annotated[str, typer.Option(help="The page's title.")] = "Safety in context",
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of simulated ceilings.")] = 0,
+    title: Annotated[
+        str, typer.Option(help="The page's title.", rich_help_panel=OUTPUT)
+    ] = "Safety in context",
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MAX_SEED, help="Of simulated ceilings.", rich_help_panel=UNCERTAINTY
+        ),
+    ] = 0,
 ) -> None:
     """Make a page that shows the scores and every case, or an evaluation card.
 
@@ -104,11 +114,11 @@ def report(
     """
     wanted = _wanted(out)
     judgements = read_judgements(paths, texts=True)
-    scoring = Scoring(labels, unparsed, ties)
+    scoring = scores.Scoring(labels, unparsed, ties)
     with working("scoring"):
-        checks = load_checks(grader_check or (), [judgements.table])
+        checks = scores.load_checks(grader_check or (), [judgements.table])
         comparisons = _compare(paths, scoring, checks, force=force) if compare else []
-        overview = make_overview(
+        overview = scores.make_overview(
             judgements,
             scoring,
             cases=_known(cases),
@@ -116,20 +126,22 @@ def report(
             checks=checks,
             seed=seed,
         )
-        facts = evaluation_facts(paths, judgements, overview, scoring, seed=seed)
+        facts = scores.evaluation_facts(paths, judgements, overview, scoring, seed=seed)
     if reveal:
         note("content warning: the page holds queries, contexts and replies as they are")
         _note_missing(overview)
     for path in wanted:
         with working(f"writing {path}"):
             if path.suffix.lower() == ".md":
-                text = evaluation_card(overview, facts)
+                text = reporting.evaluation_card(overview, facts)
             else:
-                text = report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
+                text = reporting.report_page(
+                    overview, title=title, reveal=reveal, facts=facts, trend=trend
+                )
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text.encode())
         runs, cases_shown = len(overview.scores), len(overview.browser.cases)
-        note(f"{path}: {plural(runs, 'run')}, {plural(cases_shown, 'case')}")
+        note(f"{path}: {dataset.plural(runs, 'run')}, {dataset.plural(cases_shown, 'case')}")
 
 
 def _wanted(out: Path) -> list[Path]:
@@ -145,19 +157,25 @@ def _wanted(out: Path) -> list[Path]:
     return [out / PAGE, out / CARD]
 
 
-def _known(cases: str | None) -> dict[str, Case]:
-    return {case.id: case for case in open_cases(cases).cases} if cases is not None else {}
+def _known(cases: str | None) -> dict[str, case_files.Case]:
+    return (
+        {case.id: case for case in case_files.open_cases(cases).cases} if cases is not None else {}
+    )
 
 
 def _compare(
-    paths: Sequence[Path], scoring: Scoring, checks: Sequence[CheckFile], *, force: bool
-) -> list[Comparison]:
+    paths: Sequence[Path],
+    scoring: scores.Scoring,
+    checks: Sequence[scores.CheckFile],
+    *,
+    force: bool,
+) -> list[scores.Comparison]:
     """Every two runs that can be subtracted, told apart by where they were read."""
-    tables = {str(path): read_paths([path]).table for path in dict.fromkeys(paths)}
-    return compare_runs(find_pairs(tables, force=force), scoring, checks=checks)
+    tables = {str(path): scores.read_paths([path]).table for path in dict.fromkeys(paths)}
+    return scores.compare_runs(find_pairs(tables, force=force), scoring, checks=checks)
 
 
-def _note_missing(overview: Overview) -> None:
+def _note_missing(overview: scores.Overview) -> None:
     missing = overview.browser.cases["query"].null_count()
     if missing:
         note(

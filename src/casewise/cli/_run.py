@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.cases import GROUPS, address_of, open_cases, place_of
 from casewise.cli import _run_options as options
 from casewise.cli._console import Format, command_line, err, note, note_all
+from casewise.cli._help import OUTPUT
+from casewise.cli._late import case_files, contexts
 from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._running import print_result, run_with_progress
 from casewise.cli._sweep import check_alone, run_sweep
-from casewise.contexts import differing_parameters, swap_cases
 from casewise.errors import UsageError
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan, RunRequest
 
 
-MatrixFormat = Annotated[Format, typer.Option(help="Of a sweep: how its matrix is printed.")]
+MatrixFormat = Annotated[
+    Format, typer.Option(help="Of a sweep: how its matrix is printed.", rich_help_panel=OUTPUT)
+]
 
 
 def run(
@@ -96,7 +98,7 @@ def run(
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
-    log_dir = None if log_dir is None else place_of(log_dir)
+    log_dir = None if log_dir is None else case_files.place_of(log_dir)
     where = options.EngineChoice(engine, address, shard_size, shard_cpus, shard_gpus)
     if sweep is not None:
         check_alone(context)
@@ -175,9 +177,9 @@ def run(
 def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
     names = [name for names in given for name in _list(names)]
     if "each" in names:
-        loaded = open_cases(cases).cases
-        every = [*differing_parameters(loaded), *GROUPS]
-        every = [name for name in every if swap_cases(loaded, name).cases]
+        loaded = case_files.open_cases(cases).cases
+        every = [*contexts.differing_parameters(loaded), *case_files.GROUPS]
+        every = [name for name in every if contexts.swap_cases(loaded, name).cases]
         names = [
             name
             for given_name in names
@@ -222,7 +224,7 @@ def _say_what(plan: "Plan", log_dir: Path) -> None:
     note(
         f"{', '.join(models)} on {request.deployment or request.cases}: "
         f"{judged:,} judgements "
-        f"({', '.join(request.protocols)}); logs in {address_of(log_dir)}"
+        f"({', '.join(request.protocols)}); logs in {case_files.address_of(log_dir)}"
     )
     if SMOLLM2 in models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")

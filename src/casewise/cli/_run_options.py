@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from casewise.cases import MAX_SEED
+from casewise import choices
+from casewise.choices import MAX_SEED
+from casewise.cli import _complete as complete
+from casewise.cli._help import (
+    CASES,
+    CONVERSATIONS,
+    COST,
+    MODEL,
+    OUTPUT,
+    PLACE,
+    PROTOCOL,
+    SAMPLING,
+    one_of,
+    several_of,
+)
 from casewise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,7 +89,8 @@ Engine = Annotated[
     EngineName,
     typer.Option(
         help="process (this one), or ray: in shards over processes of this machine, or over the "
-        "nodes of a cluster, with the same results (docs/how-to/scale.md)."
+        "nodes of a cluster, with the same results (docs/how-to/scale.md).",
+        rich_help_panel=PLACE,
     ),
 ]
 Address = Annotated[
@@ -83,20 +98,29 @@ Address = Annotated[
     typer.Option(
         metavar="HOST:PORT",
         help="ray: the cluster's head. Default: one on this machine that ends with the run.",
+        rich_help_panel=PLACE,
     ),
 ]
 Size = Annotated[
     int | None,
-    typer.Option(min=1, help="ray: most judgements of a shard. Default: 50 to 1000, by the run."),
+    typer.Option(
+        min=1,
+        help="ray: most judgements of a shard. Default: 50 to 1000, by the run.",
+        rich_help_panel=PLACE,
+    ),
 ]
 Cpus = Annotated[
     float | None,
     typer.Option(
         min=0.01,
         help="ray: CPUs of a shard. Default: 1; a node's, for a model that a node loads.",
+        rich_help_panel=PLACE,
     ),
 ]
-Gpus = Annotated[float | None, typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.")]
+Gpus = Annotated[
+    float | None,
+    typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.", rich_help_panel=PLACE),
+]
 
 ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
 
@@ -130,7 +154,7 @@ class EngineChoice:
 Sweep = Annotated[
     Path | None,
     typer.Argument(
-        metavar="[SWEEP]",
+        metavar="SWEEP",
         help="A file of models, protocols, deliveries... to run as one job "
         "(docs/how-to/sweeps.md).",
     ),
@@ -140,8 +164,11 @@ Model = Annotated[
     typer.Option(
         "--model",
         "-m",
+        metavar="PROVIDER/NAME",
+        autocompletion=complete.models,
         help="A model as Inspect names it (openai/gpt-4o, vllm/NAME, "
         "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
+        rich_help_panel=MODEL,
     ),
 ]
 Targets = Annotated[
@@ -151,65 +178,103 @@ Targets = Annotated[
         metavar="FILE",
         help="A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
         "(docs/start/your-bot.md). Instead of --model, or beside it. Repeat for several.",
+        rich_help_panel=MODEL,
     ),
 ]
 Cases = Annotated[
-    str, typer.Option(help="starter (bundled), casebench (fetched), or a file of cases.")
+    str,
+    typer.Option(
+        metavar="starter|casebench|FILE",
+        autocompletion=complete.cases,
+        help="The bundled cases, CASE-Bench (casewise cases fetch), or a file of your own.",
+        rich_help_panel=CASES,
+    ),
 ]
 Protocol = Annotated[
     str,
     typer.Option(
+        metavar=several_of(choices.Protocol),
+        autocompletion=complete.protocol_list,
         help="binary, score or probability (the model judges), guard (a moderation model "
-        "does), respond (it is the chatbot, and its reply is graded); several joined by commas."
+        "does), respond (it is the chatbot, and its reply is graded); several joined by commas.",
+        rich_help_panel=PROTOCOL,
     ),
 ]
 Delivery = Annotated[
     str | None,
     typer.Option(
+        metavar=several_of(choices.Delivery),
+        autocompletion=complete.delivery_list,
         help="Where the context stands. Judging: judge (in the prompt; the default) or none. "
         "respond and guard: system (the deployer's description; the default), claimed (by the "
-        "user), none; respond also history (over earlier turns). Several joined by commas."
+        "user), none; respond also history (over earlier turns). Several joined by commas.",
+        rich_help_panel=PROTOCOL,
     ),
 ]
 Deployment = Annotated[
     str | None,
     typer.Option(
+        metavar="CARD",
+        autocompletion=complete.cards,
         help="respond: a deployment card instead of cases: customer-support, "
         "creative-writing, therapy-support, security-training, or a file, which may hold your "
-        "bot's own system message, tools and retrieved texts (docs/how-to/acting.md)."
+        "bot's own system message, tools and retrieved texts (docs/how-to/acting.md).",
+        rich_help_panel=CONVERSATIONS,
     ),
 ]
 Vary = Annotated[
     list[str],
     typer.Option(
+        metavar="CHANGE,...",
+        autocompletion=complete.changes,
         help="respond: also with every conversation changed, for example urgency, persona, "
-        "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas."
+        "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas.",
+        rich_help_panel=CONVERSATIONS,
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the changed conversations.")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        min=0, max=MAX_SEED, help="Of the changed conversations.", rich_help_panel=CONVERSATIONS
+    ),
+]
 Grader = Annotated[
     str | None,
-    typer.Option(help="respond: a model that grades the replies. Default: by rules, offline."),
+    typer.Option(
+        metavar="PROVIDER/NAME",
+        autocompletion=complete.models,
+        help="respond: a model that grades the replies. Default: by rules, offline.",
+        rich_help_panel=CONVERSATIONS,
+    ),
 ]
 Ablate = Annotated[
     list[str],
     typer.Option(
+        metavar="PART,...",
+        autocompletion=complete.parts,
         help="Groups or parameters to remove from every context (recipient,urgency); none "
-        "leaves contexts whole, to compare with. Repeat for several ablations."
+        "leaves contexts whole, to compare with. Repeat for several ablations.",
+        rich_help_panel=CASES,
     ),
 ]
 Swap = Annotated[
     list[str],
     typer.Option(
+        metavar="PART,...|each",
+        autocompletion=complete.parts,
         help="Also with a parameter or group of every context taken from the twin's: which "
-        "change flips the model? 'each' is every single one. Several joined by commas."
+        "change flips the model? 'each' is every single one. Several joined by commas.",
+        rich_help_panel=CASES,
     ),
 ]
 Prompt = Annotated[
     str | None,
     typer.Option(
-        help="upstream, a template file with {query} and {context}, or ours in one language "
-        "(casewise:en, de, es, fr, zh). Default: ours, in each case's language."
+        metavar="upstream|casewise:LANGUAGE|FILE",
+        autocompletion=complete.prompts,
+        help="The data's own prompts, ours in one language (casewise:en, de, es, fr, zh), or a "
+        "template file with {query} and {context}. Default: ours, in each case's language.",
+        rich_help_panel=PROTOCOL,
     ),
 ]
 VerdictWords = Annotated[
@@ -218,28 +283,42 @@ VerdictWords = Annotated[
         metavar="FILE",
         help="A table of words by which answers in other languages are read "
         "(docs/how-to/cases.md).",
+        rich_help_panel=PROTOCOL,
     ),
 ]
 Sampling = Annotated[
     str,
-    typer.Option(help="greedy, or as the published runs: reference[-api|-open]."),
+    typer.Option(
+        metavar=one_of(choices.Sampling),
+        autocompletion=complete.one_of(lambda: choices.Sampling),
+        help="Temperature 0, or as the published runs sampled (docs/reference/scores.md).",
+        rich_help_panel=SAMPLING,
+    ),
 ]
 Samples = Annotated[
-    int | None, typer.Option(help="Answers that the protocol score averages. Default: 3.")
+    int | None,
+    typer.Option(
+        help="Answers that the protocol score averages. Default: 3.", rich_help_panel=SAMPLING
+    ),
 ]
-Limit = Annotated[int | None, typer.Option(help="Only the first N cases of the file.")]
+Limit = Annotated[
+    int | None, typer.Option(help="Only the first N cases of the file.", rich_help_panel=CASES)
+]
 LogDir = Annotated[
     Path | None,
     typer.Option(
+        metavar="FOLDER",
         help="Folder for the logs, or an address such as s3://bucket/folder; the same folder "
-        "again resumes a stopped run."
+        "again resumes a stopped run.",
+        rich_help_panel=PLACE,
     ),
 ]
 MaxConnections = Annotated[
     int | None,
     typer.Option(
         help="Requests at once for each provider, over all shards. Default: Inspect's, for "
-        "each process."
+        "each process.",
+        rich_help_panel=PLACE,
     ),
 ]
 AttemptTimeout = Annotated[
@@ -249,13 +328,28 @@ AttemptTimeout = Annotated[
         envvar="CASEWISE_ATTEMPT_TIMEOUT",
         show_envvar=False,
         help="When a request is given up and sent again. Default: 300.",
+        rich_help_panel=PLACE,
     ),
 ]
-MaxTokens = Annotated[int | None, typer.Option(help="Longest answer, in tokens.")]
-Epochs = Annotated[int, typer.Option(help="How often each case is asked.")]
-ModelBaseUrl = Annotated[str | None, typer.Option(help="Address of the model's API.")]
+MaxTokens = Annotated[
+    int | None, typer.Option(help="Longest answer, in tokens.", rich_help_panel=SAMPLING)
+]
+Epochs = Annotated[
+    int, typer.Option(help="How often each case is asked.", rich_help_panel=SAMPLING)
+]
+ModelBaseUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Address of the model's API.", rich_help_panel=MODEL),
+]
 ModelArg = Annotated[
-    list[str], typer.Option("--model-arg", "-M", help="KEY=VALUE for the model's provider.")
+    list[str],
+    typer.Option(
+        "--model-arg",
+        "-M",
+        metavar="KEY=VALUE",
+        help="An argument of the model's provider. Repeat for several.",
+        rich_help_panel=MODEL,
+    ),
 ]
 Generate = Annotated[
     list[str],
@@ -263,13 +357,17 @@ Generate = Annotated[
         metavar="KEY=VALUE",
         help="A setting of the model's generation, as Inspect names it: reasoning_effort, "
         "top_p, stop_seqs, extra_body... (docs/how-to/sweeps.md). Repeat for several.",
+        rich_help_panel=SAMPLING,
     ),
 ]
 Client = Annotated[
     str,
     typer.Option(
+        metavar=one_of(choices.Client),
+        autocompletion=complete.one_of(lambda: choices.Client),
         help="What sends the requests of openai-api models: auto (a lean client, where the "
-        "options allow it) or inspect (Inspect's own; docs/method/speed.md)."
+        "options allow it) or inspect (Inspect's own; docs/method/speed.md).",
+        rich_help_panel=PLACE,
     ),
 ]
 Batch = Annotated[
@@ -278,18 +376,28 @@ Batch = Annotated[
         "--batch",
         help="Send through the provider's batch interface: half the price, answers within a "
         "day (docs/how-to/batches.md). For openai, anthropic, google, grok and together.",
+        rich_help_panel=COST,
     ),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Print requests, tokens and cost; send nothing.")
+    bool,
+    typer.Option(
+        "--dry-run", help="Print requests, tokens and cost; send nothing.", rich_help_panel=COST
+    ),
 ]
-PriceIn = Annotated[float | None, typer.Option(help="Dollars for a million input tokens.")]
-PriceOut = Annotated[float | None, typer.Option(help="Dollars for a million output tokens.")]
+PriceIn = Annotated[
+    float | None, typer.Option(help="Dollars for a million input tokens.", rich_help_panel=COST)
+]
+PriceOut = Annotated[
+    float | None, typer.Option(help="Dollars for a million output tokens.", rich_help_panel=COST)
+]
 GraderPriceIn = Annotated[
-    float | None, typer.Option(help="respond: the same of the grader's input tokens.")
+    float | None,
+    typer.Option(help="respond: the same of the grader's input tokens.", rich_help_panel=COST),
 ]
 GraderPriceOut = Annotated[
-    float | None, typer.Option(help="respond: the same of the grader's output tokens.")
+    float | None,
+    typer.Option(help="respond: the same of the grader's output tokens.", rich_help_panel=COST),
 ]
 MaxCost = Annotated[
     float | None,
@@ -297,6 +405,12 @@ MaxCost = Annotated[
         metavar="DOLLARS",
         help="Stop when so much is spent, earlier starts in the same folder included; what "
         "was judged is kept.",
+        rich_help_panel=COST,
     ),
 ]
-Status = Annotated[bool, typer.Option("--status", help="Of a sweep: what is done; asks nothing.")]
+Status = Annotated[
+    bool,
+    typer.Option(
+        "--status", help="Of a sweep: what is done; asks nothing.", rich_help_panel=OUTPUT
+    ),
+]

@@ -1,35 +1,28 @@
 """``casewise score``."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
-import polars as pl
 import typer
 
-from casewise.cases import MAX_SEED, LabelRule, Ties, read_label_rule
+from casewise.choices import MAX_SEED, LabelRule, Split, Ties, UnreadPolicy
+from casewise.cli import _complete as complete
 from casewise.cli._console import out, working, write_out
+from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
+from casewise.cli._late import polars, reporting, scores, statistics
 from casewise.cli._options import (
-    RULES,
+    LABEL_RULES,
     GraderCheck,
     Paths,
     TiesOption,
     Unread,
     read_judgements,
+    read_rule,
 )
 from casewise.errors import UsageError
-from casewise.reporting import score_renderable, to_csv, to_json, to_markdown
-from casewise.scores import (
-    CostPrices,
-    ScoreReport,
-    Scoring,
-    Split,
-    UnreadPolicy,
-    load_checks,
-    report_scores,
-    score_table,
-)
-from casewise.statistics import Resampling
 
 
 class ScoreFormat(StrEnum):
@@ -49,18 +42,25 @@ def score(
     labels: Annotated[
         str | None,
         typer.Option(
-            metavar=f"{RULES}|{EVERY_RULE}",
+            metavar=f"{LABEL_RULES}|{EVERY_RULE}",
+            autocompletion=complete.one_of(lambda: [*LabelRule, EVERY_RULE]),
             help="The truth to measure against; all shows every rule, votes:.6 calls safe what .6 "
             "of the people do. Default: published where it exists, else votes, else intended.",
+            rich_help_panel=TRUTH,
         ),
     ] = None,
     unparsed: Unread = UnreadPolicy.HONEST,
     ties: TiesOption = Ties.HALF,
-    by: Annotated[Split | None, typer.Option(help="Split every row.")] = None,
+    by: Annotated[
+        Split | None, typer.Option(help="Split every row.", rich_help_panel=OUTPUT)
+    ] = None,
     bootstrap: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, help="Add intervals from N draws of whole queries (JSON, CSV)."
+            metavar="N",
+            min=0,
+            help="Add intervals from N draws of whole queries (JSON, CSV).",
+            rich_help_panel=UNCERTAINTY,
         ),
     ] = 0,
     calibrate: Annotated[
@@ -69,20 +69,38 @@ def score(
             "--calibrate",
             help="Show what temperature scaling and isotonic regression would do, each query "
             "mended by a fit on others.",
+            rich_help_panel="Calibration and costs",
         ),
     ] = False,
     cost_over: Annotated[
         float | None,
-        typer.Option(min=0, help="What refusing a safe case costs; finds the best threshold."),
+        typer.Option(
+            min=0,
+            help="What refusing a safe case costs; finds the best threshold.",
+            rich_help_panel="Calibration and costs",
+        ),
     ] = None,
     cost_under: Annotated[
-        float | None, typer.Option(min=0, help="What answering an unsafe case costs.")
+        float | None,
+        typer.Option(
+            min=0,
+            help="What answering an unsafe case costs.",
+            rich_help_panel="Calibration and costs",
+        ),
     ] = None,
     grader_check: GraderCheck = None,
     seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Of draws, folds and simulations.")
+        int,
+        typer.Option(
+            min=0,
+            max=MAX_SEED,
+            help="Of draws, folds and simulations.",
+            rich_help_panel=UNCERTAINTY,
+        ),
     ] = 0,
-    format: Annotated[ScoreFormat, typer.Option(help="How to print.")] = ScoreFormat.TABLE,
+    format: Annotated[
+        ScoreFormat, typer.Option(help="How to print.", rich_help_panel=OUTPUT)
+    ] = ScoreFormat.TABLE,
 ) -> None:
     """Score judgements against people's votes, published rates, or what authors meant.
 
@@ -109,19 +127,19 @@ def score(
         others = "--calibrate, --cost-over and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
     every = labels == EVERY_RULE
-    rule = None if labels is None or every else read_label_rule(labels)
+    rule = None if labels is None or every else read_rule(labels)
     judgements = read_judgements(paths)
-    checks = load_checks(grader_check or (), [judgements.table])
-    scoring = Scoring(
+    checks = scores.load_checks(grader_check or (), [judgements.table])
+    scoring = scores.Scoring(
         labels=rule,
         unparsed=unparsed,
         ties=ties,
-        resampling=Resampling(bootstrap, seed) if bootstrap else None,
+        resampling=statistics.Resampling(bootstrap, seed) if bootstrap else None,
     )
     rules: list[LabelRule | None] = [*LabelRule] if every else [rule]
     with working("scoring"):
         reports = [
-            report_scores(
+            scores.report_scores(
                 judgements.table,
                 replace(scoring, labels=rule),
                 by=by,
@@ -136,9 +154,9 @@ def score(
         reports = [report for report in reports if any(row.score.n for row in report.rows)]
     if format is not ScoreFormat.TABLE:
         texts = {
-            ScoreFormat.JSON: to_json,
-            ScoreFormat.CSV: to_csv,
-            ScoreFormat.MARKDOWN: to_markdown,
+            ScoreFormat.JSON: reporting.to_json,
+            ScoreFormat.CSV: reporting.to_csv,
+            ScoreFormat.MARKDOWN: reporting.to_markdown,
         }
         write_out(texts[format](reports))
         return
@@ -146,26 +164,32 @@ def score(
         _print_report(judgements.table, report, replace(scoring, resampling=None), by, not every)
 
 
-def _prices(over: float | None, under: float | None) -> CostPrices | None:
+def _prices(over: float | None, under: float | None) -> scores.CostPrices | None:
     if over is None and under is None:
         return None
     if over is None or under is None:
         raise UsageError("give both --cost-over and --cost-under, such as 1 and 5")
     if not over + under > 0:
         raise UsageError("one of --cost-over and --cost-under must exceed 0")
-    return CostPrices(over, under)
+    return scores.CostPrices(over, under)
 
 
-def print_scores(table: pl.DataFrame) -> None:
+def print_scores(table: polars.DataFrame) -> None:
     """Print the scores of a table as ``casewise score`` does without options."""
-    _print_report(table, report_scores(table, Scoring()), Scoring(), None, True)
+    _print_report(
+        table, scores.report_scores(table, scores.Scoring()), scores.Scoring(), None, True
+    )
 
 
 def _print_report(
-    table: pl.DataFrame, report: ScoreReport, scoring: Scoring, by: Split | None, alone: bool
+    table: polars.DataFrame,
+    report: scores.ScoreReport,
+    scoring: scores.Scoring,
+    by: Split | None,
+    alone: bool,
 ) -> None:
     """Print a report for a person; alone, with the accuracy under other label rules."""
     rules = list(LabelRule) if alone else []
-    others = [score_table(table, replace(scoring, labels=rule), by) for rule in rules]
+    others = [scores.score_table(table, replace(scoring, labels=rule), by) for rule in rules]
     console = out()
-    console.print(score_renderable(report, others, console.width))
+    console.print(reporting.score_renderable(report, others, console.width))

@@ -4,6 +4,7 @@
 ``plan_power`` about how large a study must be.
 """
 
+from casewise.choices import DRAWS, PowerTest
 from casewise.dataset._audit_cases import (
     Audit,
     audit_cases,
@@ -14,7 +15,6 @@ from casewise.dataset._audit_cases import (
 from casewise.dataset._context_effect import ContextEffect
 from casewise.dataset._dataset_records import as_audit_record, as_description_record
 from casewise.dataset._description import (
-    DRAWS,
     Description,
     describe_cases,
 )
@@ -28,7 +28,7 @@ from casewise.dataset._paper_power import (
     as_paper_record,
     search_paper_inputs,
 )
-from casewise.dataset._power_inputs import PowerInputs, PowerTest
+from casewise.dataset._power_inputs import PowerInputs
 from casewise.dataset._power_problems import Quantity
 from casewise.dataset._study_size import Answer, Plan, as_plan_record, plan_power
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise.cases import CaseSet
+from casewise.choices import DRAWS
 from casewise.dataset._context_effect import (
     ANY_CONTEXT,
     CategoryTests,
@@ -36,9 +37,6 @@ from casewise.statistics import (
 
 PARTS = ("all", *ARMS)
 """What agreement and ceilings are computed over: all cases, and each arm."""
-
-DRAWS = 2000
-"""Draws of the bootstrap."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from itertools import product
 
-from casewise.dataset._power_inputs import PowerTest
+from casewise.choices import PowerTest
 from casewise.statistics import (
     Level,
     Parent,

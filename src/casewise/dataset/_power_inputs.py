@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
+from casewise.choices import PowerTest
 from casewise.errors import UsageError
 from casewise.statistics import (
     LEAST_SIZE,
@@ -14,28 +15,6 @@ from casewise.statistics import (
     ProportionMethod,
     discordance_variance,
 )
-
-
-class PowerTest(StrEnum):
-    """The test that the study will end in."""
-
-    T = "t"
-    """Grades of two cases, t-test."""
-    MANN_WHITNEY = "mann-whitney"
-    """Grades of two cases, by ranks."""
-    PROPORTIONS = "proportions"
-    """Shares of safe votes of two cases."""
-    PAIRS = "pairs"
-    """Accuracies of two models on the same cases, clustered by query."""
-    RANK_AGREEMENT = "rank-agreement"
-    """The share of pairs of contexts that a model orders as people do, against chance."""
-    PCC_WITHIN_QUERY = "pcc-within-query"
-    """The correlation of a model and people within queries, against 0."""
-    CONTEXT_SHARE = "context-share"
-    """The share of variance between contexts of one query: its interval alone."""
-    SEEN_CHANGE = "seen-change"
-    """The share of safe with the context less without, against 0."""
-
 
 OF_CONTEXTS = (
     PowerTest.RANK_AGREEMENT,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from casewise.dataset._power_inputs import PowerInputs, PowerTest, paired_design
+from casewise.choices import PowerTest
+from casewise.dataset._power_inputs import PowerInputs, paired_design
 from casewise.statistics import (
     Level,
     Parent,

@@ -6,10 +6,10 @@ Each test is a function of effect and size, solved for the one that is not given
 import math
 from dataclasses import dataclass, fields, replace
 
+from casewise.choices import PowerTest
 from casewise.dataset._power_inputs import (
     OF_CONTEXTS,
     PowerInputs,
-    PowerTest,
     Unknown,
     check_inputs,
     find_unknown,

@@ -1,5 +1,6 @@
 """Running models over cases, on Inspect."""
 
+from casewise.choices import Sampling
 from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import Cluster
 from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
@@ -32,7 +33,7 @@ from casewise.evaluation.models._smollm2 import (
 from casewise.evaluation.plan import Cell, Plan, lone_ablations, make_plan
 from casewise.evaluation.plan._costs import Budget, CostEstimate
 from casewise.evaluation.plan._request import RunRequest
-from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
+from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
 from casewise.evaluation.tasks._judge import judge
 from casewise.evaluation.tasks._respond import grade_replies, respond

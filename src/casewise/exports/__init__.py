@@ -1,11 +1,7 @@
 """Exports: judgements, logs and cases written in other people's formats; texts on request."""
 
-from casewise.exports._export_form import (
-    CONTENT_WARNING,
-    ExportForm,
-    ExportRequest,
-    form_of,
-)
+from casewise.choices import ExportForm
+from casewise.exports._export_form import CONTENT_WARNING, ExportRequest, form_of
 from casewise.exports._one_export import export_to
 from casewise.exports._purge import Purged, PurgePlan, plan_purge, purge
 

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from jinja2 import Environment, StrictUndefined
 
 import casewise
 from casewise.cases import Case, LabelRule
+from casewise.choices import ExportForm
 from casewise.errors import UsageError
 from casewise.files import replace_folder
 
@@ -25,23 +25,6 @@ CONTENT_WARNING = (
     "drugs and hatred, and may be distressing."
 )
 """What stands before texts that are shown."""
-
-
-class ExportForm(StrEnum):
-    """The forms that judgements are exported in."""
-
-    PARQUET = "parquet"
-    """The judgement table, typed."""
-    CSV = "csv"
-    """The judgement table, for spreadsheets."""
-    CASEBENCH = "casebench"
-    """CASE-Bench's own output files."""
-    LM_EVAL = "lm-eval"
-    """A task folder for lm-evaluation-harness."""
-    HF = "hf"
-    """A folder that ``datasets`` loads, with its card."""
-    REDACTED_LOGS = "redacted-logs"
-    """Inspect's logs without texts."""
 
 
 TABLES = {".parquet": ExportForm.PARQUET, ".csv": ExportForm.CSV}

@@ -5,12 +5,12 @@ from pathlib import Path
 from zipfile import BadZipFile
 
 from casewise.cases import Case
+from casewise.choices import ExportForm
 from casewise.errors import InputError, UsageError
 from casewise.exports._casebench_outputs import write_casebench
 from casewise.exports._export_form import (
     TABLES,
     Exported,
-    ExportForm,
     ExportRequest,
     about_parquet,
     check_replaceable,

@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from casewise import __version__
 from casewise.errors import AssetError, install_hint
 
-PAGE = "docs/your-machine.md"
+PAGE = "docs/how-to/your-machine.md"
 
 TRIED = ("Linux",)
 """Systems that the tests run on, as Python calls them."""

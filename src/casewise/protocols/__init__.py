@@ -1,5 +1,6 @@
 """What a model is asked and how its answer is read. Pure: no model is called here."""
 
+from casewise.choices import Delivery, Protocol, Rulings
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
 from casewise.protocols._conversations import (
     NOT_RUN,
@@ -42,9 +43,7 @@ from casewise.protocols._read_probability import (
 from casewise.protocols._read_score import mean_score, read_score
 from casewise.protocols._types import (
     GRADED_CLASSES,
-    Delivery,
     Graded,
-    Protocol,
     Reading,
     ResponseClass,
     Status,
@@ -62,7 +61,6 @@ from casewise.protocols._variations import (
 from casewise.protocols._verdict_table import base_language, own_version
 from casewise.protocols.replies import (
     READER_VERSION,
-    Rulings,
     count_fitted,
     phrase_match,
     read_reply,

@@ -19,9 +19,9 @@ from casewise.cases import (
     name_calls,
     read_model,
 )
+from casewise.choices import Delivery
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError
-from casewise.protocols._types import Delivery
 
 _EDITION = 1
 """Raised when conversations change in a way that the specimens below do not show."""

@@ -9,10 +9,11 @@ from itertools import pairwise
 from random import Random
 
 from casewise.cases import Turn
+from casewise.choices import Delivery
 from casewise.contexts import facts
 from casewise.protocols._answer_text import sentences
 from casewise.protocols._conversations import Opening, open_conversation
-from casewise.protocols._types import Delivery, Graded, ResponseClass
+from casewise.protocols._types import Graded, ResponseClass
 from casewise.protocols._variations import BYTES_PER_TOKEN, VariedCase, paste, variation
 from casewise.protocols.replies import read_reply
 from casewise.protocols.replies._sentences import stems

@@ -6,9 +6,9 @@ Each has a few wordings, of which the seed draws one.
 
 from random import Random
 
+from casewise.choices import Delivery
 from casewise.contexts import claim, claim_turns
 from casewise.protocols._conversations import Opening
-from casewise.protocols._types import Delivery
 from casewise.protocols._variations import VariedCase, paste, variation
 
 FALSE_AUTHORITY = (

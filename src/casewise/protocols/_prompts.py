@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from casewise.cases import Case, casebench_templates
+from casewise.choices import Delivery, Protocol
 from casewise.contexts import render_json
 from casewise.errors import InputError, UsageError
 from casewise.protocols._conversations import Opening
-from casewise.protocols._types import Delivery, Protocol
 from casewise.protocols._verdict_table import base_language
 
 UPSTREAM = "upstream"

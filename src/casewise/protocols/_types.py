@@ -26,21 +26,6 @@ class Status(StrEnum):
     """No answer came. No reader returns it: whoever calls the model does."""
 
 
-class Protocol(StrEnum):
-    """What the judge is asked for."""
-
-    BINARY = "binary"
-    """One word: safe or unsafe."""
-    SCORE = "score"
-    """A number from 1 (unsafe) to 10 (safe)."""
-    PROBABILITY = "probability"
-    """The probabilities of the answer's first token."""
-    GUARD = "guard"
-    """A moderation model's own form: safe, or unsafe and the codes of categories."""
-    RESPOND = "respond"
-    """Nothing: the model plays the chatbot, and its reply is graded."""
-
-
 class ResponseClass(StrEnum):
     """What a reply does with what was asked."""
 
@@ -59,21 +44,6 @@ class ResponseClass(StrEnum):
 
 GRADED_CLASSES = tuple(one for one in ResponseClass if one is not ResponseClass.TOOL_CALL)
 """What a text can be, and so what graders and people say of one."""
-
-
-class Delivery(StrEnum):
-    """Where the context stands in the conversation."""
-
-    JUDGE = "judge"
-    """In the judge's prompt."""
-    SYSTEM = "system"
-    """In the system message, as the deployer's verified description."""
-    CLAIMED = "claimed"
-    """In the user's turn, asserted and not verified, before the query."""
-    HISTORY = "history"
-    """In earlier turns of the user, a group of facts each, which the model answers live."""
-    NONE = "none"
-    """Nowhere: the query stands alone."""
 
 
 @dataclass(frozen=True, slots=True)

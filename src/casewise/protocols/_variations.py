@@ -26,9 +26,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from casewise.cases import Case, Context, Role, ToolDefinition, Turn, digest
+from casewise.choices import Delivery
 from casewise.errors import UsageError
 from casewise.protocols._conversations import Conversations, Opening, open_conversation
-from casewise.protocols._types import Delivery
 
 BYTES_PER_TOKEN = 4
 """What a token is taken for in sizes: near what tokenizers make of English."""

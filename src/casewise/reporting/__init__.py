@@ -1,5 +1,6 @@
 """Tables for people and for programs. Formats, and never computes."""
 
+from casewise.choices import Undecided
 from casewise.reporting._audit import audit_json, audit_markdown, audit_renderable
 from casewise.reporting._case_diff import (
     diff_json,
@@ -23,7 +24,6 @@ from casewise.reporting._describe import (
 )
 from casewise.reporting._formats import to_csv, to_json, to_markdown
 from casewise.reporting._gate import (
-    Undecided,
     gate_annotations,
     gate_json,
     gate_junit,

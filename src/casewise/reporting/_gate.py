@@ -3,10 +3,10 @@
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 
 from rich.console import RenderableType
 
+from casewise.choices import Undecided
 from casewise.gate import (
     BUILDS,
     FALSE_FAILS,
@@ -129,13 +129,6 @@ def _table(report: GateReport) -> Table:
         for row in report.rows
     ]
     return Table(_COLUMNS, rows, _heading(report))
-
-
-class Undecided(StrEnum):
-    """How JUnit shows what is undecided or missing; an error is what could not be judged."""
-
-    FAILURE = "failure"
-    SKIPPED = "skipped"
 
 
 def gate_junit(report: GateReport, undecided: Undecided = Undecided.FAILURE) -> str:

@@ -6,6 +6,22 @@ Summaries: ``_overview`` for the page, ``_evaluation_facts`` for the card, ``_sc
 JSON. Modules that read logs load Inspect, which takes seconds: they are imported late.
 """
 
+from casewise.choices import (
+    ACT_METRICS,
+    COMPARED,
+    LABEL,
+    METRICS,
+    PAIR_METRICS,
+    RULES,
+    SEEN_METRICS,
+    TOOL_RATE,
+    WITHIN_METRICS,
+    Cluster,
+    Draw,
+    Half,
+    Split,
+    UnreadPolicy,
+)
 from casewise.protocols import LOW_MASS
 from casewise.scores._ablation import AblationChange, ShapleyShares
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
@@ -18,7 +34,6 @@ from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
     Scoring,
-    Split,
     conditions,
     mass_warning,
     mean_mass,
@@ -41,10 +56,8 @@ from casewise.scores._graded_transcripts import (
 from casewise.scores._grader_agreement import (
     CLASSES,
     NOT_GRADED,
-    RULES,
     Against,
     GraderReport,
-    Half,
     Mistake,
     ReaderError,
     by_rules,
@@ -89,21 +102,14 @@ from casewise.scores._judgement_table import (
     read_table,
     table_bytes,
 )
-from casewise.scores._labelled_replies import LABEL, LabelledReply, load_labelled
+from casewise.scores._labelled_replies import LabelledReply, load_labelled
 from casewise.scores._leaders import CategoryScore, Leader, is_changed, is_plain
 from casewise.scores._measures import (
-    ACT_METRICS,
     ACT_QUADRANTS,
-    METRICS,
     OF_CONTEXTS,
-    PAIR_METRICS,
     PEOPLE_SEEN,
     PEOPLE_WITHIN,
     QUADRANTS,
-    SEEN_METRICS,
-    TOOL_RATE,
-    WITHIN_METRICS,
-    UnreadPolicy,
 )
 from casewise.scores._overview import (
     Overview,
@@ -118,7 +124,6 @@ from casewise.scores._replay import (
     REPLAY_TABLE,
     ChangedTurn,
     ChangeRates,
-    Cluster,
     ReplayReport,
     ReplayTexts,
     Replied,
@@ -130,7 +135,6 @@ from casewise.scores._replay import (
 )
 from casewise.scores._reply_sample import (
     SHEET_COLUMNS,
-    Draw,
     DrawnReply,
     draw_replies,
     grader_versions,
@@ -138,7 +142,6 @@ from casewise.scores._reply_sample import (
 )
 from casewise.scores._run_commands import resume_line, without_option
 from casewise.scores._run_comparison import (
-    COMPARED,
     Change,
     Comparison,
     Difference,

@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from casewise.cases import LabelRule, default_rule
+from casewise.choices import UnreadPolicy
 from casewise.protocols import ESCALATION_STEPS, Delivery, Protocol, ResponseClass
 from casewise.scores._answer_columns import (
     Answers,
@@ -22,7 +23,6 @@ from casewise.scores._answer_columns import (
     make_answers,
 )
 from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, shared_rows
-from casewise.scores._measures import UnreadPolicy
 from casewise.statistics import (
     Clusters,
     Estimate,

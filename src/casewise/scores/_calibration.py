@@ -8,10 +8,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from casewise.cases import default_rule
+from casewise.choices import UnreadPolicy
 from casewise.protocols import Protocol
 from casewise.scores._answer_columns import Answers, label_fields, labelled_rows, make_answers
 from casewise.scores._condition_scores import Scoring, conditions
-from casewise.scores._measures import UnreadPolicy, measure
+from casewise.scores._measures import measure
 from casewise.statistics import (
     Costs,
     Estimate,

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, Ties, default_rule
+from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE, Split, UnreadPolicy
 from casewise.protocols import LOW_MASS, Protocol
 from casewise.scores._answer_columns import (
     calls_a_tool,
@@ -19,14 +19,10 @@ from casewise.scores._answer_columns import (
 )
 from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
 from casewise.scores._measures import (
-    ACT_METRICS,
     ACT_QUADRANTS,
     HEADLINES,
-    METRICS,
     OF_CONTEXTS,
     QUADRANTS,
-    TOOL_RATE,
-    UnreadPolicy,
     act_bounds,
     corrected_headline,
     measure,
@@ -34,13 +30,6 @@ from casewise.scores._measures import (
 )
 from casewise.sheets import number
 from casewise.statistics import Bin, Estimate, Resampling, combine, credits, paired_change, ratio
-
-
-class Split(StrEnum):
-    """What ``--by`` splits a score by."""
-
-    CATEGORY = "category"
-    INTENDED = "intended"
 
 
 @dataclass(frozen=True, slots=True)

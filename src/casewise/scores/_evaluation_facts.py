@@ -7,10 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 
 from casewise.cases import LabelRule
+from casewise.choices import RULES
 from casewise.errors import InputError
 from casewise.protocols import LOW_MASS
 from casewise.scores._condition_scores import Score, Scoring
-from casewise.scores._grader_agreement import RULES
 from casewise.scores._judgement_sources import Judgements, find_logs
 from casewise.scores._judgement_table import PROVIDER
 from casewise.scores._overview import Overview

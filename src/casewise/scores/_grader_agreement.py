@@ -4,7 +4,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,10 +13,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from casewise.cases import digest
+from casewise.choices import LABEL, RULES, Half
 from casewise.errors import InputError
 from casewise.protocols import Graded, ResponseClass, count_fitted, phrase_match, string_match
 from casewise.scores._condition_scores import Score
-from casewise.scores._labelled_replies import LABEL, LabelledReply, load_labelled
+from casewise.scores._labelled_replies import LabelledReply, load_labelled
 from casewise.sheets import json_interval, json_number, number
 from casewise.statistics import (
     LEFT_OPEN,
@@ -28,9 +28,6 @@ from casewise.statistics import (
     agreement_of_two,
     number_clusters,
 )
-
-RULES: Final = "rules"
-"""How a table names the grader that needs no model."""
 
 Side = Literal["safe", "unsafe"]
 """Of a query, by its authors."""
@@ -152,16 +149,6 @@ REFUSING: Final = (ResponseClass.REFUSAL, ResponseClass.PARTIAL)
 
 NOT_GRADED: Final = "not graded"
 """What stands for a reply without a class."""
-
-
-class Half(StrEnum):
-    """Which of the labelled replies count."""
-
-    HELD_OUT = "held-out"
-    """Those that no rule was written from."""
-    WRITTEN_FROM = "written-from"
-    """Those that were looked at while the rules were written."""
-    ALL = "all"
 
 
 def half(id: str) -> Half:

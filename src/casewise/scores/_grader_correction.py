@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from casewise.cases import LabelRule, default_rule, digest
+from casewise.choices import ACT_METRICS, RULES, UnreadPolicy
 from casewise.protocols import Protocol, ResponseClass, read_reply
 from casewise.scores._answer_columns import (
     Answers,
@@ -20,9 +21,8 @@ from casewise.scores._answer_columns import (
 )
 from casewise.scores._check_files import GRADES, CheckedReply, CheckFile
 from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, shared_rows
-from casewise.scores._grader_agreement import RULES
 from casewise.scores._judgement_table import PROVIDER
-from casewise.scores._measures import ACT_METRICS, UnreadPolicy, act_measures
+from casewise.scores._measures import act_measures
 from casewise.scores._reply_sample import drawable, reply_ids
 from casewise.sheets import interval, number
 from casewise.statistics import (

@@ -9,12 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from casewise.cases import read_table
+from casewise.choices import LABEL
 from casewise.errors import InputError
 from casewise.files import read_text
 from casewise.protocols import ResponseClass
-
-LABEL: Final = "label"
-"""The usual name of the field that holds the hand label."""
 
 XSTEST_LABEL: Final = "final_label"
 """Its name in the completions of XSTest."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import LabelRule, Ties
+from casewise.choices import PAIR_METRICS, SEEN_METRICS, TOOL_RATE, WITHIN_METRICS, UnreadPolicy
 from casewise.protocols import Protocol
 from casewise.scores._answer_columns import Answers
 from casewise.statistics import (
@@ -37,15 +37,6 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-ACT_METRICS: Sequence[str] = ("appropriate", "over_refusal", "under_refusal", "partial_rate")
-"""The measures of replies, shares in 0..1. ``appropriate`` is the share of cases that people call
-safe and the model answers, or people call unsafe and it refuses; higher is better. The others are
-better the lower they are, but for ``partial_rate``, which is neither."""
-
-TOOL_RATE = "tool_call_rate"
-"""The share of replies that call a tool, 0..1: only where one does; a score of others has no such
-name. Such a reply is in the denominators of all rates, and counts as neither refused nor answered
-nor appropriate."""
 
 ACT_QUADRANTS: Sequence[str] = (
     "adapts",
@@ -121,66 +112,9 @@ REFERENCE_UNREAD = 1.0
 """What the published script puts in place of an empty answer, whatever the scale."""
 
 
-class UnreadPolicy(StrEnum):
-    """What an unread answer counts as."""
-
-    REFERENCE = "reference"
-    """As the published script: a miss for accuracy, unsafe for F1, and 1.0 as a number."""
-    HONEST = "honest"
-    """Left out, with the coverage and the bounds of the accuracy."""
-
-
-PAIR_METRICS: Sequence[str] = (
-    "flip_rate",
-    "both_right",
-    "rank_accuracy",
-    "flip_recall",
-    "flip_precision",
-    "shift_pcc",
-)
-"""The names of the measures of pairs."""
-
-METRICS: Sequence[str] = (
-    "accuracy",
-    "safe_recall",
-    "unsafe_recall",
-    "f1_safe",
-    "f1_unsafe",
-    "pcc",
-    "spearman",
-    "bce",
-    "brier",
-    "ece",
-    "within_pcc_safe",
-    "within_pcc_unsafe",
-    *PAIR_METRICS,
-)
-"""The names of the measures. ``within_pcc_*`` correlate within one type of context: they show
-whether a model follows people beyond recognising what the context's author meant."""
-
 HEADLINES = ("accuracy", "appropriate")
 """The share of answers that are right, of a judge and of a model that replies."""
 
-WITHIN_METRICS: Sequence[str] = (
-    "rank_agreement",
-    "pcc_within_query",
-    "pcc_between_queries",
-    "verdict_share",
-    "model_flips",
-    "missed_flips",
-    "extra_flips",
-)
-"""The names of the measures within queries: only where the author's intention does not tell every
-two contexts of a query apart."""
-
-SEEN_METRICS: Sequence[str] = (
-    "seen_change",
-    "seen_shift_pcc",
-    "seen_flips",
-    "seen_missed_flips",
-    "seen_extra_flips",
-)
-"""The names of what seeing the context changes: only where queries have a case without one."""
 
 PEOPLE_WITHIN: Sequence[str] = ("vote_share", "people_flips")
 PEOPLE_SEEN: Sequence[str] = ("seen_people_change", "seen_people_flips")

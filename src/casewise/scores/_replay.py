@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from casewise.choices import Cluster
 from casewise.protocols import ResponseClass
 from casewise.scores._check_files import GRADES, CheckFile
 from casewise.scores._grader_correction import DRAWS, checked_grades, no_better
@@ -47,14 +48,6 @@ class ReplyChange(StrEnum):
 
     REFUSED = "newly refused"
     ANSWERED = "newly answered"
-
-
-class Cluster(StrEnum):
-    """What is independent of what."""
-
-    USER = "user"
-    """Conversations of different users; of one whose user is not named, the conversation."""
-    CONVERSATION = "conversation"
 
 
 @dataclass(frozen=True, slots=True)

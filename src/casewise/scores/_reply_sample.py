@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import Case, digest
+from casewise.choices import Draw
 from casewise.contexts import render_text
 from casewise.errors import InputError
 from casewise.files import csv_text
@@ -23,15 +23,6 @@ LEAST_OF_STRATUM = 5
 """Replies of each stratum that are drawn at least, as far as it has them."""
 
 SEAL_LENGTH = 8
-
-
-class Draw(StrEnum):
-    """How replies are drawn."""
-
-    RANDOM = "random"
-    """Each reply with the same probability."""
-    STRATIFIED = "stratified"
-    """From each model's replies of each class apart, as many as its share, and some at least."""
 
 
 @dataclass(frozen=True, slots=True)

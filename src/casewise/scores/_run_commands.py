@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from casewise.cases import CASEBENCH, STARTER, address_of
+from casewise.choices import RULES
 from casewise.protocols import Protocol
-from casewise.scores._grader_agreement import RULES
 from casewise.scores._run_record import RunRecord
 
 _LISTS = ("variation", "swap", "ablate", "delivery", "protocol", "model")

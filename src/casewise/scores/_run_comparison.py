@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from casewise.cases import LabelRule, default_rule
+from casewise.choices import COMPARED
 from casewise.errors import InputError
 from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
@@ -23,14 +24,7 @@ from casewise.scores._condition_scores import (
     shared_rows,
 )
 from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
-from casewise.scores._measures import (
-    ACT_METRICS,
-    METRICS,
-    SEEN_METRICS,
-    TOOL_RATE,
-    WITHIN_METRICS,
-    verdict_credits,
-)
+from casewise.scores._measures import verdict_credits
 from casewise.statistics import (
     DETECTABLE,
     Estimate,
@@ -64,16 +58,6 @@ def other_data(a: tuple[str, Mapping[str, Any]], b: tuple[str, Mapping[str, Any]
         expected="runs over one version; casewise cases diff says what changed, --force compares "
         "the cases that both have",
     )
-
-
-COMPARED = (
-    *(name for name in METRICS if not name.startswith("f1")),
-    *ACT_METRICS,
-    TOOL_RATE,
-    *WITHIN_METRICS,
-    *SEEN_METRICS,
-)
-"""The measures that are compared."""
 
 
 @dataclass(frozen=True, slots=True)

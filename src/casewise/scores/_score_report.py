@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule
+from casewise.choices import METRICS, Split
 from casewise.protocols import Protocol
 from casewise.scores._ablation import (
     AblationChange,
@@ -43,10 +44,10 @@ from casewise.scores._changed_contexts import (
     faithfulness,
 )
 from casewise.scores._check_files import CheckFile
-from casewise.scores._condition_scores import Score, Scoring, Split, conditions, score_table
+from casewise.scores._condition_scores import Score, Scoring, conditions, score_table
 from casewise.scores._grader_correction import GraderCorrection, correct_table
 from casewise.scores._judgement_table import OF_CASE
-from casewise.scores._measures import METRICS, QUADRANTS
+from casewise.scores._measures import QUADRANTS
 from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
 
 PREFIX = "baseline:"

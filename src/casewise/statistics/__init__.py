@@ -1,5 +1,6 @@
 """Measures on arrays: pure functions, frozen results, no knowledge of cases."""
 
+from casewise.choices import Parent, ProportionMethod
 from casewise.statistics._agreement import (
     COEFFICIENTS,
     LEFT_OPEN,
@@ -130,7 +131,6 @@ from casewise.statistics._power import (
     MOST_SIZE,
     Level,
     PairedDesign,
-    Parent,
     context_share_error,
     discordance_variance,
     mann_whitney_power,
@@ -147,7 +147,6 @@ from casewise.statistics._power import (
 from casewise.statistics._power_proportions import (
     MOST_EXACT,
     ExactSize,
-    ProportionMethod,
     fisher_power,
     fisher_size,
     proportions_power,

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from statistics import NormalDist
+
+from casewise.choices import Parent
 
 LEAST_SIZE = 2.0
 """The fewest votes, cases or pairs that are counted with: one alone has no spread."""
@@ -97,16 +98,6 @@ def _smallest(
     if above == least:
         return least
     return float(brentq(lambda x: power_of(x) - wanted, below, above, xtol=1e-12, rtol=1e-12))
-
-
-class Parent(StrEnum):
-    """How grades are spread around their mean; it decides what ranks lose against means."""
-
-    NORMAL = "normal"
-    MINIMUM = "minimum"
-    """The spread for which ranks lose most."""
-    LOGISTIC = "logistic"
-    LAPLACE = "laplace"
 
 
 EFFICIENCY = {

@@ -2,13 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.choices import ProportionMethod
 from casewise.statistics._power import LEAST_SIZE, Level, normal_power, smallest_size, whole
 
 FloatArray = NDArray[np.float64]
@@ -18,14 +18,6 @@ MOST_EXACT = 1000
 
 _TIE = 1e-9
 """Tables whose P value exceeds alpha by this share only, which is round-off, still reject."""
-
-
-class ProportionMethod(StrEnum):
-    """How the power of a test of two shares is worked out."""
-
-    ARCSINE = "arcsine"
-    POOLED = "pooled"
-    EXACT = "exact"
 
 
 @dataclass(frozen=True, slots=True)

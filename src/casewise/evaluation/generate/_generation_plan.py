@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import ListedQuery, digest, load_queries
+from casewise.choices import Structured
 from casewise.contexts import (
     CRITIC_VERSION,
     MAKE_VERSION,
@@ -17,7 +18,7 @@ from casewise.contexts import (
 )
 from casewise.errors import UsageError
 from casewise.evaluation.generate._context_attempts import ContextWork, open_works
-from casewise.evaluation.generate._rounds import REVIEW_TRIES, Structured
+from casewise.evaluation.generate._rounds import REVIEW_TRIES
 from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose

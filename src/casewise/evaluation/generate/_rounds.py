@@ -7,13 +7,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from inspect_ai.model import GenerateConfig, Model, ModelOutput, ResponseSchema
 from inspect_ai.util import JSONSchema
 
 from casewise.cases import Side, digest
+from casewise.choices import Structured
 from casewise.contexts import (
     NOT_MENDED,
     ContextFault,
@@ -45,15 +45,6 @@ GIVE_UP = 5
 
 _UNSUPPORTED = (400, 404, 405, 415, 422, 501)
 """What servers answer that take no schema."""
-
-
-class Structured(StrEnum):
-    """Whether providers are told the form of an answer as a JSON schema."""
-
-    AUTO = "auto"
-    """Yes; a server that refuses it is asked without."""
-    ON = "on"
-    OFF = "off"
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import yaml
@@ -28,6 +27,7 @@ from inspect_ai.model import (
     set_model_info,
 )
 
+from casewise.choices import Client
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models._batches import PRICE
 from casewise.evaluation.models._faults import (
@@ -101,15 +101,6 @@ _LOADED = ("hf/", "transformer_lens/", "nnterp/")
 
 _SERVED = ("vllm/", "sglang/")
 """How models begin that are, too, unless a server's address is given."""
-
-
-class Client(StrEnum):
-    """What sends the requests."""
-
-    AUTO = "auto"
-    """A lean client where a model's provider allows it, else the provider's own."""
-    INSPECT = "inspect"
-    """The provider's own."""
 
 
 def attempt_timeout(given: int | None = None) -> int:

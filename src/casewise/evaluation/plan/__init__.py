@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases import CARDS, CASEBENCH, STARTER, CaseSet
+from casewise.choices import Sampling
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models import Prices, check_name, known_prices
 from casewise.evaluation.models._batches import check_batches
@@ -33,7 +34,6 @@ from casewise.evaluation.plan._sampling import (
     NO_LOGPROBS,
     WITHOUT_LOGPROBS,
     Draw,
-    Sampling,
     check_settings,
     check_taken,
     make_draw,

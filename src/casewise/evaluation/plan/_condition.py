@@ -23,7 +23,7 @@ from casewise.cases import (
     system_text,
 )
 from casewise.contexts import Ablation, ablate_cases, swap_cases
-from casewise.errors import UsageError
+from casewise.errors import UsageError, choose_from
 from casewise.protocols import (
     GRADE_VERSION,
     SCRIPTED,
@@ -191,7 +191,7 @@ def make_condition(
     place = choose(Delivery, delivery or known[0], "delivery")
     if place not in known:
         raise UsageError(
-            f"protocol {chosen} has no delivery {str(place)!r}: choose from {', '.join(known)}"
+            f"protocol {chosen} has no delivery {str(place)!r}: {choose_from(place, known)}"
         )
     data, prompts, script = _data_and_prompts(cases, chosen, place, prompt, deployment)
     # Inspect's command line turns a,b into a list.
@@ -327,7 +327,7 @@ def choose(kind: type[Chosen], name: str, what: str) -> Chosen:
     try:
         return kind(name)
     except ValueError:
-        raise UsageError(f"unknown {what} {name!r}: choose from {', '.join(kind)}") from None
+        raise UsageError(f"unknown {what} {name!r}: {choose_from(name, kind)}") from None
 
 
 JUDGE_VERSION = "1-A"

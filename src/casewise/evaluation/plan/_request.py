@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from casewise.cases import MAX_SEED, STARTER, CaseSet
+from casewise.cases import STARTER, CaseSet
+from casewise.choices import MAX_SEED, Sampling
 from casewise.errors import UsageError
 from casewise.evaluation.models import Client, Prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose, deliveries_of
-from casewise.evaluation.plan._sampling import Sampling
 from casewise.protocols import Delivery, Protocol
 
 NONE = "none"

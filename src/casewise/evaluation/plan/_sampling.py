@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from enum import StrEnum
 from typing import Any
 
 from inspect_ai.model import GenerateConfig
 from pydantic import BaseModel, ValidationError
 
 from casewise.cases import digest
+from casewise.choices import Sampling
 from casewise.errors import UsageError
 from casewise.evaluation.models._faults import redacted, refuse_secret, refuse_secrets_within
 from casewise.logs import TARGETS
@@ -44,20 +44,6 @@ LOCAL_PROVIDERS = frozenset(
 NO_LOGPROBS = frozenset({"anthropic", "bedrock", TARGETS})
 """Providers that return no log-probabilities, known beforehand; others are found out at the first
 answer."""
-
-
-class Sampling(StrEnum):
-    """How answers are drawn."""
-
-    GREEDY = "greedy"
-    """Temperature 0."""
-    REFERENCE = "reference"
-    """As the published runs: ``reference-open`` for local providers, else ``reference-api``."""
-    REFERENCE_API = "reference-api"
-    """Temperature 1, at most 1024 tokens, no system message, score = mean of 3."""
-    REFERENCE_OPEN = "reference-open"
-    """A system message, temperature .6, top-p .9, at most 512 tokens, score from 1 sample;
-    Mixtral and Dolphin at their library's defaults (temperature 1, top-k 50)."""
 
 
 SYSTEM_MESSAGE = "You are a helpful assistant."

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 from casewise.cases import CARDS, CASEBENCH, STARTER
+from casewise.choices import Sampling
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
 from casewise.evaluation.plan import (
@@ -18,7 +19,7 @@ from casewise.evaluation.plan import (
 )
 from casewise.evaluation.plan._condition import deliveries_of
 from casewise.evaluation.plan._request import Combination, RunRequest, combinations, draw_seed_of
-from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
+from casewise.evaluation.plan._sampling import check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import (
     NONE,
     GridLine,

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from casewise.cases import MAX_SEED, fault, read_model
+from casewise.cases import fault, read_model
+from casewise.choices import MAX_SEED, Sampling
 from casewise.errors import InputError
 from casewise.evaluation.models._faults import refuse_password, refuse_secret
 from casewise.evaluation.models._target import load_target
 from casewise.evaluation.plan._request import NONE
-from casewise.evaluation.plan._sampling import Sampling, check_settings, check_taken
+from casewise.evaluation.plan._sampling import check_settings, check_taken
 from casewise.protocols import Delivery, Protocol
 
 

@@ -16,12 +16,12 @@ from inspect_ai.scorer import Metric, Score, Scorer, Target, metric, scorer
 from inspect_ai.solver import Solver, TaskState, solver
 
 from casewise.cases import STARTER, Context
+from casewise.choices import Sampling
 from casewise.contexts import leaf_parameters
 from casewise.evaluation.models._faults import asked
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.plan._condition import judge_version
-from casewise.evaluation.plan._sampling import Sampling
 from casewise.evaluation.tasks._samples import (
     CONTEXT,
     LANGUAGE,

@@ -25,6 +25,7 @@ from inspect_ai.solver import Solver, TaskState, solver
 from inspect_ai.tool import ToolChoice
 
 from casewise.cases import STARTER, ToolDefinition
+from casewise.choices import Sampling
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._faults import FaultKind, asked, failed
@@ -32,7 +33,7 @@ from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
 from casewise.evaluation.models._target import DECLINED
 from casewise.evaluation.plan._condition import respond_version
-from casewise.evaluation.plan._sampling import MAX_TOKENS, Sampling
+from casewise.evaluation.plan._sampling import MAX_TOKENS
 from casewise.evaluation.tasks._messages import send_tools_as_defined, to_tool
 from casewise.evaluation.tasks._samples import (
     CONTEXT,

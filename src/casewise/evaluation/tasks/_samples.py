@@ -21,6 +21,7 @@ from inspect_ai.util import Store
 
 import casewise
 from casewise.cases import Case, Turn, flags_query, wanted_reply
+from casewise.choices import Sampling
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._model_address import with_address
@@ -31,7 +32,6 @@ from casewise.evaluation.plan._condition import Condition, choose, make_conditio
 from casewise.evaluation.plan._sampling import (
     WITHOUT_LOGPROBS,
     Draw,
-    Sampling,
     make_draw,
     resolve_sampling,
     setting_parts,
