@@ -16,6 +16,7 @@ __all__ = [
     "DRAWS",
     "Delivery",
     "Draw",
+    "EngineName",
     "ExportForm",
     "Half",
     "LABEL",
@@ -341,3 +342,10 @@ class Structured(enum.StrEnum):
     """Yes; a server that refuses it is asked without."""
     ON = "on"
     OFF = "off"
+
+
+class EngineName(enum.StrEnum):
+    """Where models are run."""
+
+    PROCESS = "process"
+    RAY = "ray"

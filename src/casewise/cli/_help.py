@@ -130,13 +130,14 @@ def _panels(
     for param in command.get_params(ctx):
         if (record := param.get_help_record(ctx)) is None:
             continue
+        name, text = record
         panel = getattr(param, "rich_help_panel", None)
         if param.param_type_name == "argument":
-            panels["Arguments"].append(_shown(record[0].partition(" <")[0], record[1], width))
+            panels["Arguments"].append(_shown(name.partition(" <")[0], text, width))
         elif panel is None:
-            rest.append(_shown(*record, width))
+            rest.append(_shown(name, text, width))
         else:
-            panels.setdefault(panel, []).append(_shown(*record, width))
+            panels.setdefault(panel, []).append(_shown(name, text, width))
     panels[OUTPUT] = panels.pop(OUTPUT, [])
     shown = {title: rows for title, rows in panels.items() if rows}
     return {
