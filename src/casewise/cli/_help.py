@@ -98,7 +98,8 @@ def _print_help(command: Any, ctx: Any, commands: Sequence[tuple[str, str]]) -> 
 
 def _usage(command: Any, ctx: Any) -> str:
     named = [one for one in command.params if one.param_type_name == "argument"]
-    words = [one.metavar if one.required else f"[{one.metavar}]" for one in named]
+    shown = [one.metavar or one.name.upper() for one in named]
+    words = [n if one.required else f"[{n}]" for n, one in zip(shown, named, strict=True)]
     words += ["COMMAND"] if isinstance(command, TyperGroup) else []
     return " ".join(["Usage:", ctx.command_path, "[OPTIONS]", *words])
 
@@ -110,7 +111,7 @@ def _paragraphs(text: str) -> list[str]:
 def _copyable(example: str, width: int) -> str:
     """A command in lines that fit, each but the last of which says that it goes on."""
     whole = re.sub(r"'[^']*'|\"[^\"]*\"", lambda one: one[0].replace(" ", "\0"), example)
-    whole = re.sub(r"(?<= )(--?[\w-]+) (?=[^-])", "\\1\0", whole)
+    whole = re.sub(r"(?<= )(--?[\w-]+) (?=[^-])(?=\S{1,%d}( |$))" % (width // 2), "\\1\0", whole)
     lines = textwrap.wrap(
         whole, width - 2, break_long_words=False, break_on_hyphens=False, subsequent_indent="  "
     )
