@@ -111,7 +111,9 @@ def _paragraphs(text: str) -> list[str]:
 def _copyable(example: str, width: int) -> str:
     """A command in lines that fit, each but the last of which says that it goes on."""
     whole = re.sub(r"'[^']*'|\"[^\"]*\"", lambda one: one[0].replace(" ", "\0"), example)
-    whole = re.sub(r"(?<= )(--?[\w-]+) (?=[^-])(?=\S{1,%d}( |$))" % (width // 2), "\\1\0", whole)
+    # An option stays beside its value, unless that is long.
+    short = rf"(?<= )(--?[\w-]+) (?=[^-])(?=\S{{1,{width // 2}}}( |$))"
+    whole = re.sub(short, "\\1\0", whole)
     lines = textwrap.wrap(
         whole, width - 2, break_long_words=False, break_on_hyphens=False, subsequent_indent="  "
     )
