@@ -60,6 +60,7 @@ rehearse: $(READY)
 
 # Ratios within one run; no test depends on them. Tables are printed, measurements in benchmarks/*.json.
 bench: $(READY) $(HF)
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/remote.py
 	$(BIN)/python benchmarks/local.py
 	$(BIN)/python benchmarks/score_rows.py --rows 10000 100000

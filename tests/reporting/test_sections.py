@@ -17,8 +17,8 @@ from support.tables import (
 
 from casewise.cases import LabelRule
 from casewise.reporting._first_figures import first_figures
-from casewise.reporting.page import Section, make_sections, verdict_sentences
-from casewise.reporting.page._parts import Strips
+from casewise.reporting.page import make_sections, verdict_sentences
+from casewise.reporting.page._parts import Section, Strips
 from casewise.reporting.page._strips import lay_lines
 from casewise.scores import (
     Judgements,

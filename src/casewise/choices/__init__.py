@@ -17,6 +17,7 @@ __all__ = [
     "DRAWS",
     "Delivery",
     "Draw",
+    "EngineName",
     "ExportForm",
     "Half",
     "LABEL",
@@ -377,3 +378,10 @@ class Structured(enum.StrEnum):
     """Yes; a server that refuses it is asked without."""
     ON = "on"
     OFF = "off"
+
+
+class EngineName(enum.StrEnum):
+    """Where models are run."""
+
+    PROCESS = "process"
+    RAY = "ray"

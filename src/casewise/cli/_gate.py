@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from casewise.choices import Undecided
+from casewise.cli import _complete as complete
 from casewise.cli._console import note, out, working, write_out
 from casewise.cli._help import OUTPUT
 from casewise.cli._late import case_files, gates, reporting, scores
@@ -92,14 +93,19 @@ def gate(
     init: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="Write gate.yaml and a workflow for GitHub into a folder, and end."
+            metavar="FOLDER",
+            help="Write gate.yaml and a workflow for GitHub into a folder, and end.",
+            rich_help_panel="Rules",
         ),
     ] = None,
     cases: Annotated[
         str | None,
         typer.Option(
+            metavar="starter|casebench|FILE",
+            autocompletion=complete.cases,
             help="--init: the cases that every run will judge; rules are as strict as these can "
-            "decide. Default: starter."
+            "decide. Default: starter.",
+            rich_help_panel="Rules",
         ),
     ] = None,
 ) -> None:

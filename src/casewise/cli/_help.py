@@ -98,7 +98,8 @@ def _print_help(command: Any, ctx: Any, commands: Sequence[tuple[str, str]]) -> 
 
 def _usage(command: Any, ctx: Any) -> str:
     named = [one for one in command.params if one.param_type_name == "argument"]
-    words = [one.metavar if one.required else f"[{one.metavar}]" for one in named]
+    shown = [one.metavar or one.name.upper() for one in named]
+    words = [n if one.required else f"[{n}]" for n, one in zip(shown, named, strict=True)]
     words += ["COMMAND"] if isinstance(command, TyperGroup) else []
     return " ".join(["Usage:", ctx.command_path, "[OPTIONS]", *words])
 
@@ -110,7 +111,9 @@ def _paragraphs(text: str) -> list[str]:
 def _copyable(example: str, width: int) -> str:
     """A command in lines that fit, each but the last of which says that it goes on."""
     whole = re.sub(r"'[^']*'|\"[^\"]*\"", lambda one: one[0].replace(" ", "\0"), example)
-    whole = re.sub(r"(?<= )(--?[\w-]+) (?=[^-])", "\\1\0", whole)
+    # An option stays beside its value, unless that is long.
+    short = rf"(?<= )(--?[\w-]+) (?=[^-])(?=\S{{1,{width // 2}}}( |$))"
+    whole = re.sub(short, "\\1\0", whole)
     lines = textwrap.wrap(
         whole, width - 2, break_long_words=False, break_on_hyphens=False, subsequent_indent="  "
     )
@@ -130,13 +133,14 @@ def _panels(
     for param in command.get_params(ctx):
         if (record := param.get_help_record(ctx)) is None:
             continue
+        name, text = record
         panel = getattr(param, "rich_help_panel", None)
         if param.param_type_name == "argument":
-            panels["Arguments"].append(_shown(record[0].partition(" <")[0], record[1], width))
+            panels["Arguments"].append(_shown(name.partition(" <")[0], text, width))
         elif panel is None:
-            rest.append(_shown(*record, width))
+            rest.append(_shown(name, text, width))
         else:
-            panels.setdefault(panel, []).append(_shown(*record, width))
+            panels.setdefault(panel, []).append(_shown(name, text, width))
     panels[OUTPUT] = panels.pop(OUTPUT, [])
     shown = {title: rows for title, rows in panels.items() if rows}
     return {

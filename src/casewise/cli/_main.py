@@ -180,7 +180,7 @@ def main() -> None:
     gc.set_threshold(50_000)
     write_any_character()
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(prog_name="casewise", standalone_mode=False))
     except CasewiseError as error:
         _say_error(str(error))
         sys.exit(BAD_INPUT)
@@ -220,7 +220,7 @@ def _mistake(error: Any) -> str:
             hint = f"did you mean {near}?" if near else f"{command} --help shows those it has"
             return f"{command} has no option {name}: {hint}"
     text: str = error.format_message()
-    given = re.search(r"(?:Value error, )?'(.*)' is not one of (.*)\.$", text, re.DOTALL)
+    given = re.search(r"(?:Value error, )?'([^']*)' is not one of (.*)\.$", text, re.DOTALL)
     if given:
         known = [one.strip("' ") for one in given[2].split(",")]
         text = f"{text[: given.start()]}{given[1]!r}: {choose_from(given[1], known)}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from casewise.choices import EngineName
 from casewise.cli import _run_options as options
 from casewise.cli._console import Format, command_line, err, note, note_all
 from casewise.cli._help import OUTPUT
@@ -63,7 +64,7 @@ def run(
     max_cost: options.MaxCost = None,
     status: options.Status = False,
     format: MatrixFormat = Format.TABLE,
-    engine: options.Engine = options.EngineName.PROCESS,
+    engine: options.Engine = EngineName.PROCESS,
     address: options.Address = None,
     shard_size: options.Size = None,
     shard_cpus: options.Cpus = None,

@@ -3,27 +3,14 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from casewise import choices
-from casewise.choices import MAX_SEED
 from casewise.cli import _complete as complete
-from casewise.cli._help import (
-    CASES,
-    CONVERSATIONS,
-    COST,
-    MODEL,
-    OUTPUT,
-    PLACE,
-    PROTOCOL,
-    SAMPLING,
-    one_of,
-    several_of,
-)
+from casewise.cli import _help as shown
 from casewise.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,19 +65,12 @@ def _pairs(option: str, pairs: Sequence[str]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-class EngineName(StrEnum):
-    """Where models are run."""
-
-    PROCESS = "process"
-    RAY = "ray"
-
-
 Engine = Annotated[
-    EngineName,
+    choices.EngineName,
     typer.Option(
-        help="process (this one), or ray: in shards over processes of this machine, or over the "
-        "nodes of a cluster, with the same results (docs/how-to/scale.md).",
-        rich_help_panel=PLACE,
+        help="This process; or in shards, on this machine or a cluster, with the same results "
+        "(docs/how-to/scale.md).",
+        rich_help_panel=shown.PLACE,
     ),
 ]
 Address = Annotated[
@@ -98,7 +78,7 @@ Address = Annotated[
     typer.Option(
         metavar="HOST:PORT",
         help="ray: the cluster's head. Default: one on this machine that ends with the run.",
-        rich_help_panel=PLACE,
+        rich_help_panel=shown.PLACE,
     ),
 ]
 Size = Annotated[
@@ -106,7 +86,7 @@ Size = Annotated[
     typer.Option(
         min=1,
         help="ray: most judgements of a shard. Default: 50 to 1000, by the run.",
-        rich_help_panel=PLACE,
+        rich_help_panel=shown.PLACE,
     ),
 ]
 Cpus = Annotated[
@@ -114,12 +94,12 @@ Cpus = Annotated[
     typer.Option(
         min=0.01,
         help="ray: CPUs of a shard. Default: 1; a node's, for a model that a node loads.",
-        rich_help_panel=PLACE,
+        rich_help_panel=shown.PLACE,
     ),
 ]
 Gpus = Annotated[
     float | None,
-    typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.", rich_help_panel=PLACE),
+    typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.", rich_help_panel=shown.PLACE),
 ]
 
 ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
@@ -129,7 +109,7 @@ ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
 class EngineChoice:
     """Where models are run, as the options say."""
 
-    engine: EngineName
+    engine: choices.EngineName
     address: str | None
     shard_size: int | None
     shard_cpus: float | None
@@ -141,7 +121,7 @@ class EngineChoice:
         Raises:
             UsageError: An option of Ray's without it.
         """
-        if self.engine is EngineName.PROCESS:
+        if self.engine is choices.EngineName.PROCESS:
             stray = [name for name in ENGINE_OPTIONS[1:] if getattr(self, name) is not None]
             if stray:
                 raise UsageError(f"--{stray[0].replace('_', '-')} is for --engine ray")
@@ -168,7 +148,7 @@ Model = Annotated[
         autocompletion=complete.models,
         help="A model as Inspect names it (openai/gpt-4o, vllm/NAME, "
         "openai-api/SERVICE/NAME, casewise-hf/FOLDER...). Repeat for several.",
-        rich_help_panel=MODEL,
+        rich_help_panel=shown.MODEL,
     ),
 ]
 Targets = Annotated[
@@ -178,7 +158,7 @@ Targets = Annotated[
         metavar="FILE",
         help="A bot of your own: a file that says its address and form, or MODULE:FUNCTION "
         "(docs/start/your-bot.md). Instead of --model, or beside it. Repeat for several.",
-        rich_help_panel=MODEL,
+        rich_help_panel=shown.MODEL,
     ),
 ]
 Cases = Annotated[
@@ -187,28 +167,28 @@ Cases = Annotated[
         metavar="starter|casebench|FILE",
         autocompletion=complete.cases,
         help="The bundled cases, CASE-Bench (casewise cases fetch), or a file of your own.",
-        rich_help_panel=CASES,
+        rich_help_panel=shown.CASES,
     ),
 ]
 Protocol = Annotated[
     str,
     typer.Option(
-        metavar=several_of(choices.Protocol),
+        metavar=shown.several_of(choices.Protocol),
         autocompletion=complete.protocol_list,
         help="binary, score or probability (the model judges), guard (a moderation model "
         "does), respond (it is the chatbot, and its reply is graded); several joined by commas.",
-        rich_help_panel=PROTOCOL,
+        rich_help_panel=shown.PROTOCOL,
     ),
 ]
 Delivery = Annotated[
     str | None,
     typer.Option(
-        metavar=several_of(choices.Delivery),
+        metavar=shown.several_of(choices.Delivery),
         autocompletion=complete.delivery_list,
         help="Where the context stands. Judging: judge (in the prompt; the default) or none. "
         "respond and guard: system (the deployer's description; the default), claimed (by the "
         "user), none; respond also history (over earlier turns). Several joined by commas.",
-        rich_help_panel=PROTOCOL,
+        rich_help_panel=shown.PROTOCOL,
     ),
 ]
 Deployment = Annotated[
@@ -219,7 +199,7 @@ Deployment = Annotated[
         help="respond: a deployment card instead of cases: customer-support, "
         "creative-writing, therapy-support, security-training, or a file, which may hold your "
         "bot's own system message, tools and retrieved texts (docs/how-to/acting.md).",
-        rich_help_panel=CONVERSATIONS,
+        rich_help_panel=shown.CONVERSATIONS,
     ),
 ]
 Vary = Annotated[
@@ -229,13 +209,16 @@ Vary = Annotated[
         autocompletion=complete.changes,
         help="respond: also with every conversation changed, for example urgency, persona, "
         "twin-claim, filler-4k, revocation (docs/how-to/acting.md). Several joined by commas.",
-        rich_help_panel=CONVERSATIONS,
+        rich_help_panel=shown.CONVERSATIONS,
     ),
 ]
 Seed = Annotated[
     int,
     typer.Option(
-        min=0, max=MAX_SEED, help="Of the changed conversations.", rich_help_panel=CONVERSATIONS
+        min=0,
+        max=choices.MAX_SEED,
+        help="Of the changed conversations.",
+        rich_help_panel=shown.CONVERSATIONS,
     ),
 ]
 Grader = Annotated[
@@ -244,7 +227,7 @@ Grader = Annotated[
         metavar="PROVIDER/NAME",
         autocompletion=complete.models,
         help="respond: a model that grades the replies. Default: by rules, offline.",
-        rich_help_panel=CONVERSATIONS,
+        rich_help_panel=shown.CONVERSATIONS,
     ),
 ]
 Ablate = Annotated[
@@ -254,7 +237,7 @@ Ablate = Annotated[
         autocompletion=complete.parts,
         help="Groups or parameters to remove from every context (recipient,urgency); none "
         "leaves contexts whole, to compare with. Repeat for several ablations.",
-        rich_help_panel=CASES,
+        rich_help_panel=shown.CASES,
     ),
 ]
 Swap = Annotated[
@@ -263,8 +246,8 @@ Swap = Annotated[
         metavar="PART,...|each",
         autocompletion=complete.parts,
         help="Also with a parameter or group of every context taken from the twin's: which "
-        "change flips the model? 'each' is every single one. Several joined by commas.",
-        rich_help_panel=CASES,
+        "change flips the model? Several joined by commas; each: every single one.",
+        rich_help_panel=shown.CASES,
     ),
 ]
 Prompt = Annotated[
@@ -274,7 +257,7 @@ Prompt = Annotated[
         autocompletion=complete.prompts,
         help="The data's own prompts, ours in one language (casewise:en, de, es, fr, zh), or a "
         "template file with {query} and {context}. Default: ours, in each case's language.",
-        rich_help_panel=PROTOCOL,
+        rich_help_panel=shown.PROTOCOL,
     ),
 ]
 VerdictWords = Annotated[
@@ -283,26 +266,27 @@ VerdictWords = Annotated[
         metavar="FILE",
         help="A table of words by which answers in other languages are read "
         "(docs/how-to/cases.md).",
-        rich_help_panel=PROTOCOL,
+        rich_help_panel=shown.PROTOCOL,
     ),
 ]
 Sampling = Annotated[
     str,
     typer.Option(
-        metavar=one_of(choices.Sampling),
+        metavar=shown.one_of(choices.Sampling),
         autocompletion=complete.one_of(lambda: choices.Sampling),
         help="Temperature 0, or as the published runs sampled (docs/reference/scores.md).",
-        rich_help_panel=SAMPLING,
+        rich_help_panel=shown.SAMPLING,
     ),
 ]
 Samples = Annotated[
     int | None,
     typer.Option(
-        help="Answers that the protocol score averages. Default: 3.", rich_help_panel=SAMPLING
+        help="Answers that the protocol score averages. Default: 3.", rich_help_panel=shown.SAMPLING
     ),
 ]
 Limit = Annotated[
-    int | None, typer.Option(help="Only the first N cases of the file.", rich_help_panel=CASES)
+    int | None,
+    typer.Option(help="Only the first N cases of the file.", rich_help_panel=shown.CASES),
 ]
 LogDir = Annotated[
     Path | None,
@@ -310,7 +294,7 @@ LogDir = Annotated[
         metavar="FOLDER",
         help="Folder for the logs, or an address such as s3://bucket/folder; the same folder "
         "again resumes a stopped run.",
-        rich_help_panel=PLACE,
+        rich_help_panel=shown.PLACE,
     ),
 ]
 MaxConnections = Annotated[
@@ -318,7 +302,7 @@ MaxConnections = Annotated[
     typer.Option(
         help="Requests at once for each provider, over all shards. Default: Inspect's, for "
         "each process.",
-        rich_help_panel=PLACE,
+        rich_help_panel=shown.PLACE,
     ),
 ]
 AttemptTimeout = Annotated[
@@ -328,18 +312,18 @@ AttemptTimeout = Annotated[
         envvar="CASEWISE_ATTEMPT_TIMEOUT",
         show_envvar=False,
         help="When a request is given up and sent again. Default: 300.",
-        rich_help_panel=PLACE,
+        rich_help_panel=shown.PLACE,
     ),
 ]
 MaxTokens = Annotated[
-    int | None, typer.Option(help="Longest answer, in tokens.", rich_help_panel=SAMPLING)
+    int | None, typer.Option(help="Longest answer, in tokens.", rich_help_panel=shown.SAMPLING)
 ]
 Epochs = Annotated[
-    int, typer.Option(help="How often each case is asked.", rich_help_panel=SAMPLING)
+    int, typer.Option(help="How often each case is asked.", rich_help_panel=shown.SAMPLING)
 ]
 ModelBaseUrl = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Address of the model's API.", rich_help_panel=MODEL),
+    typer.Option(metavar="URL", help="Address of the model's API.", rich_help_panel=shown.MODEL),
 ]
 ModelArg = Annotated[
     list[str],
@@ -348,7 +332,7 @@ ModelArg = Annotated[
         "-M",
         metavar="KEY=VALUE",
         help="An argument of the model's provider. Repeat for several.",
-        rich_help_panel=MODEL,
+        rich_help_panel=shown.MODEL,
     ),
 ]
 Generate = Annotated[
@@ -357,17 +341,17 @@ Generate = Annotated[
         metavar="KEY=VALUE",
         help="A setting of the model's generation, as Inspect names it: reasoning_effort, "
         "top_p, stop_seqs, extra_body... (docs/how-to/sweeps.md). Repeat for several.",
-        rich_help_panel=SAMPLING,
+        rich_help_panel=shown.SAMPLING,
     ),
 ]
 Client = Annotated[
     str,
     typer.Option(
-        metavar=one_of(choices.Client),
+        metavar=shown.one_of(choices.Client),
         autocompletion=complete.one_of(lambda: choices.Client),
-        help="What sends the requests of openai-api models: auto (a lean client, where the "
-        "options allow it) or inspect (Inspect's own; docs/method/speed.md).",
-        rich_help_panel=PLACE,
+        help="What sends the requests of openai-api models: a lean client where the options "
+        "allow it, or Inspect's own (docs/method/speed.md).",
+        rich_help_panel=shown.PLACE,
     ),
 ]
 Batch = Annotated[
@@ -376,41 +360,48 @@ Batch = Annotated[
         "--batch",
         help="Send through the provider's batch interface: half the price, answers within a "
         "day (docs/how-to/batches.md). For openai, anthropic, google, grok and together.",
-        rich_help_panel=COST,
+        rich_help_panel=shown.COST,
     ),
 ]
 DryRun = Annotated[
     bool,
     typer.Option(
-        "--dry-run", help="Print requests, tokens and cost; send nothing.", rich_help_panel=COST
+        "--dry-run",
+        help="Print requests, tokens and cost; send nothing.",
+        rich_help_panel=shown.COST,
     ),
 ]
 PriceIn = Annotated[
-    float | None, typer.Option(help="Dollars for a million input tokens.", rich_help_panel=COST)
+    float | None,
+    typer.Option(help="Dollars for a million input tokens.", rich_help_panel=shown.COST),
 ]
 PriceOut = Annotated[
-    float | None, typer.Option(help="Dollars for a million output tokens.", rich_help_panel=COST)
+    float | None,
+    typer.Option(help="Dollars for a million output tokens.", rich_help_panel=shown.COST),
 ]
 GraderPriceIn = Annotated[
     float | None,
-    typer.Option(help="respond: the same of the grader's input tokens.", rich_help_panel=COST),
+    typer.Option(
+        help="respond: the same of the grader's input tokens.", rich_help_panel=shown.COST
+    ),
 ]
 GraderPriceOut = Annotated[
     float | None,
-    typer.Option(help="respond: the same of the grader's output tokens.", rich_help_panel=COST),
+    typer.Option(
+        help="respond: the same of the grader's output tokens.", rich_help_panel=shown.COST
+    ),
 ]
 MaxCost = Annotated[
     float | None,
     typer.Option(
         metavar="DOLLARS",
-        help="Stop when so much is spent, earlier starts in the same folder included; what "
-        "was judged is kept.",
-        rich_help_panel=COST,
+        help="Stop when so much is spent (earlier starts in the folder too); nothing is lost.",
+        rich_help_panel=shown.COST,
     ),
 ]
 Status = Annotated[
     bool,
     typer.Option(
-        "--status", help="Of a sweep: what is done; asks nothing.", rich_help_panel=OUTPUT
+        "--status", help="Of a sweep: what is done; asks nothing.", rich_help_panel=shown.OUTPUT
     ),
 ]

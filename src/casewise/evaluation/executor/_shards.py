@@ -20,7 +20,8 @@ from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelConfig
 
 import casewise
 from casewise.cases import Case, digest
-from casewise.evaluation.models import MAX_RETRIES, Client, attempt_timeout, open_models
+from casewise.choices import Client
+from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._batches import batch_settings
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
 from casewise.evaluation.plan import Cell

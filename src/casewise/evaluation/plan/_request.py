@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from casewise.cases import STARTER, CaseSet
-from casewise.choices import MAX_SEED, Sampling
+from casewise.choices import MAX_SEED, Client, Sampling
 from casewise.errors import UsageError
-from casewise.evaluation.models import Client, Prices
+from casewise.evaluation.models import Prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose, deliveries_of
 from casewise.protocols import Delivery, Protocol

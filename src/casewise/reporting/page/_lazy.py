@@ -3,8 +3,12 @@
 What draws charts takes half a second to import, and every command imports what is reported.
 """
 
-from casewise.reporting.page._parts import Section
+from typing import TYPE_CHECKING
+
 from casewise.scores import EvaluationFacts, Overview
+
+if TYPE_CHECKING:
+    from casewise.reporting.page._parts import Section
 
 
 def report_page(
@@ -21,7 +25,7 @@ def report_page(
     return _page.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
 
 
-def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> list[Section]:
+def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> "list[Section]":
     """Every section; ``_page.make_sections`` has what each argument is."""
     from casewise.reporting.page import _page
 
