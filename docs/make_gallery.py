@@ -73,6 +73,6 @@ def pages() -> dict[str, str]:
         return {
             "gallery/report.html": page.read_text("utf-8"),
             "gallery/what-changed.html": change.read_text("utf-8"),
-            PAGE: index.replace("<!-- rules -->\n", GATE).replace("<!-- gate -->", gate),
+            PAGE: index.replace("<!-- rules -->\n", GATE).replace("<!-- gate -->", f"#{gate}"),
             "gallery/card.md": card.replace(scratch + "/", ""),
         }

@@ -61,3 +61,8 @@ def _to_page(match: re.Match[str]) -> str:
     """A link to a page wherever it stands now: the changelog names it where it once stood."""
     (found,) = (ROOT / "docs").rglob(match[1])
     return f"](../{found.relative_to(ROOT / 'docs').as_posix()}"
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the dialogue of the search for those who hear the page."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"', 1)
