@@ -1,0 +1,233 @@
+"""The first hour of four newcomers: ``tests/ways/*.sh``, each step of which a document has.
+
+In this process against servers on loopback, and, as the same scripts, by a shell from a wheel that
+was built and installed into an environment of its own.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Cli, clean_env
+from support.bots import ANSWER, BotServer, told
+from support.fake_openai import Answer, FakeServer, Raw
+from support.secret import KEY
+from support.workbooks import write_workbook
+from support.written import Writer, context, question_of, side_of
+
+from casewise.cases import load_cases
+
+WAYS = ROOT / "tests/ways"
+MOST = {"fine-tuning": 4, "research": 5, "trust-and-safety": 5, "benchmark": 8}
+"""Commands to the first answer, at most."""
+
+TARGET = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/your-bot.md").read_text("utf-8"), re.S)[0]
+(QUERIES,) = re.findall(
+    r"```csv\n(.*?)```", (ROOT / "docs/build-your-own.md").read_text("utf-8"), re.S
+)
+LINES = [
+    ["Question", "Who asks", "Where", "Our policy", "Yes votes", "No votes"],
+    *(
+        [f"How do I change the name on order {number}?", who, where, policy, yes, 9 - yes]
+        for number in range(12)
+        for who, where, policy, yes in (
+            ("the customer who placed it", "our help desk", "answer", 8),
+            ("somebody who bought the order's number", "a forum", "refuse", 2),
+        )
+    ),
+]
+"""What a team has in its spreadsheet."""
+
+Step = Callable[[str], str]
+"""Takes a command as it stands in a script, and gives what it printed."""
+
+
+def steps(way: str) -> list[str]:
+    return (WAYS / f"{way}.sh").read_text("utf-8").splitlines()
+
+
+def documented() -> set[str]:
+    """Every line of a block of commands of the documents."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    blocks = (re.findall(r"```bash\n(.*?)```", page.read_text("utf-8"), re.S) for page in pages)
+    return {line for found in blocks for block in found for line in block.splitlines()}
+
+
+@pytest.mark.parametrize("way", MOST)
+def test_every_step_is_documented(way: str) -> None:
+    assert 0 < len(steps(way)) <= MOST[way]
+    assert [step for step in steps(way) if step not in documented()] == []
+    # On one page, in this order, with nothing between that is not a variable of the environment.
+    page = (ROOT / f"docs/start-{way}.md").read_text("utf-8")
+    places = [page.index(f"\n{step}\n") for step in steps(way)]
+    assert places == sorted(places)
+
+
+def test_there_are_four() -> None:
+    assert {path.stem for path in WAYS.iterdir()} == set(MOST)
+
+
+# The others in each way: models, a bot, and a writer.
+
+
+def two_checkpoints(request: dict[str, Any]) -> Answer:
+    """The new one refuses wherever the old one does, and every third request besides."""
+    marks = sum(map(ord, str(request["messages"][-1]["content"])))
+    cautious = marks % 7 == 0 or ("new" in request["model"] and marks % 3 == 0)
+    return "I'm sorry, but I can't help with that." if cautious else ANSWER
+
+
+def by_recipient(request: dict[str, Any]) -> Answer:
+    """Judges by how long the prompt is: a shortened context changes some verdicts."""
+    length = len(str(request["messages"][-1]["content"]))
+    return f'{{"explanation": "x", "judgement": "{"safe" if length % 3 else "unsafe"}"}}'
+
+
+def bot(request: dict[str, Any]) -> Raw:
+    """Declines what somebody with a bought number asks, and every order that ends in 1."""
+    text = request["question"]
+    if "bought" in text or re.search(r"order \d*1\?", text):
+        return told({"conversation": "c", "status": "declined", "answer": {"text": "No."}})
+    return told({"conversation": "c", "status": "ok", "answer": {"text": ANSWER}})
+
+
+def writer(request: dict[str, Any]) -> Answer:
+    """Writes contexts about each query, and passes all of them."""
+    prompt = str(request["messages"][-1]["content"])
+    if prompt.startswith("Review"):
+        return Writer().review(prompt)
+    question = question_of(prompt)
+    number = [line.rsplit(",", 1)[0] for line in QUERIES.splitlines()[1:]].index(question)
+    tree = context(number, side_of(prompt))
+    nouns = " ".join(re.findall(r"\w{6,}", question)[-2:])
+    _, beside, place = tree["sender"]["nature_of_the_interaction"].partition(" beside a ")
+    tree["sender"]["nature_of_the_interaction"] = f"Small talk on {nouns}{beside}{place}"
+    return json.dumps(tree)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a way finds: a folder, the environment, and what stands for the names in a script."""
+
+    folder: Path
+    env: dict[str, str]
+    instead: dict[str, str]
+
+
+@contextmanager
+def surroundings(way: str, folder: Path, casebench: Path | None) -> Iterator[Surroundings]:
+    answers = {"fine-tuning": two_checkpoints, "research": by_recipient, "benchmark": writer}
+    server = BotServer(bot) if way == "trust-and-safety" else FakeServer(answers[way])
+    with server:
+        env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url, "BOT_KEY": KEY}
+        env["CASEWISE_CACHE"] = str(folder / "cache")
+        url = f"http://127.0.0.1:{server.port}/chat"
+        (folder / "target.yaml").write_text(TARGET.replace("http://localhost:8080/chat", url))
+        (folder / "queries.csv").write_text(QUERIES, "utf-8")
+        write_workbook(folder / "lines.xlsx", {"Lines": LINES})
+        fetch = "casewise cases fetch casebench"
+        # The terms are accepted, and the files taken from where they lie.
+        instead = {fetch: f"{fetch} --accept-terms --from {shlex.quote(str(casebench))}"}
+        yield Surroundings(folder, env, instead)
+
+
+def check(way: str, folder: Path, said: list[str]) -> None:
+    """Whether the question of the way is answered."""
+    last = " ".join(said[-1].split())
+    if way == "fine-tuning":
+        assert "Worse: refuses " in last
+        assert "more of what was meant to be safe" in last
+    elif way == "research":
+        assert "without recipient" in last
+        assert "labels: published" in last
+    elif way == "trust-and-safety":
+        # Orders 1 and 11 of twelve are declined; the run prints it, and the page shows it.
+        assert re.search(r"respond, claimed +24 +1\.000 +\.167 ", said[-2])
+        assert (folder / "report.html").stat().st_size > 100_000
+        made = load_cases(folder / "lines.jsonl").cases
+        assert {(case.votes_safe, case.intended) for case in made} == {(8, None), (2, None)}
+    else:
+        made = load_cases(folder / "cases.jsonl")
+        assert (len(made.cases), made.version) == (20, "1.0.0")
+        assert "Found: 0 errors" in said[-2]
+
+
+@pytest.mark.parametrize("way", MOST)
+def test_a_way_in_this_process(
+    cli: Cli, tmp_path: Path, way: str, request: pytest.FixtureRequest
+) -> None:
+    casebench = request.getfixturevalue("casebench") if way == "research" else None
+    with surroundings(way, tmp_path, casebench) as here:
+        said = []
+        for step in steps(way):
+            program, *arguments = shlex.split(here.instead.get(step, step))
+            if program == "casewise":
+                done = cli(*arguments, env=here.env | {"COLUMNS": "110"})
+                assert done.returncode == 0, f"{step}\n{done.stdout}\n{done.stderr}"
+                said.append(done.stdout)
+    check(way, tmp_path, said)
+    # What its page shows is what was printed.
+    page = (ROOT / f"docs/start-{way}.md").read_text("utf-8")
+    (shown,) = re.findall(r"```text\n(.*?)```", page, re.S)
+    printed = {line.rstrip() for text in said for line in text.splitlines()}
+    assert [line for line in shown.splitlines() if line not in printed] == []
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that holds the built wheel, and this one's requirements."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--quiet"]
+    options = ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    subprocess.run([*pip, "wheel", *options, str(ROOT)], check=True, cwd=folder)
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "env")], check=True)
+    (wheel,) = folder.glob("casewise-*.whl")
+    programs = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
+    python = programs / "python"
+    (place,) = (folder / "env").glob("lib/python*/site-packages")
+    # Named after what it brings: the wheel's own folder comes first on the path.
+    (place / "requirements.pth").write_text(sysconfig.get_path("purelib"))
+    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*install, "--force-reinstall", str(wheel)], check=True, cwd=folder)
+    where = subprocess.run(
+        [str(python), "-c", "import casewise; print(casewise.__file__)"],
+        **{"check": True, "capture_output": True, "text": True, "cwd": folder},
+    ).stdout
+    assert str(folder) in where, where
+    return programs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", MOST)
+def test_a_way_from_a_wheel(
+    installed: Path, tmp_path: Path, way: str, request: pytest.FixtureRequest
+) -> None:
+    casebench = request.getfixturevalue("casebench") if way == "research" else None
+    with surroundings(way, tmp_path, casebench) as here:
+        said = []
+        for step in steps(way)[1:]:
+            done = subprocess.run(
+                ["bash", "-e", "-c", here.instead.get(step, step)],
+                cwd=tmp_path,
+                env=clean_env()
+                | here.env
+                | {"PATH": f"{installed}{os.pathsep}{os.environ['PATH']}"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            assert done.returncode == 0, f"{step}\n{done.stdout}\n{done.stderr}"
+            said.append(done.stdout)
+    check(way, tmp_path, said)
