@@ -349,7 +349,7 @@ class Store:
             person = people.find_locked(connection, where & ~participant.c.purged)
             if person is not None:
                 people.purge(connection, person, self._clock())
-            return person and person.rater
+            return person.rater if person else None
 
         purged = self._database.write(work)
         if purged:
