@@ -5,7 +5,7 @@ python .ci/try_install.py [--seconds 240] [--python 3.12]
 Builds the wheel, installs it (extra local) with uv into each Python that is found, with pip and
 with pipx into one each, and there: casewise --version, casewise doctor, a run and its score
 offline; then uninstalls it, and holds what remains against docs/how-to/your-machine.md. What
-is not at hand, or does not fit into the time, is skipped, and the reason printed. Ends with 1 if any
+is not at hand, or doesn't fit into the time, is skipped, and the reason printed. Ends with 1 if any
 part failed.
 """
 

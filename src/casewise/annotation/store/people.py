@@ -237,13 +237,27 @@ def write_about(connection: Connection, person: int, answers: Mapping[str, str])
         connection.execute(insert(about_answer), rows)
 
 
-def exclude(connection: Connection, person: Person, reason: str, now: datetime) -> None:
-    """Free a person's block and keep the votes, uncounted; who has completed keeps the code."""
+def exclude(connection: Connection, rater: str, reason: str, now: datetime) -> PersonStatus | None:
+    """Free a person's block and keep the votes, uncounted; who has completed keeps the code.
+
+    Returns:
+        How far the person had come, None where nobody has this pseudonym; nothing is changed of
+        who is not ``IN_STUDY``.
+    """
+    person = find_locked(connection, participant.c.rater == rater)
+    if person is None:
+        return None
+    known = select(exclusion.c.reason).where(exclusion.c.participant == person.id)
+    if connection.execute(known).one_or_none() is not None:
+        return PersonStatus.EXCLUDED
+    if person.status not in IN_STUDY:
+        return person.status
     if person.status is not PersonStatus.COMPLETED:
         end(connection, person.id, PersonStatus.ABANDONED, now)
     set_status(connection, person.id, PersonStatus.ABANDONED)
     connection.execute(insert(exclusion).values(participant=person.id, reason=reason, time=now))
     log(connection, now, "excluded", person.id)
+    return person.status
 
 
 def erase(connection: Connection, person: int) -> None:
@@ -274,6 +288,7 @@ def purge(connection: Connection, person: Person, now: datetime) -> None:
         code_key=None,
         about_due=False,
     )
+    log(connection, now, "purged")
 
 
 def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:

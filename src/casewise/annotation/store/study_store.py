@@ -361,12 +361,9 @@ class Store:
 
         def work(connection: Connection) -> str | None:
             person = people.find_locked(connection, where & ~participant.c.purged)
-            if person is None:
-                return None
-            now = self._clock()
-            people.purge(connection, person, now)
-            people.log(connection, now, "purged")
-            return person.rater
+            if person is not None:
+                people.purge(connection, person, self._clock())
+            return person.rater if person else None
 
         purged = self._database.write(work)
         if purged:
@@ -384,17 +381,7 @@ class Store:
             How far the person had come, None where nobody has this pseudonym; nothing is changed
             of who is not among ``people.IN_STUDY``.
         """
-
-        def work(connection: Connection) -> PersonStatus | None:
-            person = people.find_locked(connection, participant.c.rater == rater)
-            if person is None:
-                return None
-            if people.has_event(connection, "excluded", person.id):
-                return PersonStatus.EXCLUDED
-            if person.status in people.IN_STUDY:
-                people.exclude(connection, person, reason, self._clock())
-            return person.status
-
+        work = partial(people.exclude, rater=rater, reason=reason, now=self._clock())
         return self._database.write(work)
 
     def pause(self, paused: bool) -> None:

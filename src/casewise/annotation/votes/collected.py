@@ -260,9 +260,10 @@ def active_minutes(study: Study, collected: Collected) -> dict[str, float]:
     most = study.timing.most_seconds
     pages: defaultdict[str, list[float | None]] = defaultdict(list)
     first: dict[str, datetime] = {}
-    for answer in (*collected.votes, *collected.checks):
-        pages[answer.rater].append(answer.seconds)
+    for check in collected.checks:
+        pages[check.rater].append(check.seconds)
     for vote in collected.votes:
+        pages[vote.rater].append(vote.seconds)
         if vote.time is not None and vote.seconds is not None:
             shown = to_utc(vote.time) - timedelta(seconds=vote.seconds)
             first[vote.rater] = min(shown, first.get(vote.rater, shown))
