@@ -40,6 +40,18 @@ from casewise.scores import (
 pytestmark = pytest.mark.browser
 
 
+WINDOWS = pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        pytest.param(400, True, id="400-dark"),
+        pytest.param(1280, False, id="1280-light"),
+        pytest.param(400, False, id="400-light", marks=pytest.mark.slow),
+        pytest.param(1280, True, id="1280-dark", marks=pytest.mark.slow),
+    ],
+)
+"""Each width and each ground; all of both among the long tests."""
+
+
 def small(*, reveal: bool = False) -> str:
     """Three sections that are known: one drawn, one that can't be, one that is a table."""
     return lay_out(two_models(), VERDICTS, SECTIONS, title="Two models", reveal=reveal)
@@ -130,8 +142,7 @@ def test_hostile_text_does_nothing(open_page: Open) -> None:
         assert page.inner_text("h1") == HOSTILE
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@WINDOWS
 def test_axe_finds_nothing_serious_and_nothing_sticks_out(
     open_page: Open, width: int, dark: bool
 ) -> None:
@@ -263,8 +274,7 @@ def compared() -> Overview:
     return make_overview(Judgements(every, ()), Scoring(), comparisons=comparisons)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@WINDOWS
 def test_the_first_screen_of_a_comparison(open_page: Open, width: int, dark: bool) -> None:
     overview = compared()
     html = report_page(overview, title="After the training", reveal=False)

@@ -91,7 +91,8 @@ def unloaded() -> Iterator[None]:
     _smollm2._server.cache_clear()
 
 
-@pytest.mark.parametrize("damage", ["cut", pytest.param("changed", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["cut", "changed"])
 def test_damaged_weights(cli: Cli, tmp_path: Path, damage: str, unloaded: None) -> None:
     whole = fetch_weights()
     path = tmp_path / "cache" / "models" / whole.name

@@ -52,6 +52,12 @@ def inside(block: str, folder: Path, **env: str) -> subprocess.CompletedProcess[
     done = subprocess.CompletedProcess(block, 0, "", "")
     for line in block.splitlines():
         program, *arguments = shlex.split(line)
+        if program == "export":
+            env |= dict(one.split("=", 1) for one in arguments)
+            continue
+        if program == "cp":
+            shutil.copytree(folder / arguments[1], folder / arguments[2])
+            continue
         assert program == "casewise"
         one = cli_in(folder)(*arguments, env=env)
         done.stdout += one.stdout
@@ -63,7 +69,7 @@ def inside(block: str, folder: Path, **env: str) -> subprocess.CompletedProcess[
 
 
 WAYS = [inside, pytest.param(shell, marks=pytest.mark.slow)]
-"""Of two long blocks; the others are always run by a shell."""
+"""Of three long blocks; the others are always run by a shell."""
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -118,14 +124,15 @@ def test_pip_install(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [README, OWN], ids=["README", "own-model"])
-def test_ones_own_model(page: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", WAYS)
+def test_ones_own_model(run: Run, page: str, tmp_path: Path) -> None:
     with FakeServer(answer) as server:
         block = block_with("LOCAL_API_KEY", page).replace("http://localhost:8000/v1", server.url)
         # Last week's logs are a copy of today's.
         block = block.replace(
             "casewise compare", "cp -r logs/mine logs/last-week\ncasewise compare"
         )
-        done = shell(block, tmp_path)
+        done = run(block, tmp_path)
         assert len(server.requests) == 56
     assert done.returncode == 0, done.stderr
     if page is README:

@@ -46,6 +46,7 @@ def index() -> None:
         pytest.skip("pip reaches no package index that serves inspect-ai")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("index")
 @pytest.mark.parametrize("operator", [">=", "<="])
 def test_contracts_hold_at_both_ends_of_the_range(tmp_path: Path, operator: str) -> None:

@@ -96,8 +96,7 @@ def test_weights_that_are_not_to_be_had(tmp_path: Path, monkeypatch: pytest.Monk
     "options",
     [
         [],
-        ["--deployment", CARDS[0]],
-        *(pytest.param(["--deployment", card], marks=pytest.mark.slow) for card in CARDS[1:]),
+        *(pytest.param(["--deployment", card], marks=pytest.mark.slow) for card in CARDS),
     ],
     ids=["starter", *CARDS],
 )
@@ -123,7 +122,8 @@ def test_it_acts_and_its_replies_are_graded(cli: Cli, tmp_path: Path, options: l
         assert len(users) == len(str(sample.metadata["expectations"]).split()) >= 4
 
 
-@pytest.mark.parametrize("queries", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("queries", [1, 2])
 def test_it_writes_contexts(cli: Cli, tmp_path: Path, queries: int) -> None:
     """Structured, and no good: the rules say what is wrong."""
     asked = ["How do I fix a fence?", "Who waters the garden?"][:queries]

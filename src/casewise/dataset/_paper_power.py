@@ -6,6 +6,7 @@ search over what they may have put in shows how much, or how little, the number 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import cache
 from itertools import product
 
 from casewise.choices import PowerTest
@@ -84,6 +85,7 @@ class _Way:
     """Votes a case by level and power; NaN where they are known not to be 21."""
 
 
+@cache
 def search_paper_inputs() -> PaperSearch:
     """Try every set of plausible inputs for those that round up to 21."""
     tried, fitting = 0, []
