@@ -5,17 +5,19 @@
     python benchmarks/coverage.py --write        # and put the table into docs/method/statistics.md
 
 Studies of 28, 56, 150 and 450 queries, in two contexts and in five, are drawn from populations in
-which the truth is known, and scored by the functions that score runs. Ends with 1 where an interval
-that is given holds the truth in less than 93 of 100 studies.
+which the truth is known, and scored by the functions that score runs. A figure that the first
+studies bring near the bound has four times as many (``NEAR``). Ends with 1 where an interval that
+is given holds the truth in less than 93 of 100 studies.
 """
 
 import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from functools import cache
 from math import factorial
 from pathlib import Path
 
@@ -41,7 +43,12 @@ from casewise.scores import (
 )
 from casewise.scores._answer_columns import Answers
 from casewise.scores._behaviour import refusal_gain, spoofing_gap
-from casewise.scores._measures import HEADLINES, corrected_headline, measure
+from casewise.scores._measures import (
+    HEADLINES,
+    context_measures,
+    corrected_headline,
+    measure,
+)
 from casewise.statistics import (
     Clusters,
     Estimate,
@@ -53,8 +60,10 @@ from casewise.statistics import (
 )
 
 FloatArray = NDArray[np.float64]
-Intervals = dict[str, tuple[float, float, float]]
-"""By name: the figure, and the ends of its interval."""
+Ends = tuple[float, float, float]
+"""A figure, and the ends of its interval; NaN where it is withheld."""
+Figures = dict[str, Estimate | Ends]
+Intervals = dict[str, Ends]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs/method/statistics.md"
 BEGIN, END = "<!-- coverage -->", "<!-- end -->"
@@ -64,6 +73,10 @@ SIZES = (28, 56, 150, 450)
 
 LEAST = 0.93
 """The coverage that a 95 % interval must have."""
+
+NEAR, MORE = 0.94, 4
+"""A figure that holds the truth in less than ``NEAR`` of the first studies of a population and a
+size has ``MORE`` times as many, the first among them: they tell bias from luck."""
 
 VOTES = 20
 MANY = 200_000
@@ -103,6 +116,7 @@ _RATES = [beta.ppf(norm.cdf(_GRID), a, b) for a, b in ((10.5, 6.1), (7.0, 21.7))
 class Study:
     """A drawn study: what people voted, and what two models said."""
 
+    population: Population
     truth: FloatArray
     """Whether most of all people call the case safe. Shape ``(2 queries,)``."""
     before: Answers
@@ -137,7 +151,7 @@ def draw_study(population: Population, queries: int, rng: np.random.Generator) -
     for u in (before, after):
         helped = np.where(np.abs(u) < 0.2, 0.5, u > 0)
         made.append(_answers("respond", labels, helped, np.full(shape, np.nan), votes, clusters))
-    return Study((rate > 0.5).ravel().astype(float), *made)
+    return Study(population, (rate > 0.5).ravel().astype(float), *made)
 
 
 def _answers(
@@ -168,37 +182,38 @@ def _answers(
     )
 
 
-def intervals(population: Population, queries: int, rng: np.random.Generator) -> Intervals:
-    """The figures of a study, by name, each with its interval; NaN where it is withheld."""
-    study = draw_study(population, queries, rng)
-    found = estimates(study) | gains(study) | shapley(study, rng)
-    # Drawn apart, so that the studies of two contexts stay as they were.
-    found |= of_contexts(population, queries, rng.spawn(1)[0])
-    made = {name: (one.value, *one.interval) for name, one in found.items()}
-    return made | escalation(study, rng)
+def judging(study: Study, _: np.random.Generator) -> Figures:
+    """Every measure of the verdicts after, and its change from those before."""
+    return _with_changes(study.before, study.after)
 
 
-def estimates(study: Study) -> dict[str, Estimate]:
-    """Every measure of the model after, and its change from the model before."""
-    found = {}
-    for before, after in (
-        (study.before, study.after),
-        (study.replied_before, study.replied_after),
-    ):
-        first, second = (measure(one, UnreadPolicy.HONEST).values for one in (before, after))
-        acts = after.protocol == Protocol.RESPOND
-        found[f"{HEADLINES[acts]}_corrected"] = corrected_headline(
-            after, UnreadPolicy.HONEST, LabelRule.VOTES, Ties.HALF
-        )
-        for name, value in second.items():
-            key = f"{name} (replies)" if acts and name in QUADRANTS else name
-            found[key] = value
-            if name in COMPARED or name in (*QUADRANTS, *ACT_QUADRANTS):
-                found[f"change of {key}"] = paired_change(first[name], value)
+def replying(study: Study, _: np.random.Generator) -> Figures:
+    """Every measure of the replies after, and its change from those before."""
+    found = _with_changes(study.replied_before, study.replied_after)
     called = [_call_tools(one) for one in (study.replied_before, study.replied_after)]
-    found[TOOL_RATE] = called[1]
-    found[f"change of {TOOL_RATE}"] = paired_change(*called)
+    return found | {TOOL_RATE: called[1], f"change of {TOOL_RATE}": paired_change(*called)}
+
+
+def _with_changes(before: Answers, after: Answers) -> Figures:
+    first, second = (measure(one, UnreadPolicy.HONEST).values for one in (before, after))
+    acts = after.protocol == Protocol.RESPOND
+    found: Figures = {}
+    for name, value in second.items():
+        key = f"{name} (replies)" if acts and name in QUADRANTS else name
+        found[key] = value
+        if name in COMPARED or name in (*QUADRANTS, *ACT_QUADRANTS):
+            found[f"change of {key}"] = paired_change(first[name], value)
     return found
+
+
+def corrected(study: Study, _: np.random.Generator) -> Figures:
+    """Both headlines against what all people would say."""
+    return {
+        f"{name}_corrected": corrected_headline(
+            answers, UnreadPolicy.HONEST, LabelRule.VOTES, Ties.HALF
+        )
+        for name, answers in zip(HEADLINES, (study.after, study.replied_after), strict=True)
+    }
 
 
 def _call_tools(replies: Answers) -> Estimate:
@@ -210,7 +225,7 @@ def _call_tools(replies: Answers) -> Estimate:
     return measure(calling, UnreadPolicy.HONEST).values[TOOL_RATE]
 
 
-def gains(study: Study) -> dict[str, Estimate]:
+def gains(study: Study, _: np.random.Generator) -> Figures:
     """What a description by the deployer gains; a claim's gains are the same figures."""
     gain = refusal_gain(study.replied_before, study.replied_after)
     return {f"context_gain.{side}": getattr(gain, side) for side in ("all", "safe", "unsafe")} | {
@@ -218,7 +233,7 @@ def gains(study: Study) -> dict[str, Estimate]:
     }
 
 
-def shapley(study: Study, rng: np.random.Generator) -> dict[str, Estimate]:
+def shapley(study: Study, rng: np.random.Generator) -> Figures:
     """The share of one of three parts of the context in the accuracy, from eight runs."""
     truth, clusters = study.after.truth.safe, study.after.clusters
     told = study.after.verdict
@@ -240,10 +255,11 @@ CONTEXTS = 5
 """Contexts of each query, without an intended side, beside the query without one."""
 
 
-def of_contexts(
-    population: Population, queries: int, rng: np.random.Generator
-) -> dict[str, Estimate]:
+def of_contexts(study: Study, rng: np.random.Generator) -> Figures:
     """What the contexts of a query do, and seeing one, for the model after; and the changes."""
+    # Drawn apart, so that the studies of two contexts stay as they were.
+    rng = rng.spawn(1)[0]
+    population, queries = study.population, study.after.clusters.count
     shape = (queries, CONTEXTS + 1)
     # Without a context people and models see the query alone.
     hard, own = (rng.standard_normal((queries, 1)) for _ in range(2))
@@ -270,19 +286,18 @@ def of_contexts(
             contexts=contexts.reshape(-1, 2),
             seen=seen.reshape(-1, 2),
         )
-        runs.append(measure(answers, UnreadPolicy.HONEST).values)
-    found = {name: runs[1][name] for name in OF_CONTEXTS}
-    changes = {
+        runs.append(context_measures(answers, answers))
+    found: Figures = {name: runs[1][name] for name in OF_CONTEXTS}
+    return found | {
         f"change of {name}": paired_change(runs[0][name], runs[1][name])
         for name in (*WITHIN_METRICS, *SEEN_METRICS)
     }
-    return found | changes
 
 
 TURNS, EPOCHS = 5, 5
 
 
-def escalation(study: Study, rng: np.random.Generator) -> Intervals:
+def escalation(study: Study, rng: np.random.Generator) -> Figures:
     """The curve of conversations, five epochs a query; each turn is a figure."""
     queries = study.after.clusters.count
     give_way = expit(-2.5 + 1.5 * rng.standard_normal((queries, 1)))
@@ -300,47 +315,95 @@ def escalation(study: Study, rng: np.random.Generator) -> Intervals:
     }
 
 
+Part = Callable[[Study, np.random.Generator], Figures]
+PARTS: tuple[Part, ...] = (corrected, judging, replying, gains, shapley, of_contexts, escalation)
+
+
+def intervals(
+    population: Population,
+    queries: int,
+    rng: np.random.Generator,
+    parts: Sequence[Part] = PARTS,
+    wanted: Collection[str] = (),
+) -> Intervals:
+    """The figures of a study, by name, each with its interval; all, or those that are wanted."""
+    study = draw_study(population, queries, rng)
+    found = [one for part in parts for one in part(study, rng).items()]
+    return {
+        name: one if isinstance(one, tuple) else (one.value, *one.interval)
+        for name, one in found
+        if not wanted or name in wanted
+    }
+
+
 @dataclass(frozen=True)
 class Cell:
     """How often a figure's interval held the truth in the studies of one size."""
 
-    given: float
-    """Share of studies in which there was an interval."""
-    held: float
-    """Of those, the share whose interval held the truth; NaN of none."""
+    draws: int
+    """Studies."""
+    intervals: int
+    """Those of them in which there was an interval."""
+    holding: int
+    """Those in which it held the truth."""
+
+    @property
+    def given(self) -> float:
+        return self.intervals / self.draws
+
+    @property
+    def held(self) -> float:
+        """NaN where there was no interval."""
+        return self.holding / self.intervals if self.intervals else np.nan
+
+    @property
+    def is_shown(self) -> bool:
+        return self.given >= USUAL
+
+    def __add__(self, other: "Cell") -> "Cell":
+        mine, more = astuple(self), astuple(other)
+        return Cell(*(a + b for a, b in zip(mine, more, strict=True)))
 
 
+@cache
 def truths(population: Population) -> dict[str, float]:
     """What each figure is over so many queries that chance has no part in it."""
     rng = np.random.default_rng(0)
     whole = {name: value for name, (value, *_) in intervals(population, MANY, rng).items()}
     study = draw_study(population, MANY, rng)
-    for name, answers in (("accuracy", study.after), ("appropriate", study.replied_after)):
+    for name, answers in zip(HEADLINES, (study.after, study.replied_after), strict=True):
         whole[f"{name}_corrected"] = float(credits(study.truth, answers.verdict).mean())
     return whole
 
 
 def simulate(population: Population, queries: int, draws: int, seed: int) -> dict[str, Cell]:
     """Draw studies of one size, and count the intervals that hold the truth."""
-    whole, rng = truths(population), np.random.default_rng([seed, queries])
-    given = dict.fromkeys(whole, 0)
-    held = dict.fromkeys(whole, 0)
-    for _ in range(draws):
-        for name, (_, low, high) in intervals(population, queries, rng).items():
-            given[name] += bool(low <= high)
-            held[name] += bool(low <= whole[name] <= high)
-    return {
-        name: Cell(count / draws, held[name] / count if count else np.nan)
-        for name, count in given.items()
-    }
+    whole = truths(population)
+
+    def count(
+        times: int, rng: np.random.Generator, parts: Sequence[Part], wanted: set[str]
+    ) -> dict[str, Cell]:
+        found = {name: np.zeros(2, np.int64) for name in wanted or whole}
+        for _ in range(times):
+            for name, (_, low, high) in intervals(population, queries, rng, parts, wanted).items():
+                found[name] += np.array([low <= high, low <= whole[name] <= high])
+        return {name: Cell(times, *counts.tolist()) for name, counts in found.items()}
+
+    cells = count(draws, np.random.default_rng([seed, queries]), PARTS, set())
+    near = {name for name, cell in cells.items() if cell.is_shown and cell.held < NEAR}
+    rng = np.random.default_rng([seed, queries, MORE])
+    sample = draw_study(population, queries, rng)
+    parts = [part for part in PARTS if near & part(sample, rng).keys()]
+    more = count((MORE - 1) * draws, rng, parts, near) if near else {}
+    return {name: cell + more[name] if name in more else cell for name, cell in cells.items()}
 
 
 def lowest(cells: Sequence[Cell]) -> Cell:
     """Of several populations, the least coverage among those that mostly have an interval."""
-    shown = [cell for cell in cells if cell.given >= USUAL]
+    shown = [cell for cell in cells if cell.is_shown]
     if not shown:
-        return Cell(max(cell.given for cell in cells), np.nan)
-    return Cell(min(cell.given for cell in shown), min(cell.held for cell in shown))
+        return max(cells, key=lambda cell: cell.given)
+    return min(shown, key=lambda cell: cell.held)
 
 
 USUAL = 0.5
@@ -370,28 +433,35 @@ def table_text(rows: dict[str, list[Cell]], draws: int) -> str:
     """The table of docs/method/statistics.md."""
     lines = [
         f"Least coverage of 95 % intervals over {len(POPULATIONS)} populations, {draws} studies "
-        "each (`make coverage`):",
+        "each, or as many as stand in brackets (`make coverage`):",
         "",
         "| figure | " + " | ".join(f"{size} queries" for size in SIZES) + " |",
         "|---|" + "---:|" * len(SIZES),
     ]
-    lines += [f"| `{name}` | {' | '.join(map(cell_text, cells))} |" for name, cells in rows.items()]
+    for name, cells in rows.items():
+        lines += [f"| `{name}` | {' | '.join(cell_text(cell, draws) for cell in cells)} |"]
     return "\n".join(lines)
 
 
-def cell_text(cell: Cell) -> str:
-    return "withheld" if np.isnan(cell.held) else f"{cell.held:.3f}".removeprefix("0")
+def cell_text(cell: Cell, draws: int) -> str:
+    if not cell.is_shown:
+        return "withheld"
+    more = f" ({cell.draws})" if cell.draws > draws else ""
+    return f"{cell.held:.3f}{more}".removeprefix("0")
 
 
-def too_low(rows: dict[str, list[Cell]], draws: int) -> list[str]:
-    """Figures whose coverage is below ``LEAST`` by more than the luck of the simulation."""
-    luck = 2 * np.sqrt(LEAST * (1 - LEAST) / draws)
-    return [name for name, cells in rows.items() if any(c.held < LEAST - luck for c in cells)]
+def too_low(rows: dict[str, list[Cell]]) -> list[str]:
+    """Figures with an interval whose coverage is below ``LEAST``."""
+    return [
+        name
+        for name, cells in rows.items()
+        if any(cell.is_shown and cell.held < LEAST for cell in cells)
+    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--draws", type=int, default=1000, help="studies of each size")
+    parser.add_argument("--draws", type=int, default=1000, help="first studies of each size")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--write", action="store_true", help="put the table into the document")
@@ -403,7 +473,7 @@ def main() -> int:
         document = DOCS.read_text("utf-8")
         start, end = document.index(BEGIN) + len(BEGIN), document.index(END)
         DOCS.write_text(f"{document[:start]}\n{text}\n{document[end:]}", "utf-8")
-    low = too_low(rows, chosen.draws)
+    low = too_low(rows)
     print(f"below {LEAST}: {', '.join(low)}" if low else f"none is below {LEAST}", file=sys.stderr)
     return 1 if low else 0
 

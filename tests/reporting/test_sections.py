@@ -18,8 +18,8 @@ from support.tables import (
 from casewise.cases import LabelRule
 from casewise.reporting._first_figures import first_figures
 from casewise.reporting.page import make_sections, verdict_sentences
-from casewise.reporting.page._parts import Section, Strips
-from casewise.reporting.page._strips import lay_lines
+from casewise.reporting.page._parts import BLUE, GREY, Grid, Section, Strips
+from casewise.reporting.page._strips import MOST_COLUMNS, MOST_LINES, lay_cells, lay_lines
 from casewise.scores import (
     Judgements,
     Overview,
@@ -264,3 +264,22 @@ def test_the_verdict_goes_by_what_the_cases_can_tell(rows: pl.DataFrame, said: s
     assert bool(adapts.unknown) == ("no query" in said)
     if not adapts.unknown:
         assert adapts.share.value == (0 if "0 % (" in said and "of the changes" in said else 1)
+
+
+def test_a_chart_of_many_runs_has_whole_bars_and_counts_what_it_leaves_out() -> None:
+    parts = {"adapts": BLUE, "yes in both": GREY}
+    rows = [
+        {"model": f"m{run}", "run": f"m{run}", "part": part, "share": 0.5}
+        for run in range(MOST_LINES + 2)
+        for part in parts
+    ]
+    chart = Strips("share", "share of pairs", label="run", tone="part", palette=parts, stacked=True)
+    drawn = lay_lines(Section("pairs", "Pairs", "", rows=rows, chart=chart))
+    assert drawn is not None
+    bars = [line for _, lines in drawn.groups for line in lines]
+    assert (len(bars), drawn.left_out) == (MOST_LINES, 2)
+    assert all(sum(width for _, width, *_ in bar.pieces) == 100 for bar in bars)
+    grid = Section("cells", "Cells", "", rows=rows, chart=Grid("part", "run", "share"))
+    cells = lay_cells(grid)
+    assert cells is not None
+    assert (len(cells.columns), cells.left_out) == (MOST_COLUMNS, MOST_LINES + 2 - MOST_COLUMNS)

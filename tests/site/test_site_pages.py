@@ -15,7 +15,7 @@ import yaml
 from conftest import ROOT
 
 import casewise
-from casewise import statistics
+from casewise import choices, statistics
 from casewise.cli import app
 from casewise.gate._gate_rules import GATE_MEASURES
 from casewise.scores import _measures
@@ -82,8 +82,8 @@ def test_every_measure_of_the_program_has_what_it_is_its_range_and_its_source(
     reference: ModuleType, pages: dict[str, str]
 ) -> None:
     named = {
-        *(*_measures.METRICS, *_measures.ACT_METRICS, *_measures.OF_CONTEXTS),
-        *(*_measures.QUADRANTS, *_measures.ACT_QUADRANTS, _measures.TOOL_RATE),
+        *(*choices.METRICS, *choices.ACT_METRICS, *_measures.OF_CONTEXTS),
+        *(*_measures.QUADRANTS, *_measures.ACT_QUADRANTS, choices.TOOL_RATE),
         *GATE_MEASURES,
     }
     page = pages["reference/measures.md"]

@@ -50,7 +50,18 @@ def test_few_clusters_take_wilson_by_their_effective_size() -> None:
     found = clustered_mean(A([1.0, 1, 1, 1, 0, 0, 0, 0]), pairs(4), share=True)
     assert found.se == pytest.approx(1 / 4)
     assert found.is_wilson
-    assert found.interval == pytest.approx(wilson_interval(0.5, 4))
+    # With Student's t of 3 degrees in place of the normal's quantile, so of fewer rows.
+    fewer = (1.959964 / 3.182446) ** 2
+    assert found.interval == pytest.approx(wilson_interval(0.5, 4 * fewer), abs=1e-6)
+
+
+def test_wilson_has_student_s_t_below_150_clusters_and_the_normal_from_there() -> None:
+    for queries, quantile in ((28, 2.0518305), (149, 1.9761225), (150, 1.959964)):
+        values = np.r_[np.ones(7), np.zeros(queries - 7)]
+        found = clustered_mean(values, number_clusters(np.arange(queries)), share=True)
+        assert found.is_wilson
+        expected = wilson_interval(7 / queries, queries * (1.959964 / quantile) ** 2)
+        assert found.interval == pytest.approx(expected, abs=1e-6)
 
 
 def test_all_right_is_not_certain() -> None:

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import gamma
 
 from casewise.statistics import (
     AgreementOfTwo,
@@ -120,11 +121,12 @@ def test_full_agreement_and_full_disagreement() -> None:
 
 def test_few_rows_have_wilsons_interval() -> None:
     found = compare([0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1, 1, 1])
-    # Of one miss the upper end is the Poisson's: exp(-m) = .95 of m = .05129.
-    miss = 0.0512933
-    low, third = wilson_interval(7 / 8, 8)[0], wilson_interval(2 / 3, 3)[0]
-    assert found.accuracy.interval == pytest.approx((low, 1 - miss / 8))
-    assert found.recall[0].interval == pytest.approx((third, 1 - miss / 3))
+    # Of one miss the upper end is the Poisson's at 5 %. Student's t makes fewer rows of them.
+    for one, hits, quantile in ((found.accuracy, 7, 2.364624), (found.recall[0], 2, 4.302653)):
+        n, fewer = hits + 1, (1.959964 / quantile) ** 2
+        low = wilson_interval(hits / n, n * fewer)[0]
+        high = 1 - gamma.ppf(0.05, fewer) / (n * fewer)
+        assert one.interval == pytest.approx((low, high), abs=1e-6)
     # Its one cluster of rows shows no spread, and still no certainty.
     assert found.recall[1].interval == pytest.approx(wilson_interval(1, 5))
 

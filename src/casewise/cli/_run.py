@@ -14,7 +14,7 @@ from casewise.cli._console import Format, command_line, err, note, note_all
 from casewise.cli._help import OUTPUT
 from casewise.cli._late import case_files, contexts
 from casewise.cli._progress import note_lacking, print_estimates
-from casewise.cli._running import print_result, run_with_progress
+from casewise.cli._running import EngineChoice, print_result, run_with_progress
 from casewise.cli._sweep import check_alone, run_sweep
 from casewise.errors import UsageError
 
@@ -100,7 +100,7 @@ def run(
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
     log_dir = None if log_dir is None else case_files.place_of(log_dir)
-    where = options.EngineChoice(engine, address, shard_size, shard_cpus, shard_gpus)
+    where = EngineChoice(engine, address, shard_size, shard_cpus, shard_gpus)
     if sweep is not None:
         check_alone(context)
         run_sweep(

@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,9 +11,6 @@ from casewise import choices
 from casewise.cli import _complete as complete
 from casewise.cli import _help as shown
 from casewise.errors import UsageError
-
-if TYPE_CHECKING:
-    from casewise.evaluation import Cluster
 
 
 def parse_model_args(pairs: Sequence[str]) -> dict[str, Any]:
@@ -101,35 +97,6 @@ Gpus = Annotated[
     float | None,
     typer.Option(min=0, help="ray: GPUs of a shard. Default: 0.", rich_help_panel=shown.PLACE),
 ]
-
-ENGINE_OPTIONS = ("engine", "address", "shard_size", "shard_cpus", "shard_gpus")
-
-
-@dataclass(frozen=True, slots=True)
-class EngineChoice:
-    """Where models are run, as the options say."""
-
-    engine: choices.EngineName
-    address: str | None
-    shard_size: int | None
-    shard_cpus: float | None
-    shard_gpus: float | None
-
-    def cluster(self) -> "Cluster | None":
-        """The cluster; None is this process.
-
-        Raises:
-            UsageError: An option of Ray's without it.
-        """
-        if self.engine is choices.EngineName.PROCESS:
-            stray = [name for name in ENGINE_OPTIONS[1:] if getattr(self, name) is not None]
-            if stray:
-                raise UsageError(f"--{stray[0].replace('_', '-')} is for --engine ray")
-            return None
-        from casewise.evaluation import Cluster
-
-        return Cluster(self.address, self.shard_size, self.shard_cpus, self.shard_gpus or 0.0)
-
 
 Sweep = Annotated[
     Path | None,

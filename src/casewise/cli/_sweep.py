@@ -10,8 +10,7 @@ from rich.console import RenderableType
 from casewise.cli._console import Format, err, note, note_all, print_as, working, write_out
 from casewise.cli._late import case_files
 from casewise.cli._progress import estimates_table, note_lacking, print_estimates
-from casewise.cli._run_options import ENGINE_OPTIONS, EngineChoice
-from casewise.cli._running import end, print_judged, run_with_progress
+from casewise.cli._running import ENGINE_OPTIONS, EngineChoice, end, print_judged, run_with_progress
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Column, Row, Table, markdown, terminal, to_json
 

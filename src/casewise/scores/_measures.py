@@ -154,12 +154,12 @@ def measure(answers: Answers, unparsed: UnreadPolicy) -> Measures:
     if answers.protocol == Protocol.RESPOND:
         # The published script has no replies: what wasn't graded is left out under either policy.
         graded = answers.only(answers.read)
-        values = act_measures(graded) | _of_contexts(answers, answers.only(settled(answers)))
+        values = act_measures(graded) | context_measures(answers, answers.only(settled(answers)))
         return Measures(values, (), len(graded.pairs))
     floor = 0.0 if unparsed is UnreadPolicy.REFERENCE else HONEST_FLOOR
     counted = _count(answers, unparsed)
     found = _measures(counted, floor)
-    return replace(found, values=found.values | _of_contexts(answers, counted.answers))
+    return replace(found, values=found.values | context_measures(answers, counted.answers))
 
 
 def verdict_measures(answers: Answers, unparsed: UnreadPolicy) -> dict[str, Estimate]:
@@ -272,7 +272,7 @@ def _measures(counted: _Counted, floor: float) -> Measures:
     return Measures(values, bars.bins, pairs.pairs)
 
 
-def _of_contexts(answers: Answers, counted: Answers) -> dict[str, Estimate]:
+def context_measures(answers: Answers, counted: Answers) -> dict[str, Estimate]:
     """What any number of contexts does, and seeing one; empty of cases that can't tell.
 
     Args:

@@ -21,11 +21,8 @@ Z_95 = 1.959963984540054
 """The normal quantile of a two-sided 95 % interval."""
 
 FEW_CLUSTERS = 150
-"""Below so many clusters figures that are no proportions have the jackknife's error, and are held
-against Student's t."""
-
-FEW_OF_A_SHARE = 30
-"""Below so many clusters a proportion's interval is Wilson's."""
+"""Below so many clusters a proportion's interval is Wilson's, other figures have the jackknife's
+error, and both are held against Student's t."""
 
 ROUND_OFF = 1e-12
 """Errors below this, relative to the figure, are rounding: all clusters are alike."""
@@ -97,12 +94,12 @@ class Estimate:
         if math.isnan(self.size) or math.isnan(self.value):
             return False
         rare = min(self.value, 1 - self.value)
-        few = self.clusters < FEW_OF_A_SHARE or rare * self.clusters < FEW_EXCEPTIONS
+        few = self.clusters < FEW_CLUSTERS or rare * self.clusters < FEW_EXCEPTIONS
         return few or Z_95 * self.se > rare
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval: Wilson's where ``is_wilson``, else normal, or t of few clusters.
+        """The 95 % interval: Wilson's where ``is_wilson``, else normal; of few clusters with t.
 
         Of a change of shares both ends are one-sided bounds at 97.5 % (``paired_share_bounds``).
         NaN where it is withheld (``reason``), and where all clusters of another figure are alike:
@@ -113,7 +110,10 @@ class Estimate:
         if self.scale == "drawn":
             return percentile_interval(self.replicates)
         if self.is_wilson:
-            return _rare_interval(self.value, self.effective_size)
+            # Wilson's with t is his on fewer rows, as Korn & Graubard have it. Clusters that are
+            # alike have no error that t could allow for.
+            fewer = (Z_95 / self._critical) ** 2 if self.se > 0 else 1.0
+            return _rare_interval(self.value, self.effective_size * fewer)
         if self.is_share_change:
             bounds = paired_share_bounds(self, 0.975)
             return bounds.low, bounds.high

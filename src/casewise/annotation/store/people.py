@@ -241,17 +241,14 @@ def exclude(connection: Connection, rater: str, reason: str, now: datetime) -> P
     """Free a person's block and keep the votes, uncounted; who has completed keeps the code.
 
     Returns:
-        How far the person had come, None where nobody has this pseudonym; nothing is changed of
-        who is not ``IN_STUDY``.
+        How far the person had come; None if nobody has this pseudonym. Others stay as they are.
     """
-    person = find_locked(connection, participant.c.rater == rater)
-    if person is None:
-        return None
-    known = select(exclusion.c.reason).where(exclusion.c.participant == person.id)
-    if connection.execute(known).one_or_none() is not None:
+    before = select(exclusion).join(participant).where(participant.c.rater == rater)
+    if connection.execute(before).one_or_none() is not None:
         return PersonStatus.EXCLUDED
-    if person.status not in IN_STUDY:
-        return person.status
+    person = find_locked(connection, participant.c.rater == rater)
+    if person is None or person.status not in IN_STUDY:
+        return person.status if person else None
     if person.status is not PersonStatus.COMPLETED:
         end(connection, person.id, PersonStatus.ABANDONED, now)
     set_status(connection, person.id, PersonStatus.ABANDONED)
@@ -307,10 +304,11 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
     for person, name, answer in connection.execute(select(*answers).order_by(about_answer.c.id)):
         said[person][name] = answer
     columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
+    excluded = exclusion.c.participant == participant.c.id
     rows = connection.execute(
         select(participant.c.rater, participant.c.status, participant.c.panel)
         .add_columns(assignment.c.block, *columns, exclusion.c.reason)
-        .select_from(participant.outerjoin(assignment).outerjoin(exclusion, onclause=_excluded()))
+        .select_from(participant.outerjoin(assignment).outerjoin(exclusion, onclause=excluded))
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
@@ -393,10 +391,6 @@ def progress(connection: Connection, cells: int, now: datetime) -> Progress:
 
 def _own() -> ColumnElement[bool]:
     return assignment.c.participant == vote.c.participant
-
-
-def _excluded() -> ColumnElement[bool]:
-    return exclusion.c.participant == participant.c.id
 
 
 def _count(connection: Connection, where: ColumnElement[bool], table: Table) -> int:

@@ -371,16 +371,7 @@ class Store:
         return purged
 
     def exclude(self, rater: str, reason: str) -> PersonStatus | None:
-        """Exclude a person: the block is free for another, and the votes stay, uncounted.
-
-        Args:
-            rater: The person's pseudonym.
-            reason: In plain words; it is published with the votes.
-
-        Returns:
-            How far the person had come, None where nobody has this pseudonym; nothing is changed
-            of who is not among ``people.IN_STUDY``.
-        """
+        """Exclude a person, as ``people.exclude`` does; the reason is published with the votes."""
         work = partial(people.exclude, rater=rater, reason=reason, now=self._clock())
         return self._database.write(work)
 

@@ -95,8 +95,6 @@ def data_card(results: Results, balance: Balance, choices: ExportChoices) -> str
 def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[str, Any]:
     study = results.study
     path, cases = study.path, study_cases(study)
-    asked = list(dict.fromkeys(case.source or "" for case in cases))
-    licences = list(dict.fromkeys(case.licence or "" for case in cases))
     return {
         "version": casewise.__version__,
         "study": study,
@@ -124,8 +122,8 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "replaced": sum(
             case.votes is not None or case.published_safe_rate is not None for case in cases
         ),
-        "sources": [escape(source) for source in asked if source],
-        "licences": [escape(licence) for licence in licences if licence],
+        "sources": [escape(one) for one in dict.fromkeys(case.source for case in cases) if one],
+        "licences": [escape(one) for one in dict.fromkeys(case.licence for case in cases) if one],
     }
 
 
@@ -145,8 +143,7 @@ def _times_in_words(study: Study) -> str:
     low, high = (f"{round(least_seconds(count), 1):g}" for count in (min(words), max(words)))
     return (
         f"within the time that the page's words take at {IMPOSSIBLE * read.speed:.4g} a minute "
-        f"({low} to "
-        f"{high} s of showing)"
+        f"({low} to {high} s of showing)"
     )
 
 

@@ -54,7 +54,12 @@ def lay_lines(section: Section) -> Chart | None:
     drawn = [
         row for row in section.rows if row[spec.value] is not None and row.get("kind") != ASIDE
     ]
-    shown = _grouped(drawn, spec)[:MOST_LINES]
+    rows = _grouped(drawn, spec)
+    # A stacked bar is one line of several rows: it is drawn with all its parts, or not at all.
+    lines = [row["run"] if spec.stacked else place for place, row in enumerate(rows)]
+    kept = list(dict.fromkeys(lines))[:MOST_LINES]
+    known = set(kept)
+    shown = [row for row, line in zip(rows, lines, strict=True) if line in known]
     alone = _alone(shown, spec)
     ticks = [0.0, 0.25, 0.5, 0.75, 1.0] if spec.stacked else _ticks(shown, spec)
     low, high = ticks[0], ticks[-1]
@@ -73,7 +78,7 @@ def lay_lines(section: Section) -> Chart | None:
             (heading, list(_lines(list(rows), spec, place, alone=alone)))
             for heading, rows in groupby(shown, lambda row: "" if alone else str(row[spec.group]))
         ],
-        left_out=len(drawn) - len(shown),
+        left_out=len(set(lines)) - len(kept),
     )
 
 
@@ -162,7 +167,7 @@ def _stack(name: str, rows: Sequence[Mapping[str, Any]], spec: Strips) -> StripL
 
 
 MOST_COLUMNS = 30
-"""Columns that a grid can show; its table holds them all."""
+"""Columns that a grid can show; its download holds them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,8 @@ class Cells:
 
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[tuple[str, int] | None]]]
+    left_out: int
+    """Columns that only the download has."""
 
 
 def lay_cells(section: Section) -> Cells | None:
@@ -179,7 +186,8 @@ def lay_cells(section: Section) -> Cells | None:
     if not isinstance(spec, Grid):
         return None
     write = Column("", Kind.PERCENT, 0)
-    columns = list(dict.fromkeys(row[spec.column] for row in section.rows))[:MOST_COLUMNS]
+    names = list(dict.fromkeys(row[spec.column] for row in section.rows))
+    columns = names[:MOST_COLUMNS]
     there = {(row[spec.row], row[spec.column]): row[spec.value] for row in section.rows}
     return Cells(
         columns,
@@ -195,4 +203,5 @@ def lay_cells(section: Section) -> Cells | None:
             )
             for name in sorted({row[spec.row] for row in section.rows})
         ],
+        left_out=len(names) - len(columns),
     )
