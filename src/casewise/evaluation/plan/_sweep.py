@@ -17,10 +17,15 @@ from casewise.evaluation.plan import (
     plan_condition,
 )
 from casewise.evaluation.plan._condition import deliveries_of
-from casewise.evaluation.plan._request import Combination, RunRequest, combinations, draw_seed_of
+from casewise.evaluation.plan._request import (
+    NONE,
+    Combination,
+    RunRequest,
+    combinations,
+    draw_seed_of,
+)
 from casewise.evaluation.plan._sampling import Sampling, check_settings, setting_parts
 from casewise.evaluation.plan._sweep_file import (
-    NONE,
     GridLine,
     ModelEntry,
     Rule,
