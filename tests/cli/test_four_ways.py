@@ -10,7 +10,6 @@ import re
 import shlex
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -196,7 +195,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = programs / "python"
     (place,) = (folder / "env").glob("lib/python*/site-packages")
     # Named after what it brings: the wheel's own folder comes first on the path.
-    (place / "requirements.pth").write_text(sysconfig.get_path("purelib"))
+    beside = [path for path in sys.path if "site-packages" in path]
+    (place / "requirements.pth").write_text("\n".join(beside))
     install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
     subprocess.run([*install, "--force-reinstall", str(wheel)], check=True, cwd=folder)
     where = subprocess.run(

@@ -73,31 +73,15 @@ _LANGUAGE = ("lang", "sprache", "idioma", "语言")
 _GROUPS = ("sender", "recipient", "transmission_principle", "subject")
 _SAFE_WORDS = (
     *("safe", "permit", "permitted", "allow", "allowed", "ok", "okay", "yes", "benign", "fine"),
-    *(
-        "appropriate",
-        "acceptable",
-        "harmless",
-        "good",
-        "comply",
-        "answer",
-        "non-toxic",
-        "not_toxic",
-    ),
+    *("appropriate", "acceptable", "harmless", "good", "comply", "answer"),
+    *("non-toxic", "not_toxic"),
     *("sicher", "erlaubt", "zulässig", "harmlos", "ja", "sûr", "permis", "autorisé", "oui"),
     *("seguro", "permitido", "sí", "安全", "是"),
 )
 _UNSAFE_WORDS = (
     *("unsafe", "prohibit", "prohibited", "disallow", "disallowed", "no", "harmful", "malicious"),
-    *(
-        "inappropriate",
-        "unacceptable",
-        "toxic",
-        "bad",
-        "refuse",
-        "decline",
-        "forbidden",
-        "offensive",
-    ),
+    *("inappropriate", "unacceptable", "toxic", "bad", "refuse", "forbidden"),
+    *("offensive", "decline"),
     *("unsicher", "verboten", "unzulässig", "schädlich", "nein", "dangereux", "interdit", "non"),
     *("inseguro", "prohibido", "peligroso", "不安全", "否"),
 )
