@@ -136,7 +136,7 @@ def _panels(
         name, text = record
         panel = getattr(param, "rich_help_panel", None)
         if param.param_type_name == "argument":
-            panels["Arguments"].append(_shown(name.partition(" <")[0], text, width))
+            panels["Arguments"].append(_shown(*_argument(name, text), width))
         elif panel is None:
             rest.append(_shown(name, text, width))
         else:
@@ -161,6 +161,13 @@ def _shown(name: str, text: str, width: int) -> tuple[str, Text]:
     if extra := "; ".join(filter(None, map(_in_words, extra.removesuffix("]").split("; ")))):
         shown.append(f" [{extra}]" if shown else f"[{extra}]", "dim")
     return name, shown
+
+
+def _argument(name: str, text: str) -> tuple[str, str]:
+    """An argument without its type, and with its choices before what it does, if it has any."""
+    word, _, kind = name.partition(" <")
+    choices = kind.removesuffix(">").replace("|", ", ") if "|" in kind else ""
+    return word.upper() if choices else word, f"One of {choices}. {text}" if choices else text
 
 
 def _in_words(extra: str) -> str:
