@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from conftest import ROOT, Cli, clean_env
 from support.bots import ANSWER, BotServer, told
 from support.fake_openai import Answer, FakeServer, Raw
 from support.secret import KEY
-from support.workbooks import write_workbook
+from support.workbooks import Grid, write_workbook
 from support.written import Writer, context, question_of, side_of
 
 from casewise.cases import load_cases
@@ -34,21 +34,19 @@ TARGET = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/your-bot.md").read_text(
 (QUERIES,) = re.findall(
     r"```csv\n(.*?)```", (ROOT / "docs/build-your-own.md").read_text("utf-8"), re.S
 )
-LINES = [
-    ["Question", "Who asks", "Where", "Our policy", "Yes votes", "No votes"],
+POLICIES = (
+    ("the customer who placed it", "our help desk", "answer", 8),
+    ("somebody who bought the order's number", "a forum", "refuse", 2),
+)
+LINES: Grid = [
+    ("Question", "Who asks", "Where", "Our policy", "Yes votes", "No votes"),
     *(
-        [f"How do I change the name on order {number}?", who, where, policy, yes, 9 - yes]
+        (f"How do I change the name on order {number}?", who, where, policy, yes, 9 - yes)
         for number in range(12)
-        for who, where, policy, yes in (
-            ("the customer who placed it", "our help desk", "answer", 8),
-            ("somebody who bought the order's number", "a forum", "refuse", 2),
-        )
+        for who, where, policy, yes in POLICIES
     ),
 ]
 """What a team has in its spreadsheet."""
-
-Step = Callable[[str], str]
-"""Takes a command as it stands in a script, and gives what it printed."""
 
 
 def steps(way: str) -> list[str]:
@@ -153,8 +151,8 @@ def check(way: str, folder: Path, said: list[str]) -> None:
         # Orders 1 and 11 of twelve are declined; the run prints it, and the page shows it.
         assert re.search(r"respond, claimed +24 +1\.000 +\.167 ", said[-2])
         assert (folder / "report.html").stat().st_size > 100_000
-        made = load_cases(folder / "lines.jsonl").cases
-        assert {(case.votes_safe, case.intended) for case in made} == {(8, None), (2, None)}
+        lines = load_cases(folder / "lines.jsonl").cases
+        assert {(case.votes_safe, case.intended) for case in lines} == {(8, None), (2, None)}
     else:
         made = load_cases(folder / "cases.jsonl")
         assert (len(made.cases), made.version) == (20, "1.0.0")
@@ -201,7 +199,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*install, "--force-reinstall", str(wheel)], check=True, cwd=folder)
     where = subprocess.run(
         [str(python), "-c", "import casewise; print(casewise.__file__)"],
-        **{"check": True, "capture_output": True, "text": True, "cwd": folder},
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=folder,
     ).stdout
     assert str(folder) in where, where
     return programs
