@@ -316,6 +316,11 @@ def test_every_label_is_whole_on_the_whole_page(open_page: Open) -> None:
         page = open_page(report_page(found, title="Names", reveal=False), width)
         assert cut_labels(page) == []
         assert overflowing(page) == []
+        # A chart scrolls, but what chooses its run stands whole, however long the runs' names.
+        for chosen in page.locator(".controls select").all():
+            box = chosen.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= width
         lines = page.locator("#section-judging .line > span:first-child").all_inner_texts()
         # Under one heading a model's conditions; no run without a part of the context.
         assert {"probability", "score"} <= set(lines)
