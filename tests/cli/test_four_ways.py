@@ -30,9 +30,11 @@ WAYS = ROOT / "tests/ways"
 MOST = {"fine-tuning": 4, "research": 5, "trust-and-safety": 5, "benchmark": 8}
 """Commands to the first answer, at most."""
 
-TARGET = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/your-bot.md").read_text("utf-8"), re.S)[0]
+TARGET = re.findall(
+    r"```yaml\n(.*?)```", (ROOT / "docs/start/your-bot.md").read_text("utf-8"), re.S
+)[0]
 (QUERIES,) = re.findall(
-    r"```csv\n(.*?)```", (ROOT / "docs/build-your-own.md").read_text("utf-8"), re.S
+    r"```csv\n(.*?)```", (ROOT / "docs/how-to/build-your-own.md").read_text("utf-8"), re.S
 )
 POLICIES = (
     ("the customer who placed it", "our help desk", "answer", 8),
@@ -65,7 +67,7 @@ def test_every_step_is_documented(way: str) -> None:
     assert 0 < len(steps(way)) <= MOST[way]
     assert [step for step in steps(way) if step not in documented()] == []
     # On one page, in this order, with nothing between that is not a variable of the environment.
-    page = (ROOT / f"docs/start-{way}.md").read_text("utf-8")
+    page = (ROOT / f"docs/start/{way}.md").read_text("utf-8")
     places = [page.index(f"\n{step}\n") for step in steps(way)]
     assert places == sorted(places)
 
@@ -174,7 +176,7 @@ def test_a_way_in_this_process(
                 said.append(done.stdout)
     check(way, tmp_path, said)
     # What its page shows is what was printed.
-    page = (ROOT / f"docs/start-{way}.md").read_text("utf-8")
+    page = (ROOT / f"docs/start/{way}.md").read_text("utf-8")
     (shown,) = re.findall(r"```text\n(.*?)```", page, re.S)
     printed = {line.rstrip() for text in said for line in text.splitlines()}
     assert [line for line in shown.splitlines() if line not in printed] == []
