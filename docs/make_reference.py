@@ -14,9 +14,10 @@ import typer
 
 import casewise
 from casewise import errors, statistics
+from casewise.choices import ACT_METRICS, TOOL_RATE
 from casewise.cli import app
 from casewise.gate._gate_rules import GATE_MEASURES
-from casewise.scores._measures import ACT_METRICS, ACT_QUADRANTS, OF_CONTEXTS, QUADRANTS, TOOL_RATE
+from casewise.scores._measures import ACT_QUADRANTS, OF_CONTEXTS, QUADRANTS
 
 DOCS = Path(__file__).parent
 COMMANDS = "reference/commands"
@@ -51,6 +52,8 @@ def commands() -> list[Command]:
 
 
 def _walk(found: Any, parent: Any, path: tuple[str, ...]) -> Iterator[Command]:
+    # Most commands are imported when they are used.
+    found = found.load() if hasattr(found, "load") else found
     context = found.context_class(found, info_name=path[-1] if path else "casewise", parent=parent)
     records: dict[str, list[tuple[str, str]]] = {"argument": [], "option": []}
     for parameter in found.get_params(context):

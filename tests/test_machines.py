@@ -26,6 +26,7 @@ DYNAMIC = {
     # All of it, passed on to a process of our own.
     "annotation/rehearsal/rehearse.py": set(),
     "machine/_facts.py": {"HF_TOKEN"},
+    "cli/_complete.py": {"..._API_KEY", "..._BASE_URL"},
 }
 """What files read of the environment whose names don't stand in the call itself."""
 

@@ -25,6 +25,7 @@ CALL = 'find_order({"number": "A1"})'
 def test_on_the_pages_of_a_study() -> None:
     environment = templates("casewise.annotation.app_study")
     environment.filters["paragraphs"] = paragraphs
+    environment.globals["_"] = str
     page = environment.from_string('{% import "macros.html" as m %}{{ m.case(shown) }}')
     html = page.render(shown=shown_case(CASE))
     assert "Tool of the chatbot" in html

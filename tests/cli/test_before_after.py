@@ -176,7 +176,8 @@ def test_every_example_names_the_run_before_first() -> None:
 
 @pytest.mark.parametrize("command", ["compare", "report", "gate"])
 def test_help_says_the_order(cli_inside: Cli, command: str) -> None:
-    said = " ".join(cli_inside(command, "--help", env={"COLUMNS": "200"}).stdout.split())
+    help_text = cli_inside(command, "--help", env={"COLUMNS": "200"}).stdout
+    said = " ".join(help_text.replace("│", " ").split())
     assert {
         "compare": "BEFORE AFTER...",
         "report": "BEFORE AFTER: after minus before",

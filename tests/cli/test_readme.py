@@ -93,6 +93,8 @@ def test_no_command_is_left_out() -> None:
         "casewise cases fetch casebench",
         "inspect eval casewise/judge -T protocol=binary -T cases=starter "
         "--model openai-api/local/my-model",
+        # The first way of tests/cli/test_four_ways.py.
+        "pip install .",
         "casewise compare logs/last-week logs/mine",
     ]
 

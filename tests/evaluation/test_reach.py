@@ -474,10 +474,9 @@ def dry(cli_inside: Cli, *options: str, env: dict[str, str] | None = None) -> st
 def test_a_dry_run_tells_of_names_and_addresses(cli_inside: Cli, tmp_path: Path) -> None:
     key = {"LOCAL_API_KEY": KEY}
     local = ("-m", "openai-api/local/m")
-    assert "in the format of <api_name>/<model_name>" in dry(cli_inside, "-m", "gpt-4o")
-    said = dry(cli_inside, "-m", "nowhere/m", "-m", "m", *local)
-    assert "nowhere/m: Model API nowhere" in said
-    assert "m: Model name 'm'" in said, "only the first is told"
+    assert "which provider? Write openai/gpt-4o" in dry(cli_inside, "-m", "gpt-4o")
+    assert "nowhere/m: Model API nowhere" in dry(cli_inside, "-m", "nowhere/m", *local)
+    assert "m: which provider?" in dry(cli_inside, "-m", "nowhere/m", "-m", "m", *local)
     said = dry(cli_inside, *local, "--model-base-url", "127.0.0.1:9/v1")
     assert "no request can be sent to the address '127.0.0.1:9/v1'" in said
     assert "--model-base-url" in dry(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Cli, clean_env
+from conftest import ROOT, Cli, clean_env
 from inspect_ai.log import read_eval_log
 from support.scores import model_rows
 from support.starts import Start
@@ -38,6 +38,10 @@ def test_the_first_run(cli: Cli, cli_process: Cli, options: list[str], cases: in
     assert done.returncode == 0, done.stderr
     assert "first judgement after" in done.stderr
     assert "judges at chance" in done.stdout
+    if not options:
+        shown = (ROOT / "README.md").read_text("utf-8").split("```text\n")[1].split("Against")[0]
+        printed = done.stdout.replace("─", "").split()
+        assert " ".join(shown.replace("─", "").split()) in " ".join(printed)
     (score,) = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert (score["model"], score["protocol"]) == ("casewise/smollm2", "probability")
     assert (score["n"], score["coverage"], score["labels"]) == (cases, 1.0, "intended")

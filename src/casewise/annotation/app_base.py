@@ -46,7 +46,6 @@ _AT_ONCE = 8
 """Connections that are taken on before any of them is looked at; others wait in the queue."""
 _KEPT_FREE = 3 * _THREADS + 4 * _AT_ONCE
 """Descriptors left for databases (SQLite's file and log, of each thread) and new connections."""
-_LEAST_CONNECTIONS = 8
 _STOP_SECONDS = 10
 _TYPES = {
     ".css": "text/css",
@@ -366,12 +365,13 @@ def _most_connections() -> int:
     """Connections at once for which the process has descriptors."""
     try:
         import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        folders = [path for path in map(Path, ("/proc/self/fd", "/dev/fd")) if path.is_dir()]
     except ImportError:  # Windows limits sockets otherwise.
         return _BACKLOG
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    folder = next((path for path in map(Path, ("/proc/self/fd", "/dev/fd")) if path.is_dir()), None)
-    taken = len(list(folder.iterdir())) if folder else _LEAST_CONNECTIONS
-    return max(_LEAST_CONNECTIONS, limit - taken - _KEPT_FREE)
+    taken = len(list(folders[0].iterdir())) if folders else 8
+    return max(8, limit - taken - _KEPT_FREE)
 
 
 def make_server(app: App) -> uvicorn.Server:

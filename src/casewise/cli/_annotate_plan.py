@@ -110,10 +110,16 @@ def plan(
             formats=["%Y-%m-%d"],
             metavar="DATE",
             help="When what could identify people is deleted. Default: after twelve months.",
+            rich_help_panel="Study",
         ),
     ] = None,
     language: Annotated[
-        str, typer.Option(metavar="CODE", help="Of the pages: en, de, or that of a .po file.")
+        str,
+        typer.Option(
+            metavar="CODE",
+            help="Of the pages: en, de, or that of a .po file.",
+            rich_help_panel="Study",
+        ),
     ] = SOURCE,
     p1: Annotated[
         float | None,

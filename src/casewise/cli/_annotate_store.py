@@ -12,7 +12,7 @@ from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import digest
 from casewise.cli._console import note
-from casewise.errors import UsageError, install_hint
+from casewise.errors import InputError, UsageError, install_hint
 
 if TYPE_CHECKING:
     from casewise.annotation.store.study_secrets import Secrets
@@ -55,6 +55,8 @@ def find_database(file: Path, database: str | None, command: str) -> str:
         UsageError: There is none, or the extra is not installed.
     """
     need_extra(command)
+    if not file.is_file():
+        raise InputError("no such file", file=file)
     if database is None and not (beside := file.with_suffix(".db")).is_file():
         other = "" if command == "backup" else ", or --votes PATH with plain CSV"
         raise UsageError(f"no votes: {beside} is not there; give --database URL{other}")

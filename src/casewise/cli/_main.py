@@ -180,7 +180,7 @@ def main() -> None:
     gc.set_threshold(50_000)
     write_any_character()
     try:
-        sys.exit(app(prog_name="casewise", standalone_mode=False))
+        sys.exit(app(prog_name="casewise", standalone_mode=False) or 0)
     except CasewiseError as error:
         _say_error(str(error))
         sys.exit(BAD_INPUT)
