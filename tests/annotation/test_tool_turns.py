@@ -25,9 +25,10 @@ CALL = 'find_order({"number": "A1"})'
 def test_on_the_pages_of_a_study() -> None:
     environment = templates("casewise.annotation.app_study")
     environment.filters["paragraphs"] = paragraphs
-    environment.globals["_"] = str
-    page = environment.from_string('{% import "macros.html" as m %}{{ m.case(shown) }}')
-    html = page.render(shown=shown_case(CASE))
+    page = environment.from_string(
+        '{% import "macros.html" as m with context %}{{ m.case(shown) }}'
+    )
+    html = page.render(shown=shown_case(CASE), _=str)
     assert "Tool of the chatbot" in html
     assert "find_order" in html
     assert "on its way" in html
