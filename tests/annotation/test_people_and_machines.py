@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from conftest import Cli
-from support.studied import World, a_study, among_machines, simulate
+from support.studied import Simulated, World, a_study, among_machines, simulate
 from support.studies import write_three_arms
 
 from casewise.annotation.rehearsal.simulated_people import machine_rates
@@ -40,23 +40,27 @@ def published(published_table: pl.DataFrame) -> tuple[list[float], list[float]]:
     return np.log((safe + 0.5) / (unsafe + 0.5)).tolist(), verdicts.tolist()
 
 
+def screened_with(study: Study, one: Simulated, seed: int) -> tuple[list[bool], bool]:
+    """Whether each honest person is flagged, and whether two groups are told of."""
+    screened = screen(study, one.collected)
+    flagged = screened.flagged()
+    honest = [person.rater for person in screened.people if person.rater not in one.careless]
+    groups = groups_of(vote_table(study, one.collected), screened, seed)
+    return [rater in flagged for rater in honest], groups.told is not None
+
+
 @pytest.mark.parametrize("share", [0.15, 0.3, 0.4])
 def test_honest_people_are_not_flagged_beside_machines(study: Study, share: float) -> None:
     """Whoever is in the majority: machines that leave no other trace can't be told from people."""
-    honest, told = [], []
+    honest: list[bool] = []
+    told: list[bool] = []
     for seed in range(3):
         one = simulate(study, World(careless=0), seed)
         chances = machine_rates(one.truth.tolist(), seed)
         one = among_machines(one, study, chances, share, seed)
-        screened = screen(study, one.collected)
-        flagged = screened.flagged()
-        honest += [
-            person.rater in flagged
-            for person in screened.people
-            if person.rater not in one.careless
-        ]
-        groups = groups_of(vote_table(study, one.collected), screened, seed)
-        told.append(groups.told is not None)
+        flagged, division_told = screened_with(study, one, seed)
+        honest += flagged
+        told.append(division_told)
     assert np.mean(honest) <= 0.02
     if share > 0.2:
         assert sum(told) >= 2
@@ -68,19 +72,14 @@ def test_people_of_casebench_and_one_of_its_models(
 ) -> None:
     """People who vote as those of CASE-Bench did, beside the published verdicts of a model."""
     level, chances = published
-    honest, told = [], []
+    honest: list[bool] = []
+    told: list[bool] = []
     for seed in range(3):
         one = simulate(study, World(careless=0, level=level), seed)
         one = among_machines(one, study, chances, share, seed)
-        screened = screen(study, one.collected)
-        flagged = screened.flagged()
-        honest += [
-            person.rater in flagged
-            for person in screened.people
-            if person.rater not in one.careless
-        ]
-        groups = groups_of(vote_table(study, one.collected), screened, seed)
-        told.append(groups.told is not None)
+        flagged, division_told = screened_with(study, one, seed)
+        honest += flagged
+        told.append(division_told)
     assert np.mean(honest) <= 0.02
     # A sixth of the people, on a tenth of the data set, is found in about half of such studies.
     assert sum(told) >= (len(told) if share > 0.2 else 1)
