@@ -16,9 +16,11 @@ from casewise.scores import (
     Scoring,
     Split,
     UnreadPolicy,
+    as_record,
     as_report_records,
     read_paths,
     report_scores,
+    score_baselines,
 )
 from casewise.statistics import Resampling
 
@@ -335,6 +337,15 @@ def test_a_protocol_without_probabilities_has_costs_alone() -> None:
     assert "calibration" not in row
     assert row["costs"]["verdicts"] is not None
     assert "threshold" not in row["costs"]
+
+
+def test_baselines_are_the_same_in_every_order_of_the_cases() -> None:
+    """Runs of one second stand in either order, and an ablated one lists its cases in its own."""
+    rows = random_table(6, 1)
+    wanted = [as_record(one) for one in score_baselines(rows)]
+    for seed in range(9):
+        found = score_baselines(rows.sample(fraction=1, shuffle=True, seed=seed))
+        assert [as_record(one) for one in found] == wanted
 
 
 def test_baselines_split_like_the_models() -> None:

@@ -251,7 +251,8 @@ addEventListener("keydown", (event) => {
     save();
     return;
   }
-  const writing = event.target.matches("input, select, textarea");
+  // The focus leaves a dialog a moment after it closed.
+  const writing = event.target.matches("input, select, textarea") && !event.target.closest("dialog");
   if (event.key === "Escape" && writing) event.target.blur();
   if (writing || event.ctrlKey || event.metaKey || event.altKey || api.kept.read("keys") === false) return;
   const letter = event.key.toLowerCase();
