@@ -79,8 +79,8 @@ def test_headers_that_do_not_come_end_the_connection(
 ) -> None:
     monkeypatch.setattr(app_base, "HEADER_SECONDS", 0.5)
     with Serving(write_study(tmp_path)) as server:
+        began = time.monotonic()
         with half_sent(server.origin) as one:
-            began = time.monotonic()
             assert ended(one)
             assert 0.4 < time.monotonic() - began < 10
         # A connection that is kept has no less time, and no more, for its second request.

@@ -75,8 +75,8 @@ def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
         clock.turn(seconds=3)
         other = sqlite3.connect(tmp_path / "study.db", check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
-        threading.Timer(0.3, other.rollback).start()
         began = time.monotonic()
+        threading.Timer(0.3, other.rollback).start()
         step = store.answer("ada", 0, "safe")
         assert step is not None
         assert step.taken == "yes"
