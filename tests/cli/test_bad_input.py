@@ -165,3 +165,20 @@ def test_a_provider_without_log_probabilities(cli: Cli, tmp_path: Path) -> None:
         # Found out at the first answers, not after asking all 200.
         assert len(server.requests) <= 40
     assert_refused(done, "gives no log-probabilities", "binary and score")
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["score", ""], "PATH..."),
+        (["gate", ""], "RUN"),
+        (["compare", "logs", ""], "BEFORE AFTER..."),
+        (["run", "--log-dir="], "--log-dir"),
+        (["run", "--cases", ""], "--cases"),
+        (["cases", "validate", ""], "FILE"),
+        (["annotate", "serve", ""], "STUDY"),
+    ],
+)
+def test_an_empty_path_is_no_folder(cli_inside: Cli, command: list[str], name: str) -> None:
+    """A variable of the shell that is not set gives it; Python takes it for the current folder."""
+    assert_refused(cli_inside(*command), f"{name} is empty", "Is a variable of the shell not set?")

@@ -9,12 +9,15 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
+
+from casewise.errors import UsageError
 
 MODEL = "Model"
 CASES = "Cases"
@@ -51,11 +54,37 @@ def several_of(names: Iterable[str]) -> str:
 
 
 class HelpCommand(TyperCommand):
-    """A command with help in panels."""
+    """A command with help in panels, which takes an empty argument for no folder."""
+
+    def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
+        """Read the arguments."""
+        given = list(args)
+        ctx = super().make_context(info_name, args, parent, **extra)
+        if "." not in given and any(_EMPTY.fullmatch(one) for one in given):
+            _refuse_empty_paths(ctx)
+        return ctx
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print the help."""
         _print_help(self, ctx, ())
+
+
+_EMPTY = re.compile("|--[^=]+=")
+
+
+def _refuse_empty_paths(ctx: Any) -> None:
+    """To Python, the path without a name is the current folder; here it is a variable not set."""
+    for param in ctx.command.params:
+        value = ctx.params.get(param.name)
+        values = value if isinstance(value, list | tuple) else [value]
+        is_option = param.param_type_name == "option"
+        if Path() in values or (
+            "" in values and (not is_option or "FILE" in (param.metavar or ""))
+        ):
+            raise UsageError(
+                f"{param.opts[0] if is_option else param.display_name_raw} is empty: expected a "
+                "file or a folder (. is the current one). Is a variable of the shell not set?"
+            )
 
 
 class HelpGroup(TyperGroup):
