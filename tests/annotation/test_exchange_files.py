@@ -1,7 +1,10 @@
 """Files that are cut, damaged or another's: one message that says where, and nothing written."""
 
+import html
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ from casewise.annotation.exchange.plain_csv import csv_tasks, read_csv_answers
 from casewise.annotation.exchange.prolific import join_prolific
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, read_salt
+from casewise.annotation.study.language import messages, open_language, paragraphs
 from casewise.annotation.votes.collected import Collected
 from casewise.errors import CasewiseError, InputError
 
@@ -259,3 +263,31 @@ def test_the_csv_of_tasks_can_be_filled_in(tasks: Tasks, tmp_path: Path) -> None
     taken = read_csv_answers([path], tasks, name=None, panel="")
     assert [vote.position for vote in taken.collected.votes] == [0]
     assert taken.notes[0] == "39 rows have neither rater nor verdict: left out"
+
+
+def test_a_study_in_german_is_in_german_on_the_platforms(tmp_path: Path) -> None:
+    english = tasks_of(tmp_path)
+    german = replace(english, study=english.study.model_copy(update={"language": "de"}))
+    layout = mturk_files(german)["layout.html"].decode("ascii")
+    config = label_studio_files(german)["labeling-config.xml"].decode()
+    say = open_language("de").say
+    for message in ("Please choose safe or unsafe.", "Unsafe", "Query", "Why?"):
+        assert say(message) != message
+        assert say(message) in config
+    assert f">{say('Next')}<" in html.unescape(layout)
+    assert json.dumps(say("There are more pages: press Next.")) in layout
+    # What comes back is told apart by words that do not depend on the language.
+    assert set(re.findall(r'alias="(\w+)"', config)) == {"safe", "unsafe"}
+    assert set(re.findall(r'name="verdict_0" value="(\w+)"', layout)) == {"safe", "unsafe"}
+    of_ours = {one for one in messages() if isinstance(one, str) and len(one) > 25}
+    left = {one for one in of_ours if one in html.unescape(layout) and say(one) != one}
+    assert not left - set(_texts(english.study.model_dump(mode="json")))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text of a study file: they stay as they are written there."""
+    if isinstance(value, str):
+        yield from paragraphs(value)
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)

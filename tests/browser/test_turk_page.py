@@ -57,7 +57,7 @@ def test_a_block_is_judged_by_keys_alone(turk: Page) -> None:
             found = Axe().run(turk).response["violations"]
             assert [one["id"] for one in found] == []
             keys.press("Enter")
-            expect(problem).to_have_text("Choose safe or unsafe.")
+            expect(problem).to_have_text("Please choose safe or unsafe.")
         keys.press("Tab")
         keys.press("ArrowDown")
         keys.press("Enter")

@@ -22,6 +22,7 @@ from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle, t
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import QUESTION
 from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_language
 from casewise.annotation.votes.typed_csv import ValuePlace
 from casewise.errors import InputError
 from casewise.files import parse_json, read_text
@@ -49,12 +50,13 @@ def label_studio_files(tasks: Tasks) -> dict[str, bytes]:
 
 
 def _config(study: Study) -> bytes:
+    say = study_language(study).say
     view = ET.Element("View")
     ET.SubElement(view, "Style").text = _STYLE
-    for name in ("query", "context"):
-        ET.SubElement(view, "Header", value=name.capitalize(), size="4")
+    for name, heading in (("query", say("Query")), ("context", say("Context"))):
+        ET.SubElement(view, "Header", value=heading, size="4")
         ET.SubElement(view, "Text", name=name, value=f"${name}", selectionEnabled="false")
-    ET.SubElement(view, "Header", value=QUESTION, size="4")
+    ET.SubElement(view, "Header", value=say(QUESTION), size="4")
     choices = ET.SubElement(
         view,
         "Choices",
@@ -62,16 +64,18 @@ def _config(study: Study) -> bytes:
         toName="query",
         choice="single-radio",
         required="true",
-        requiredMessage="Choose safe or unsafe.",
+        requiredMessage=say("Please choose safe or unsafe."),
         showInline="true",
     )
-    ET.SubElement(choices, "Choice", value="safe", hotkey="s")
-    ET.SubElement(choices, "Choice", value="unsafe", hotkey="u")
+    # An alias is what stands in the export, whatever the language.
+    ET.SubElement(choices, "Choice", value=say("Safe"), alias="safe", hotkey="s")
+    ET.SubElement(choices, "Choice", value=say("Unsafe"), alias="unsafe", hotkey="u")
     if study.ask.confidence:
-        ET.SubElement(view, "Header", value="How sure are you? 1 guessing, 5 certain", size="5")
+        sure = say("How sure are you, from 1 (guessing) to 5 (certain)?")
+        ET.SubElement(view, "Header", value=sure, size="5")
         ET.SubElement(view, "Rating", name="confidence", toName="query", maxRating="5")
     if study.ask.reason:
-        ET.SubElement(view, "Header", value="Why? (optional)", size="5")
+        ET.SubElement(view, "Header", value=f"{say('Why?')} ({say('optional')})", size="5")
         ET.SubElement(
             view,
             "TextArea",
@@ -88,7 +92,7 @@ def _config(study: Study) -> bytes:
 def _instructions(study: Study) -> bytes:
     texts = (study.consent.warning, study.consent.text, study.instructions)
     parts = [study.title, *(paragraph for text in texts for paragraph in paragraphs(text))]
-    parts += [f"Contact: {study.consent.contact}"]
+    parts += [f"{study_language(study).say('Questions:')} {study.consent.contact}"]
     return "".join(f"<p>{as_html(part)}</p>\n" for part in parts).encode()
 
 

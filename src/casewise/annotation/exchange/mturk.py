@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from casewise.annotation.exchange.platform_files import (
@@ -25,6 +26,7 @@ from casewise.annotation.study.reading_times import (
     MOST_LEAST_SECONDS,
     QUESTION,
 )
+from casewise.annotation.study.study_file import study_language
 from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
 from casewise.contexts import render_text
 
@@ -62,6 +64,9 @@ def _layout(tasks: Tasks, most: int) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    say = study_language(tasks.study).say
+    environment.globals["_"] = lambda message, **fields: Markup(as_html(say(message) % fields))
+    environment.globals["js"] = lambda message, **fields: htmlsafe_json_dumps(say(message) % fields)
     environment.filters["shown"] = lambda text: Markup(as_html(text))
     environment.filters["context"] = render_text
     environment.filters["paragraphs"] = paragraphs
