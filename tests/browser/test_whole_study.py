@@ -1,5 +1,6 @@
 """A whole study in a real browser: by keyboard, on a phone without scripts, and in German."""
 
+import csv
 import os
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -7,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from playwright.sync_api import Browser, Page, expect
 from support.planned import a_plan, on_disk, pairs
 from support.seen import grave, overflowing
 from support.serving import Serving
+from support.studies import KEYS
 
 from casewise.annotation.store.database import utc_now
 from casewise.annotation.study.schema import Arm, Pay, Study, Timing
@@ -146,7 +149,9 @@ def by_hand(page: Page, study: Study, look: Look, name: str) -> None:
     page.wait_for_url("**/done")
 
 
-def test_three_people_from_consent_to_debriefing(come: Come, look: Look, tmp_path: Path) -> None:
+def test_three_people_from_consent_to_payment(
+    come: Come, look: Look, tmp_path: Path, cli_inside: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     english, german = tmp_path / "en", tmp_path / "de"
     english.mkdir()
     german.mkdir()
@@ -173,6 +178,17 @@ def test_three_people_from_consent_to_debriefing(come: Come, look: Look, tmp_pat
         assert [person.remark for person in people] == [None, "Fine.", "Fine."]
         assert len(people[0].demographics) == 1
         assert sum(vote.counted for vote in server.store.collected().votes) == 6
+    # Without a platform, people are paid by the codes that their last page showed them.
+    monkeypatch.setenv("CASEWISE_STUDY_SECRET", KEYS.secret)
+    monkeypatch.setenv("CASEWISE_ADMIN_TOKEN", KEYS.admin)
+    done = cli_inside("annotate", "payments", "en/study.yaml", "--out", "payments.csv")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader((tmp_path / "payments.csv").read_text("utf-8").splitlines()))
+    assert {row["personal_code"] for row in rows} == codes
+    # Each page was answered within a second, which somebody has to look at.
+    assert {(row["status"], row["flags"], row["proposed"]) for row in rows} == {
+        ("completed", "fast", "ask")
+    }
     with Serving(german / "study.yaml", clock=utc_now) as server:
         page = come(server, viewport={"width": 900, "height": 900}, locale="de-DE")
         expect(page.locator("button[value=yes]")).to_have_text("Zustimmen und weiter")
