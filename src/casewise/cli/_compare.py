@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import COMPARED, MAX_SEED, Ties, UnreadPolicy
+from casewise.choices import COMPARED, Ties, UnreadPolicy
 from casewise.cli import _complete as complete
 from casewise.cli._console import out, working, write_out
 from casewise.cli._help import OUTPUT, UNCERTAINTY
 from casewise.cli._late import polars, reporting, scores, statistics
 from casewise.cli._options import (
     READ,
+    DrawSeed,
     Force,
     GraderCheck,
     Labels,
@@ -67,9 +68,7 @@ def compare(
             rich_help_panel=UNCERTAINTY,
         ),
     ] = 2000,
-    seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.", rich_help_panel=UNCERTAINTY)
-    ] = 0,
+    seed: DrawSeed = 0,
     grader_check: GraderCheck = None,
     force: Force = False,
     whole: Annotated[

@@ -13,6 +13,7 @@ from casewise.cli import _complete as complete
 from casewise.cli._console import err, note, note_all, out
 from casewise.cli._help import CASES, CONVERSATIONS, GRADER, OUTPUT
 from casewise.cli._late import case_files, exports, protocols, reporting, scores, transcripts
+from casewise.cli._options import GraderAddress, GraderConnections
 from casewise.cli._progress import LineProgress
 from casewise.errors import ModelError, UsageError
 from casewise.sheets import count, terminal
@@ -95,14 +96,8 @@ def grade(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    model_base_url: Annotated[
-        str | None,
-        typer.Option(help="Address of the grader's API.", rich_help_panel=GRADER, metavar="URL"),
-    ] = None,
-    max_connections: Annotated[
-        int | None,
-        typer.Option(min=1, help="Requests at once. Default: Inspect's.", rich_help_panel=GRADER),
-    ] = None,
+    model_base_url: GraderAddress = None,
+    max_connections: GraderConnections = None,
 ) -> None:
     """Grade replies that were given elsewhere, as casewise run grades its own.
 

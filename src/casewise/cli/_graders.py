@@ -8,11 +8,12 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import LABEL, MAX_SEED, RULES, Half, Rulings
+from casewise.choices import LABEL, RULES, Half, Rulings
 from casewise.cli import _complete as complete
 from casewise.cli._console import Format, FormatOption, err, print_as
 from casewise.cli._help import CASES, GRADER, UNCERTAINTY
 from casewise.cli._late import protocols, reporting, scores, statistics
+from casewise.cli._options import DrawSeed, GraderAddress, GraderConnections
 from casewise.errors import UsageError
 
 
@@ -64,14 +65,8 @@ def check(
             rich_help_panel=GRADER,
         ),
     ] = None,
-    model_base_url: Annotated[
-        str | None,
-        typer.Option(help="Address of the model's API.", rich_help_panel=GRADER, metavar="URL"),
-    ] = None,
-    max_connections: Annotated[
-        int | None,
-        typer.Option(min=1, help="Requests at once. Default: Inspect's.", rich_help_panel=GRADER),
-    ] = None,
+    model_base_url: GraderAddress = None,
+    max_connections: GraderConnections = None,
     bootstrap: Annotated[
         int,
         typer.Option(
@@ -81,9 +76,7 @@ def check(
             rich_help_panel=UNCERTAINTY,
         ),
     ] = 2000,
-    seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.", rich_help_panel=UNCERTAINTY)
-    ] = 0,
+    seed: DrawSeed = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Check a grader against replies that people labelled.

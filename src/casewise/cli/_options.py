@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import OWN_RULE, LabelRule, Ties, UnreadPolicy
+from casewise.choices import MAX_SEED, OWN_RULE, LabelRule, Ties, UnreadPolicy
 from casewise.cli import _complete as complete
 from casewise.cli._console import note_all, working
-from casewise.cli._help import CASES, TRUTH
+from casewise.cli._help import CASES, GRADER, TRUTH, UNCERTAINTY
 from casewise.cli._late import case_files, scores
 
 READ = "Log folders, .eval files, judgement tables, or CASE-Bench output files."
@@ -71,6 +71,21 @@ GraderCheck = Annotated[
         "check reads them): correct the rates of replies for the grader's errors. Repeat it.",
         rich_help_panel=TRUTH,
     ),
+]
+
+
+GraderAddress = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Address of the grader's API.", rich_help_panel=GRADER),
+]
+
+GraderConnections = Annotated[
+    int | None,
+    typer.Option(min=1, help="Requests at once. Default: Inspect's.", rich_help_panel=GRADER),
+]
+
+DrawSeed = Annotated[
+    int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.", rich_help_panel=UNCERTAINTY)
 ]
 
 
