@@ -31,7 +31,7 @@ from casewise.sheets import (
 
 if TYPE_CHECKING:
     from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
-    from casewise.annotation.rehearsal.simulated_people import Mixture, VisitLog
+    from casewise.annotation.rehearsal.simulated_people import Mixture, Trace, VisitLog
 
 
 def rehearsal_renderable(rehearsal: "Rehearsal", study: Study) -> RenderableType:
@@ -90,7 +90,7 @@ def _screening_table(rehearsal: "Rehearsal") -> Table:
     return Table(
         [Column("people"), *figures(Kind.COUNT, "done", "flagged"), Column("share", Kind.SHARE, 2)],
         [
-            Row([manner.manner, manner.n, manner.flagged, manner.share])
+            Row([manner.name, manner.n, manner.flagged, manner.share])
             for manner in rehearsal.flagged
         ],
         "Whom does the screening flag?",
@@ -109,7 +109,7 @@ def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
             for name, recovery in both.items()
         },
         "flagged": {
-            flagged.manner: {"n": flagged.n, "flagged": flagged.flagged}
+            flagged.name: {"n": flagged.n, "flagged": flagged.flagged}
             for flagged in rehearsal.flagged
         },
         "division": list(rehearsal.division),
@@ -146,6 +146,17 @@ def simulate(
     machine: Annotated[
         float, typer.Option(min=0, max=1, help="Share who answer as one language model does.")
     ] = 0,
+    trace: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="What these machines leave behind, in turns: none, honeypot, left, copied, "
+            "times, tool, with commas between; or each.",
+        ),
+    ] = "none",
+    clicking: Annotated[
+        float, typer.Option(min=0, max=1, help="Share who answer at random every 3 to 4 s.")
+    ] = 0,
     leave: Annotated[
         float, typer.Option(min=0, max=1, help="Share who close the browser half-way.")
     ] = 0.04,
@@ -173,7 +184,7 @@ def simulate(
 
     casewise annotate simulate study.yaml --careless .2 --biased .3 --seed 7
 
-    casewise annotate simulate study.yaml --machine .3
+    casewise annotate simulate study.yaml --machine .3 --trace each
 
     casewise annotate simulate study.yaml --database postgresql://me@localhost/rehearsal
     """
@@ -181,14 +192,15 @@ def simulate(
     # The simulated browsers take a while to load, and few commands need them.
     from casewise.annotation.rehearsal.simulated_people import Mixture
 
-    honest = 1 - careless - adversarial - biased - machine
+    honest = 1 - careless - adversarial - biased - machine - clicking
     if honest < -1e-9:
         raise UsageError(
-            "--careless, --adversarial, --biased and --machine are more than everybody"
+            "--careless, --adversarial, --biased, --machine and --clicking are more than everybody"
         )
     study = load_study(file)
-    mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine)
-    rehearsal = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
+    traces = _traces(trace)
+    mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine, clicking)
+    rehearsal = _rehearse(file, study, mixture, traces, leave, at_once, speed, seed, database)
     if format is ResultFormat.JSON:
         write_out(to_json(rehearsal_record(rehearsal, study)))
     else:
@@ -199,10 +211,24 @@ def simulate(
         raise typer.Exit(1)
 
 
+def _traces(names: str) -> "tuple[Trace, ...]":
+    from casewise.annotation.rehearsal.simulated_people import Trace
+
+    if names == "each":
+        return tuple(Trace)
+    try:
+        return tuple(Trace(name.strip()) for name in names.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--trace {names}: expected each, or some of {', '.join(Trace)}, with commas between"
+        ) from None
+
+
 def _rehearse(
     file: Path,
     study: Study,
     mixture: "Mixture",
+    traces: "tuple[Trace, ...]",
     leave: float,
     at_once: int,
     speed: float,
@@ -236,6 +262,7 @@ def _rehearse(
                 scene,
                 mixture,
                 seed=seed,
+                traces=traces,
                 at_once=min(at_once, blocks),
                 most=SPARE * blocks + at_once,
                 progress=progress,

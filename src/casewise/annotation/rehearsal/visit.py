@@ -14,6 +14,7 @@ from casewise.annotation.rehearsal.seen_pages import SeenPage, SentForm, Words
 from casewise.annotation.rehearsal.simulated_people import (
     SimulatedPerson,
     TakenAnswer,
+    Trace,
     VisitLog,
     VisitOutcome,
 )
@@ -94,7 +95,7 @@ class Visit:
         self.person = person
         platform = scene.study.recruitment.platform
         account = _ACCOUNTS[platform].format(person.number)
-        self.log = VisitLog(person.number, account, person.manner, panel)
+        self.log = VisitLog(person.number, account, person.manner, panel, trace=person.trace)
         self._client = httpx.AsyncClient(
             base_url=scene.url,
             follow_redirects=True,
@@ -149,7 +150,8 @@ class Visit:
         if path == "/about":
             form = page.form("/about")
             await self._think(page.words)
-            return await (self._send(form) if form else self._ask("GET", "/done"))
+            tool = "all" if self.person.trace is Trace.TOOL else "none"
+            return await (self._send(form, tool=tool) if form else self._ask("GET", "/done"))
         if path == "/tutorial":
             form = page.form("/check")
             await self._think(page.words)
@@ -197,6 +199,9 @@ class Visit:
         fields: dict[str, str] = {"verdict": verdict}
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.confidence())
+        if page.holds_hidden_text:
+            fields["watched"] = self.person.watched()
+            fields["word"] = "as asked" if self.person.follows() else ""
         await self._think(page.words)
         after = await self._answer(form, fields)
         if after.url.path == path:
