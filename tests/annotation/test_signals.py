@@ -1,36 +1,26 @@
 """Signals of answers that no person gave: recorded over HTTP, screened, told in card and export."""
 
+import json
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import ROOT, Cli
 from support.serving import Guest, Serving
 from support.studied import World, a_study, simulate
 from support.studies import KEYS, write_study
 
-from casewise.annotation.rehearsal.simulated_people import (
-    Manner,
-    Mixture,
-    Trace,
-    make_person,
-    true_rates,
-)
-from casewise.annotation.rehearsal.simulated_people import machine_rates as asked_rates
+from casewise.annotation.rehearsal.drawn_studies import screen_drawn
+from casewise.annotation.rehearsal.simulated_people import Mixture, Trace
 from casewise.annotation.store.study_store import Store
-from casewise.annotation.study.reading_times import pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.screening_rules import PLANNED, Rule, Screening
-from casewise.annotation.study.study_file import load_study, study_cases, study_hashes
-from casewise.annotation.votes.collected import (
-    Collected,
-    PersonRecord,
-    PersonStatus,
-    VoteRecord,
-    vote_table,
-)
+from casewise.annotation.study.study_file import load_study, study_hashes
+from casewise.annotation.votes.collected import Collected, vote_table
 from casewise.annotation.votes.collected_csv import read_collected, write_collected
 from casewise.annotation.votes.data_card import ExportChoices
 from casewise.annotation.votes.export import export_study
@@ -173,78 +163,42 @@ def test_without_times_or_words_that_differ_nothing_is_said(study: Study) -> Non
     assert not screen(study, replace(collected, votes=unknown)).flagged(Rule.TIMES)
 
 
-def visited(study: Study, mixture: Mixture, seed: int, traces: tuple[Trace, ...]) -> Collected:
-    """What simulated people leave behind, without a server between."""
-    rates = true_rates(study, seed)
-    asked, words = asked_rates(rates, seed), reading(study).cells
-    cases, people, votes = study_cases(study), [], []
-    for number in range(len(study.design.blocks)):
-        person = make_person(number, mixture, seed, traces)
-        rater = f"{person.manner}-{person.trace}-{number}"
-        pages = pages_of(study, number)
-        watched = np.array([person.watched().split() for _ in pages], float)
-        for page in pages:
-            if page.place is not None:
-                cell, place = study.design.cells[page.place], page.place
-                said = person.verdict(rates[place], asked[place])
-                seconds = person.seconds(words[place] + 12)
-                vote = VoteRecord(rater, cell.case_id, cases[place].query_id, cell.arm, said, 0)
-                votes.append(replace(vote, position=page.position, seconds=seconds))
-        record = PersonRecord(
-            rater,
-            PersonStatus.COMPLETED,
-            block=number,
-            trap_pages=len(pages),
-            trapped=sum(person.follows() for _ in pages),
-            watched=len(pages),
-            left=int((watched[:, 0] > 0).sum()),
-            away_seconds=float(watched[:, 1].sum()),
-            copied=int((watched[:, 2:].sum(axis=1) > 0).sum()),
-            tool="all" if person.trace is Trace.TOOL else "none",
-        )
-        people.append(record)
-    return Collected(tuple(people), tuple(votes))
-
-
-def shares(
-    study: Study, mixture: Mixture, seeds: int, traces: tuple[Trace, ...]
-) -> dict[str, float]:
-    """The share of people flagged, by manner and trace, over several studies."""
-    flagged: dict[str, list[bool]] = {}
-    for seed in range(seeds):
-        screened = screen(study, visited(study, mixture, seed, traces))
-        for person in screened.people:
-            flagged.setdefault(person.rater.rsplit("-", 1)[0], []).append(bool(person.flags))
-    return {name: float(np.mean(values)) for name, values in flagged.items()}
-
-
-@pytest.mark.parametrize("share", [0.15, 0.3])
-def test_machines_that_leave_a_trace_are_flagged(starter: Study, share: float) -> None:
-    found = shares(starter, Mixture(1 - share, machine=share), 12, tuple(Trace))
-    assert found["honest-none"] <= 0.02
-    for trace in set(Trace) - {Trace.NONE}:
-        assert found[f"machine-{trace}"] >= 0.8, trace
-    assert found["machine-none"] <= 0.5  # not detectable: what agreement finds by chance
-
-
-@pytest.mark.parametrize("share", [0.15, 0.4])
-def test_random_clicks_every_three_to_four_seconds(study: Study, share: float) -> None:
+def test_random_clicks_every_three_to_four_seconds(study: Study) -> None:
     """On cases of a dozen words, which a hurried reader could just read in that time."""
-    found = shares(study, Mixture(1 - share, clicking=share), 3, (Trace.NONE,))
-    assert found[f"{Manner.CLICKING}-none"] >= 0.95
-    assert found["honest-none"] <= 0.02
+    for share in (0.15, 0.4):
+        drawn = screen_drawn(study, Mixture(1 - share, clicking=share), (Trace.NONE,), 0, 4)
+        found = {row.name: row.share for row in drawn.flagged}
+        assert found["clicking"] >= 0.95
+        assert found["honest"] <= 0.02
 
 
-@pytest.fixture(scope="module")
-def starter(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """The cases that ship: 20 of 200 words a person, 59 people."""
-    from casewise.annotation.study.planning import StudyPlan, plan_study
-    from casewise.annotation.study.schema import Arm
-    from casewise.cases import STARTER, open_cases
-
-    path = tmp_path_factory.mktemp("starter") / "study.yaml"
-    plan = StudyPlan("Starter", arms=(Arm.SAFE, Arm.UNSAFE), votes=21, tasks=20)
-    return plan_study(open_cases(STARTER), STARTER, path, plan)
+def test_what_the_page_says_is_caught(cli_inside: Cli, tmp_path: Path) -> None:
+    """The page's commands, and each figure of its table."""
+    page = (ROOT / "docs/how-to/annotation-votes.md").read_text("utf-8")
+    section = page[page.index("### Signals") : page.index("## What is told")]
+    block = re.search(r"```bash\n(.*?)```", section, re.DOTALL)
+    assert block is not None
+    plan, *commands = block[1].strip().splitlines()
+    assert cli_inside(*shlex.split(plan)[1:]).returncode == 0
+    found: list[dict[str, dict[str, int]]] = []
+    for command in commands:
+        done = cli_inside(*shlex.split(command)[1:], "--format", "json")
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["flagged"])
+    named = re.findall(r"(?m)^\| `([a-z: ]+)`[^|]*((?:\| [^|\n]+)+)\|$", section)
+    told = {name: [cell.strip() for cell in cells.split("|")[1:]] for name, cells in named}
+    assert set(told) == {name for one in found for name in one}
+    for name, cells in told.items():
+        rows = [one.get(name) for one in found]
+        counts = [f"{row['flagged']} of {row['n']}" if row else "–" for row in rows]
+        assert cells[: len(counts)] == counts, name
+        for row in filter(None, rows):
+            share = row["flagged"] / row["n"]
+            if name == "honest":
+                assert share <= 0.02
+            elif name != "machine":
+                assert share >= 0.8, name
+    assert "not detectable" in section
 
 
 def test_the_export_sums_up_and_is_read_back(study: Study, tmp_path: Path) -> None:

@@ -145,14 +145,14 @@ async def send_people(
     Returns:
         A log of each visit, in the order of their ends.
     """
-    numbers = itertools.count()
+    numbers, turns = itertools.count(), itertools.cycle(traces)
     logs: list[VisitLog] = []
     complete = False
 
     async def come_one_after_another() -> None:
         nonlocal complete
         while not complete and (number := next(numbers)) < most:
-            person = make_person(number, mixture, seed, traces)
+            person = make_person(number, mixture, seed, turns)
             biased = person.manner is Manner.BIASED
             panel = "biased" if biased else f"wave-{1 + number % PANELS}"
             log = await Visit(scene, person, panel).run()

@@ -1,6 +1,6 @@
 """Simulated people: how they judge, how long they take, what they overlook and report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -167,6 +167,11 @@ class SimulatedPerson:
     def _habits(self) -> tuple[float, float]:
         return float(self.hands.beta(*LEAVES)), float(self.hands.beta(*COPIES))
 
+    @property
+    def tool(self) -> str:
+        """Of how many answers this person says that a tool gave them."""
+        return "all" if self.trace is Trace.TOOL else "none"
+
     def follows(self) -> bool:
         """Whether this person does what a page's hidden text says."""
         return self.trace is Trace.HONEYPOT and self.hands.random() < TRACED
@@ -177,11 +182,11 @@ class SimulatedPerson:
 
 
 def make_person(
-    number: int, mixture: Mixture, seed: int, traces: Sequence[Trace] = (Trace.NONE,)
+    number: int, mixture: Mixture, seed: int, turns: Iterator[Trace] | None = None
 ) -> SimulatedPerson:
     """The person of a number: manner and leniency are drawn by seed and number alone.
 
-    Machines leave one of ``traces``, in turns of their numbers.
+    A machine leaves the next of the traces in ``turns``; without any, none.
     """
     draw = np.random.default_rng((seed, number))
     manners, shares = zip(*mixture.shares(), strict=True)
@@ -189,7 +194,7 @@ def make_person(
     leniency = LENIENCY * draw.standard_normal()
     if manner is Manner.BIASED:
         leniency += PANEL_SHIFT
-    trace = traces[number % len(traces)] if manner is Manner.MACHINE else Trace.NONE
+    trace = next(turns) if turns and manner is Manner.MACHINE else Trace.NONE
     hands = np.random.default_rng((seed, number, 1))
     return SimulatedPerson(number, manner, float(leniency), draw, hands, trace)
 

@@ -14,7 +14,6 @@ from casewise.annotation.rehearsal.seen_pages import SeenPage, SentForm, Words
 from casewise.annotation.rehearsal.simulated_people import (
     SimulatedPerson,
     TakenAnswer,
-    Trace,
     VisitLog,
     VisitOutcome,
 )
@@ -150,8 +149,8 @@ class Visit:
         if path == "/about":
             form = page.form("/about")
             await self._think(page.words)
-            tool = "all" if self.person.trace is Trace.TOOL else "none"
-            return await (self._send(form, tool=tool) if form else self._ask("GET", "/done"))
+            said = self._send(form, tool=self.person.tool) if form else self._ask("GET", "/done")
+            return await said
         if path == "/tutorial":
             form = page.form("/check")
             await self._think(page.words)
