@@ -12,7 +12,8 @@ from support.studies import KEYS, Clock, enter, finish, write_study, write_three
 
 from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.store.study_store import Store
-from casewise.annotation.study.schema import Pay, Platform, Recruitment, Screening, Study, Timing
+from casewise.annotation.study.schema import Pay, Platform, Recruitment, Study, Timing
+from casewise.annotation.study.screening_rules import Screening
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected import PersonStatus, active_minutes
 from casewise.annotation.votes.collected_csv import read_collected

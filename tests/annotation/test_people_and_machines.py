@@ -12,9 +12,10 @@ from support.studies import write_three_arms
 
 from casewise.annotation.rehearsal.simulated_people import machine_rates
 from casewise.annotation.study.schema import Study
+from casewise.annotation.study.screening_rules import Rule
 from casewise.annotation.votes.collected import vote_table
 from casewise.annotation.votes.results import division, summarise
-from casewise.annotation.votes.screening import GROUP_P, Groups, Rule, groups_of, screen
+from casewise.annotation.votes.screening import GROUP_P, Groups, groups_of, screen
 from casewise.statistics import two_groups
 
 QUERIES = 90
@@ -151,11 +152,19 @@ def test_agreement_flags_no_more_than_the_stated_share(study: Study) -> None:
 
 
 def test_machines_are_rehearsed(cli: Cli, tmp_path: Path) -> None:
-    write_three_arms(tmp_path, queries=4, votes=2)
+    """Those that do what the hidden text says are flagged, and those without a trace are not."""
+    write_three_arms(tmp_path, queries=4, votes=2, screening={"honeypot_pages": 1})
     options = ["--speed", "200", "--leave", "0", "--careless", "0", "--machine", "1"]
-    done = cli("annotate", "simulate", "study.yaml", *options, "--format", "json")
+    options += ["--trace", "none,honeypot", "--format", "json"]
+    done = cli("annotate", "simulate", "study.yaml", *options)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert list(found["flagged"]) == ["machine"]
+    assert found["flagged"] == {
+        "machine": {"n": 3, "flagged": 0},
+        "machine: honeypot": {"n": 3, "flagged": 3},
+    }
     assert found["division"] == []
     assert found["full"] == 12
+    wrong = cli("annotate", "simulate", "study.yaml", "--trace", "some")
+    assert wrong.returncode == 2
+    assert "--trace some: expected each, or some of none, honeypot" in wrong.stderr

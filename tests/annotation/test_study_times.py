@@ -29,13 +29,14 @@ from casewise.annotation.study.reading_times import (
     pages_of,
     reading,
 )
-from casewise.annotation.study.schema import Arm, Pay, Screening, Study, Timing
+from casewise.annotation.study.schema import Arm, Pay, Study, Timing
+from casewise.annotation.study.screening_rules import Rule, Screening
 from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.annotation.study.study_file import write_study as write_file
 from casewise.annotation.study.study_texts import Investigator
 from casewise.annotation.votes.data_card import ExportChoices, data_card
 from casewise.annotation.votes.results import summarise
-from casewise.annotation.votes.screening import Rule, screen
+from casewise.annotation.votes.screening import screen
 from casewise.cases import Case, Context, load_cases, write_cases
 
 WORDS = 239
@@ -98,8 +99,8 @@ def test_times_by_hand(tmp_path: Path) -> None:
     assert seconds == pytest.approx({"fast": 53.05, "usual": 68.829, "slow": 97.0}, abs=0.01)
     usual = PACES["usual"]
     minutes = 45 * seconds["usual"] / 60 + read.besides_minutes(usual)
-    # Eight answers besides: to agree, three questions, three about oneself, and the exit question.
-    assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 8 * 5.3 / 60)
+    # Nine answers besides: to agree, three questions, three about oneself, and the last two.
+    assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 9 * 5.3 / 60)
     assert forecast(study).minutes == pytest.approx(minutes)
     assert 45 < forecast(study).minutes < 75
     assert f"about {round(minutes)} minutes" in " ".join(study.consent.text.split())
@@ -352,7 +353,7 @@ def test_a_pilots_times_replace_the_forecast(
     factor = np.mean([400 / (cases + usual.seconds(words + 13)) for words in checks])
     assert measured["factor"] == pytest.approx(factor)
     assert measured["besides"] == pytest.approx(
-        4 + by_words.unclocked / 238 + 5 * 5.3 / 60, abs=0.01
+        4 + by_words.unclocked / 238 + 6 * 5.3 / 60, abs=0.01
     )
     study = load_study(tmp_path / "main.yaml")
     # The new cases are half as long, so they take less than the pilot's 100 s.

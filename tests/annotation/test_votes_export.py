@@ -16,11 +16,11 @@ from casewise.annotation.study.schema import (
     Pay,
     Platform,
     Recruitment,
-    Screening,
     SecondAccounts,
     Study,
     Timing,
 )
+from casewise.annotation.study.screening_rules import Screening
 from casewise.annotation.votes.collected import Collected, Identity, SecondAccount
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices, data_card

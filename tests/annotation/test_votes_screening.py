@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from support.studied import Simulated, World, a_study, simulate, without_times
 
-from casewise.annotation.study.schema import Screening, Study
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.screening_rules import Rule, Screening
 from casewise.annotation.votes.collected import CheckRecord, Collected, VoteRecord
-from casewise.annotation.votes.screening import Rule, Screened, screen
+from casewise.annotation.votes.screening import Screened, screen
 
 SEEDS = range(6)
 

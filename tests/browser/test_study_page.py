@@ -11,6 +11,7 @@ from support.serving import Serving
 from support.studies import KEYS, write_study
 
 from casewise.annotation.store.database import utc_now
+from casewise.annotation.study.screening_rules import PLANNED
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +25,8 @@ WAIT = 0.4
 def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     folder = tmp_path_factory.mktemp("study")
     queries = ("first", HOSTILE, "looks " + "longwithoutabreak" * 20)
-    path = write_study(folder, queries, blocks=12, timing={"least_seconds": WAIT})
+    rules = PLANNED.model_dump()
+    path = write_study(folder, queries, blocks=13, timing={"least_seconds": WAIT}, screening=rules)
     with Serving(path, clock=utc_now) as one:
         yield one
 
@@ -144,6 +146,65 @@ def test_by_keyboard_alone(visit: Visit) -> None:
         may_send(page)
         page.keyboard.press("Enter")
     expect(page.locator("#code")).to_have_text("COMPLETED")
+
+
+def test_leaving_copying_and_pasting_are_counted_and_hidden_text_is_hidden(
+    visit: Visit, server: Serving
+) -> None:
+    page = visit()
+    begin(page)
+    # Nobody sees the hidden field, and neither tabs nor a screen reader's tree lead to it.
+    trap = page.locator("[name=word]")
+    expect(trap).to_be_hidden()
+    assert "leave it empty" not in page.locator("body").aria_snapshot()
+    reached = []
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.name ?? ''"))
+    assert "reason" in reached
+    assert "word" not in reached
+
+    def on_with(answer: str = ".choice.safe") -> None:
+        page.locator(answer).click()
+        may_send(page)
+        page.click("text=Next")
+
+    # The first page is left for another tab, twice.
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setFocusEmulationEnabled", {"enabled": False})
+    page.bring_to_front()
+    page.wait_for_function("document.hasFocus()")
+    for _ in range(2):
+        other = page.context.new_page()
+        other.bring_to_front()
+        page.wait_for_timeout(600)
+        page.bring_to_front()
+        page.wait_for_function("document.hasFocus()")
+        other.close()
+    on_with()
+    expect(page).to_have_url(re.compile("/page/2$"))
+    # On the second a word of the query is copied; on the third, it is pasted. Words of other
+    # places count for nothing.
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("h1").evaluate("one => getSelection().selectAllChildren(one)")
+    page.keyboard.press("Control+c")
+    page.locator(".query blockquote").evaluate("one => getSelection().selectAllChildren(one)")
+    page.keyboard.press("Control+c")
+    on_with()
+    expect(page).to_have_url(re.compile("/page/3$"))
+    page.get_by_label("Why?").click()
+    page.keyboard.press("Control+v")
+    on_with()
+    expect(page).to_have_url(re.compile("/page/4$"))
+    # A program reads the source, and does what it says.
+    trap.evaluate("one => { one.value = one.parentElement.textContent.match(/write (\\w+)/)[1] }")
+    on_with()
+    expect(page).to_have_url(re.compile("/done$"))
+    (person,) = (one for one in server.store.collected().people if one.trapped)
+    assert (person.trap_pages, person.trapped, person.watched) == (4, 1, 4)
+    assert (person.left, person.copied) == (1, 2)
+    assert person.away_seconds is not None
+    assert 1.2 <= person.away_seconds < 20
 
 
 def test_keys_can_be_switched_off(visit: Visit) -> None:

@@ -30,8 +30,9 @@ from casewise.sheets import (
 )
 
 if TYPE_CHECKING:
+    from casewise.annotation.rehearsal.drawn_studies import DrawnStudies
     from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
-    from casewise.annotation.rehearsal.simulated_people import Mixture, VisitLog
+    from casewise.annotation.rehearsal.simulated_people import Mixture, Trace, VisitLog
 
 
 def rehearsal_renderable(rehearsal: "Rehearsal", study: Study) -> RenderableType:
@@ -86,11 +87,11 @@ def _recovery_table(rehearsal: "Rehearsal") -> Table:
     )
 
 
-def _screening_table(rehearsal: "Rehearsal") -> Table:
+def _screening_table(rehearsal: "Rehearsal | DrawnStudies") -> Table:
     return Table(
         [Column("people"), *figures(Kind.COUNT, "done", "flagged"), Column("share", Kind.SHARE, 2)],
         [
-            Row([manner.manner, manner.n, manner.flagged, manner.share])
+            Row([manner.name, manner.n, manner.flagged, manner.share])
             for manner in rehearsal.flagged
         ],
         "Whom does the screening flag?",
@@ -108,10 +109,7 @@ def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
             name: asdict(recovery) | {"coverage": recovery.coverage}
             for name, recovery in both.items()
         },
-        "flagged": {
-            flagged.manner: {"n": flagged.n, "flagged": flagged.flagged}
-            for flagged in rehearsal.flagged
-        },
+        "flagged": _flagged_record(rehearsal),
         "division": list(rehearsal.division),
         "hours": rehearsal.hours,
         "cost": rehearsal.cost,
@@ -121,6 +119,12 @@ def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
         "p99_ms": 1000 * rehearsal.wait(99),
         "retries": rehearsal.retries,
         "seconds": rehearsal.seconds,
+    }
+
+
+def _flagged_record(rehearsal: "Rehearsal | DrawnStudies") -> dict[str, dict[str, int]]:
+    return {
+        flagged.name: {"n": flagged.n, "flagged": flagged.flagged} for flagged in rehearsal.flagged
     }
 
 
@@ -146,6 +150,25 @@ def simulate(
     machine: Annotated[
         float, typer.Option(min=0, max=1, help="Share who answer as one language model does.")
     ] = 0,
+    trace: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="What these machines leave behind, in turns: none, honeypot, left, copied, "
+            "times, tool, with commas between; or each.",
+        ),
+    ] = "none",
+    clicking: Annotated[
+        float, typer.Option(min=0, max=1, help="Share who answer at random every 3 to 4 s.")
+    ] = 0,
+    studies: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Only screen: draw so many studies, without a server, and add up who is flagged.",
+        ),
+    ] = None,
     leave: Annotated[
         float, typer.Option(min=0, max=1, help="Share who close the browser half-way.")
     ] = 0.04,
@@ -173,7 +196,7 @@ def simulate(
 
     casewise annotate simulate study.yaml --careless .2 --biased .3 --seed 7
 
-    casewise annotate simulate study.yaml --machine .3
+    casewise annotate simulate study.yaml --machine .3 --trace each --studies 20
 
     casewise annotate simulate study.yaml --database postgresql://me@localhost/rehearsal
     """
@@ -181,14 +204,18 @@ def simulate(
     # The simulated browsers take a while to load, and few commands need them.
     from casewise.annotation.rehearsal.simulated_people import Mixture
 
-    honest = 1 - careless - adversarial - biased - machine
+    honest = 1 - careless - adversarial - biased - machine - clicking
     if honest < -1e-9:
         raise UsageError(
-            "--careless, --adversarial, --biased and --machine are more than everybody"
+            "--careless, --adversarial, --biased, --machine and --clicking are more than everybody"
         )
     study = load_study(file)
-    mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine)
-    rehearsal = _rehearse(file, study, mixture, leave, at_once, speed, seed, database)
+    traces = _traces(trace)
+    mixture = Mixture(max(0.0, honest), careless, adversarial, biased, machine, clicking)
+    if studies is not None:
+        _screen_only(study, mixture, traces, seed, studies, format)
+        return
+    rehearsal = _rehearse(file, study, mixture, traces, leave, at_once, speed, seed, database)
     if format is ResultFormat.JSON:
         write_out(to_json(rehearsal_record(rehearsal, study)))
     else:
@@ -199,10 +226,47 @@ def simulate(
         raise typer.Exit(1)
 
 
+def _screen_only(
+    study: Study,
+    mixture: "Mixture",
+    traces: "tuple[Trace, ...]",
+    seed: int,
+    studies: int,
+    format: ResultFormat,
+) -> None:
+    from casewise.annotation.rehearsal.drawn_studies import screen_drawn
+
+    drawn = screen_drawn(study, mixture, traces, seed, studies)
+    if format is ResultFormat.JSON:
+        told = {"studies": drawn.studies, "two_groups_told": drawn.told}
+        write_out(to_json(told | {"flagged": _flagged_record(drawn)}))
+        return
+    out().print(
+        terminal(
+            _screening_table(drawn),
+            f"Two groups of people were told of in {drawn.told} of {drawn.studies} studies.",
+        )
+    )
+
+
+def _traces(names: str) -> "tuple[Trace, ...]":
+    from casewise.annotation.rehearsal.simulated_people import Trace
+
+    if names == "each":
+        return tuple(Trace)
+    try:
+        return tuple(Trace(name.strip()) for name in names.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--trace {names}: expected each, or some of {', '.join(Trace)}, with commas between"
+        ) from None
+
+
 def _rehearse(
     file: Path,
     study: Study,
     mixture: "Mixture",
+    traces: "tuple[Trace, ...]",
     leave: float,
     at_once: int,
     speed: float,
@@ -236,6 +300,7 @@ def _rehearse(
                 scene,
                 mixture,
                 seed=seed,
+                traces=traces,
                 at_once=min(at_once, blocks),
                 most=SPARE * blocks + at_once,
                 progress=progress,

@@ -7,6 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from casewise.annotation.app_study.entry_routes import add_entry_routes, in_use
+from casewise.annotation.app_study.page_signals import hidden_word
 from casewise.annotation.app_study.site import (
     MOST_REASON,
     Known,
@@ -18,10 +19,10 @@ from casewise.annotation.app_study.site import (
     go,
     place_of,
 )
-from casewise.annotation.store.people import REMARK
+from casewise.annotation.store.people import REMARK, TOOL
 from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor
 from casewise.annotation.study.schema import Question
-from casewise.annotation.votes.collected import PersonStatus
+from casewise.annotation.votes.collected import TOOL_ANSWERS, PersonStatus
 
 
 def add_person_routes(app: FastAPI, site: Site) -> None:
@@ -190,12 +191,14 @@ def _add_cases(app: FastAPI, site: Site) -> None:
             problem = site.say("Please choose safe or unsafe.")
             return _case_page(site, known, person, sent, problem)
         ask = site.study.ask
+        assert person.block is not None
         step = site.store.answer(
             known.visitor.key,
             number - 1,
             sent.verdict,
             confidence=sent.confidence if ask.confidence else None,
             reason=sent.reason if ask.reason else None,
+            signals=sent.signals(site.study, person.block, number - 1, sent.reason),
         )
         if step is None:
             return site.show("lost.html", status=403)
@@ -223,6 +226,7 @@ def _case_page(
         pages=len(pages),
         shown=site.content(pages[person.position]),
         wait=round(site.store.wait(person), 1),
+        word=hidden_word(site.study, person.block, person.position),
         sent=sent,
         problem=problem,
     )
@@ -251,6 +255,8 @@ def _add_about(app: FastAPI, site: Site) -> None:
         remark = clean(fields.get("remark", ""))
         if site.study.exit_question and remark:
             answers[REMARK] = remark[:MOST_REASON]
+        if site.study.tool_question and fields.get("tool") in TOOL_ANSWERS:
+            answers[TOOL] = fields["tool"]
         return go(place_of(site.store.tell_about(known.visitor.key, answers)))
 
 

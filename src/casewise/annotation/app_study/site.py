@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, S
 
 from casewise import __version__
 from casewise.annotation.app_base import constant_time_equal, templates
+from casewise.annotation.app_study.page_signals import SentSignals
 from casewise.annotation.app_study.prolific_links import ProlificLinks
 from casewise.annotation.app_study.study_guard import Arrivals, Rates, Settings
 from casewise.annotation.store.standing import Person, Visitor
@@ -63,7 +64,7 @@ class SentConsent(PageForm):
     read: bool = False
 
 
-class SentAnswer(PageForm):
+class SentAnswer(PageForm, SentSignals):
     """The answer to a page."""
 
     verdict: Annotated[Side | None, BeforeValidator(_blank_to_none)] = None

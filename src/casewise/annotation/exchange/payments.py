@@ -14,13 +14,15 @@ from pathlib import Path
 from casewise.annotation.exchange.platform_files import read_csv
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Platform, Study
+from casewise.annotation.study.screening_rules import Rule
 from casewise.annotation.votes.collected import (
     Collected,
     PersonRecord,
     PersonStatus,
     active_minutes,
 )
-from casewise.annotation.votes.screening import Flag, PersonScreen, Rule, screen
+from casewise.annotation.votes.screening import PersonScreen, screen
+from casewise.annotation.votes.signals import Flag
 from casewise.annotation.votes.typed_csv import row_of, to_csv
 from casewise.errors import UsageError
 
@@ -243,7 +245,8 @@ def _propose(
 
 
 def _flags(screened: PersonScreen | None) -> Sequence[Flag]:
-    return screened.flags if screened else ()
+    """The flags of a person; who says that a tool answered was promised the same pay."""
+    return [flag for flag in screened.flags if flag.rule is not Rule.TOOL] if screened else ()
 
 
 def _priced(payment: Payment, study: Study, each: float | None) -> Payment:

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import nan
 
 import numpy as np
 
 from casewise.annotation.rehearsal.simulated_people import (
     Manner,
+    Trace,
     VisitLog,
     VisitOutcome,
     marginal_rate,
@@ -55,11 +57,17 @@ class Integrity:
 
 @dataclass(frozen=True, slots=True)
 class Flagged:
-    """How many people of one manner were flagged, of those who completed."""
+    """How many people of one manner and trace were flagged, of those who completed."""
 
     manner: Manner
+    trace: Trace
     n: int
     flagged: int
+
+    @property
+    def name(self) -> str:
+        """The manner, and what it leaves behind."""
+        return self.manner if self.trace is Trace.NONE else f"{self.manner}: {self.trace}"
 
     @property
     def share(self) -> float:
@@ -144,10 +152,11 @@ def sum_up(
     groups = groups_of(vote_table(study, collected), screened, study.seed)
     finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
     flagged = []
-    for manner in Manner:
-        theirs = [raters.get(log.platform_id) for log in finished if log.manner is manner]
+    for manner, trace in product(Manner, Trace):
+        alike = (log for log in finished if (log.manner, log.trace) == (manner, trace))
+        theirs = [raters.get(log.platform_id) in flags for log in alike]
         if theirs:
-            flagged.append(Flagged(manner, len(theirs), sum(rater in flags for rater in theirs)))
+            flagged.append(Flagged(manner, trace, len(theirs), sum(theirs)))
     took = [
         (person.ended - person.started).total_seconds()
         for person in collected.people

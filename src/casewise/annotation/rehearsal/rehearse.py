@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from casewise.annotation.rehearsal.simulated_people import (
     Manner,
     Mixture,
+    Trace,
     VisitLog,
     VisitOutcome,
     make_person,
@@ -125,6 +126,7 @@ async def send_people(
     mixture: Mixture,
     *,
     seed: int,
+    traces: Sequence[Trace] = (Trace.NONE,),
     at_once: int,
     most: int,
     progress: Callable[[VisitLog], None],
@@ -135,6 +137,7 @@ async def send_people(
         scene: Where, and how fast.
         mixture: Who comes.
         seed: Draws the people and what they do.
+        traces: What machines leave behind, in turns.
         at_once: People at the same time.
         most: People in all; a study that nobody completes ends too.
         progress: Called at the end of each visit.
@@ -142,14 +145,14 @@ async def send_people(
     Returns:
         A log of each visit, in the order of their ends.
     """
-    numbers = itertools.count()
+    numbers, turns = itertools.count(), itertools.cycle(traces)
     logs: list[VisitLog] = []
     complete = False
 
     async def come_one_after_another() -> None:
         nonlocal complete
         while not complete and (number := next(numbers)) < most:
-            person = make_person(number, mixture, seed)
+            person = make_person(number, mixture, seed, turns)
             biased = person.manner is Manner.BIASED
             panel = "biased" if biased else f"wave-{1 + number % PANELS}"
             log = await Visit(scene, person, panel).run()

@@ -76,6 +76,11 @@ class SeenPage:
         return sum(len(part.get_text(" ").split()) for part in parts)
 
     @property
+    def holds_hidden_text(self) -> bool:
+        """Whether its source has a field that people don't see."""
+        return self._soup.select_one("input[name=word]") is not None
+
+    @property
     def wait(self) -> float:
         """Seconds until an answer is taken."""
         element = self._soup.select_one("form[data-wait]")

@@ -1,9 +1,9 @@
 """Simulated people: how they judge, how long they take, what they overlook and report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import exp, log, sqrt
 
 import numpy as np
@@ -37,13 +37,46 @@ MACHINE_SPREAD, MACHINE_LIKENESS = 4.0, 0.6
 person, and right about most of what people are sure of."""
 
 
+CLICKS = (3.0, 4.0)
+"""Seconds between the clicks of who answers at random and reads nothing, least and most."""
+
+SAME_SECONDS = (30.0, 0.05)
+"""Median and spread (of the logarithm) of a machine's time that goes by no words."""
+
+LEAVES, COPIES = (1.0, 9.0), (0.5, 30.0)
+"""Beta distributions of how often honest people leave a page meanwhile, and copy from one: guesses,
+by which most do so on few pages, and one of 500 leaves more than half."""
+
+AWAY_SECONDS = (20.0, 0.8)
+"""Median and spread (of the logarithm) of the time for which a page is left."""
+
+TRACED = 0.9
+"""On how many pages a machine leaves its trace."""
+
+
+class Trace(StrEnum):
+    """What a machine leaves behind beside its verdicts; ``none`` leaves nothing.
+
+    ``honeypot`` follows the hidden text, ``left`` goes to another window, ``copied`` copies the
+    case, ``times`` takes as long whatever the words are, ``tool`` says so at the end.
+    """
+
+    NONE = "none"
+    HONEYPOT = "honeypot"
+    LEFT = "left"
+    COPIED = "copied"
+    TIMES = "times"
+    TOOL = "tool"
+
+
 class Manner(StrEnum):
     """How a person answers.
 
     ``honest`` weighs each case; ``careless`` answers at random, quickly; ``adversarial`` says the
     opposite of what it thinks, unhurried, and passes the checks; ``biased`` is honest, and
     comes from a panel that sees everything more leniently; ``machine`` takes a person's time,
-    passes the checks, and answers by the language model that all of this manner ask.
+    passes the checks, and answers by the language model that all of this manner ask; ``clicking``
+    answers at random every 3 to 4 seconds.
     """
 
     HONEST = "honest"
@@ -51,6 +84,11 @@ class Manner(StrEnum):
     ADVERSARIAL = "adversarial"
     BIASED = "biased"
     MACHINE = "machine"
+    CLICKING = "clicking"
+
+
+RANDOM = (Manner.CARELESS, Manner.CLICKING)
+"""Who reads nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +100,14 @@ class Mixture:
     adversarial: float = 0.0
     biased: float = 0.0
     machine: float = 0.0
+    clicking: float = 0.0
 
     def shares(self) -> tuple[tuple[Manner, float], ...]:
         """Each manner with its share."""
         return tuple((manner, getattr(self, manner.value)) for manner in Manner)
 
 
-@dataclass(slots=True)
+@dataclass
 class SimulatedPerson:
     """One person. The same seed and number make the same person, with the same answers."""
 
@@ -76,13 +115,16 @@ class SimulatedPerson:
     manner: Manner
     leniency: float
     draw: np.random.Generator
+    hands: np.random.Generator
+    """For what the page counts, so that the same people judge alike whether it counts or not."""
+    trace: Trace = Trace.NONE
 
     def verdict(self, p_safe: float, p_machine: float = 0.5) -> Side:
         """What this person says of a case that a share ``p_safe`` of honest people call safe.
 
         A language model calls it safe in a share ``p_machine`` of answers.
         """
-        if self.manner is Manner.CARELESS:
+        if self.manner in RANDOM:
             return "safe" if self.draw.random() < 0.5 else "unsafe"
         if self.manner is Manner.MACHINE:
             return "safe" if self.draw.random() < p_machine else "unsafe"
@@ -93,31 +135,68 @@ class SimulatedPerson:
 
     def check(self, expected: Side) -> Side:
         """The answer to an attention check."""
-        slip = CARELESS_SLIP if self.manner is Manner.CARELESS else SLIP
+        slip = CARELESS_SLIP if self.manner in RANDOM else SLIP
         if self.draw.random() >= slip:
             return expected
         return "unsafe" if expected == "safe" else "safe"
 
     def seconds(self, words: int) -> float:
         """How long this person looks at a page of so many words."""
-        careless = self.manner is Manner.CARELESS
-        median, spread = CARELESS_SECONDS if careless else (USUAL.seconds(words), HONEST_SPREAD)
+        if self.manner is Manner.CLICKING:
+            return float(self.draw.uniform(*CLICKS))
+        if self.manner is Manner.CARELESS:
+            median, spread = CARELESS_SECONDS
+        elif self.trace is Trace.TIMES:
+            median, spread = SAME_SECONDS
+        else:
+            median, spread = USUAL.seconds(words), HONEST_SPREAD
         return float(median * exp(spread * self.draw.standard_normal()))
+
+    def watched(self) -> str:
+        """What the page's script counts: times left, seconds away, copied, pasted."""
+        leaves, copies = self._habits
+        if self.hands.random() < (TRACED if self.trace is Trace.LEFT else leaves):
+            median, spread = AWAY_SECONDS
+            left = f"1 {median * exp(spread * self.hands.standard_normal()):.1f}"
+        else:
+            left = "0 0"
+        copied = self.hands.random() < (TRACED if self.trace is Trace.COPIED else copies)
+        return f"{left} {int(copied)} 0"
+
+    @cached_property
+    def _habits(self) -> tuple[float, float]:
+        return float(self.hands.beta(*LEAVES)), float(self.hands.beta(*COPIES))
+
+    @property
+    def tool(self) -> str:
+        """Of how many answers this person says that a tool gave them."""
+        return "all" if self.trace is Trace.TOOL else "none"
+
+    def follows(self) -> bool:
+        """Whether this person does what a page's hidden text says."""
+        return self.trace is Trace.HONEYPOT and self.hands.random() < TRACED
 
     def confidence(self) -> int:
         """1 to 5."""
         return int(self.draw.integers(1, 6))
 
 
-def make_person(number: int, mixture: Mixture, seed: int) -> SimulatedPerson:
-    """The person of a number: manner and leniency are drawn by seed and number alone."""
+def make_person(
+    number: int, mixture: Mixture, seed: int, turns: Iterator[Trace] | None = None
+) -> SimulatedPerson:
+    """The person of a number: manner and leniency are drawn by seed and number alone.
+
+    A machine leaves the next of the traces in ``turns``; without any, none.
+    """
     draw = np.random.default_rng((seed, number))
     manners, shares = zip(*mixture.shares(), strict=True)
     manner = manners[draw.choice(len(manners), p=shares)]
     leniency = LENIENCY * draw.standard_normal()
     if manner is Manner.BIASED:
         leniency += PANEL_SHIFT
-    return SimulatedPerson(number, manner, float(leniency), draw)
+    trace = next(turns) if turns and manner is Manner.MACHINE else Trace.NONE
+    hands = np.random.default_rng((seed, number, 1))
+    return SimulatedPerson(number, manner, float(leniency), draw, hands, trace)
 
 
 def shifted(p: float, leniency: float) -> float:
@@ -208,3 +287,4 @@ class VisitLog:
     """Requests that were sent again, as the server was away."""
     oddities: list[str] = field(default_factory=list)
     """What must not happen: an answer that contradicts the rules of a study."""
+    trace: Trace = Trace.NONE

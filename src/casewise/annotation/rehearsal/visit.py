@@ -94,7 +94,7 @@ class Visit:
         self.person = person
         platform = scene.study.recruitment.platform
         account = _ACCOUNTS[platform].format(person.number)
-        self.log = VisitLog(person.number, account, person.manner, panel)
+        self.log = VisitLog(person.number, account, person.manner, panel, trace=person.trace)
         self._client = httpx.AsyncClient(
             base_url=scene.url,
             follow_redirects=True,
@@ -149,7 +149,8 @@ class Visit:
         if path == "/about":
             form = page.form("/about")
             await self._think(page.words)
-            return await (self._send(form) if form else self._ask("GET", "/done"))
+            said = self._send(form, tool=self.person.tool) if form else self._ask("GET", "/done")
+            return await said
         if path == "/tutorial":
             form = page.form("/check")
             await self._think(page.words)
@@ -197,6 +198,9 @@ class Visit:
         fields: dict[str, str] = {"verdict": verdict}
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.confidence())
+        if page.holds_hidden_text:
+            fields["watched"] = self.person.watched()
+            fields["word"] = "as asked" if self.person.follows() else ""
         await self._think(page.words)
         after = await self._answer(form, fields)
         if after.url.path == path:

@@ -19,7 +19,7 @@ def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> No
     Raises:
         UsageError: The database is of another study, or of other secrets.
     """
-    own, earlier = study_hashes(of)
+    own, *earlier = study_hashes(of)
     proof = keys.derived("proof")
     row = connection.execute(select(study)).one_or_none()
     if row is None:
@@ -27,7 +27,7 @@ def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> No
         connection.execute(insert(study).values(values | {"created": now}))
         numbers = [{"number": number} for number in range(len(of.design.blocks))]
         connection.execute(insert(block), numbers)
-    elif row.hash not in (own, earlier):
+    elif row.hash not in (own, *earlier):
         raise UsageError(
             f"the database holds the study {row.name!r} as it was when it was first served; "
             "this study file says something else. Serve the file as it was, or begin "

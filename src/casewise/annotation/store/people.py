@@ -19,7 +19,7 @@ from sqlalchemy import (
     update,
 )
 
-from casewise.annotation.store import identity
+from casewise.annotation.store import identity, signals
 from casewise.annotation.store.standing import Person, Progress, Vacancy
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import (
@@ -30,6 +30,7 @@ from casewise.annotation.store.tables import (
     check_answer,
     event,
     exclusion,
+    page_signal,
     participant,
     study,
     vote,
@@ -45,8 +46,8 @@ from casewise.annotation.votes.collected import (
     VoteRecord,
 )
 
-REMARK = "(exit)"
-"""The name of the answer to the exit question; no question about oneself can have it."""
+REMARK, TOOL = "(exit)", "(tool)"
+"""The names of the last answers beside; no question about oneself can have them."""
 
 _PERSON = select(
     participant.c.id,
@@ -230,9 +231,7 @@ IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
 def write_about(connection: Connection, person: int, answers: Mapping[str, str]) -> None:
     """Write what a person says after the last case; the first time counts."""
     change(connection, person, about_due=False)
-    rows = [
-        {"participant": person, "name": name, "answer": answer} for name, answer in answers.items()
-    ]
+    rows = [{"participant": person, "name": name, "answer": said} for name, said in answers.items()]
     if rows:
         connection.execute(insert(about_answer), rows)
 
@@ -259,7 +258,7 @@ def exclude(connection: Connection, rater: str, reason: str, now: datetime) -> P
 
 def erase(connection: Connection, person: int) -> None:
     """Delete a person's answers and free its block."""
-    for table in (vote, check_answer, about_answer):
+    for table in (vote, check_answer, page_signal, about_answer):
         connection.execute(delete(table).where(table.c.participant == person))
     set_status(connection, person, PersonStatus.WITHDRAWN)
 
@@ -304,22 +303,24 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
     for person, name, answer in connection.execute(select(*answers).order_by(about_answer.c.id)):
         said[person][name] = answer
     columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
-    excluded = exclusion.c.participant == participant.c.id
     rows = connection.execute(
         select(participant.c.rater, participant.c.status, participant.c.panel)
         .add_columns(assignment.c.block, *columns, exclusion.c.reason)
-        .select_from(participant.outerjoin(assignment).outerjoin(exclusion, onclause=excluded))
+        .select_from(participant.outerjoin(assignment).outerjoin(exclusion))
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    return tuple(_person(PersonRecord(*row[:-2]), said[row.id], row.reason) for row in rows)
+    seen = signals.signals_by_person(connection)
+    people = ((PersonRecord(*row[:-2], **seen.get(row.id, {})), row) for row in rows)
+    return tuple(_person(person, said[row.id], row.reason) for person, row in people)
 
 
 def _person(person: PersonRecord, said: Mapping[str, str], reason: str | None) -> PersonRecord:
     person = replace(
         person,
-        demographics=tuple(pair for pair in said.items() if pair[0] != REMARK),
+        demographics=tuple(pair for pair in said.items() if pair[0] not in (REMARK, TOOL)),
         remark=said.get(REMARK),
+        tool=said.get(TOOL),
     )
     if reason is None or person.status is PersonStatus.WITHDRAWN:
         return person
@@ -394,7 +395,6 @@ def _own() -> ColumnElement[bool]:
 
 
 def _count(connection: Connection, where: ColumnElement[bool], table: Table) -> int:
-    number: int = connection.execute(
-        select(func.count()).select_from(table).where(where)
-    ).scalar_one()
+    query = select(func.count()).select_from(table).where(where)
+    number: int = connection.execute(query).scalar_one()
     return number

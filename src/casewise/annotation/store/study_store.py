@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from casewise.annotation.store import identity, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
+from casewise.annotation.store.signals import PageSignals, write_signals
 from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import assignment, participant, study
@@ -242,6 +243,7 @@ class Store:
         *,
         confidence: int | None = None,
         reason: str | None = None,
+        signals: PageSignals | None = None,
     ) -> AnswerStep | None:
         """Take the answer to a page, if it is the one to answer, and go to the next.
 
@@ -251,6 +253,7 @@ class Store:
             verdict: The answer.
             confidence: 1 (guessing) to 5 (certain).
             reason: In the person's words.
+            signals: Of the page; None where the study records none.
         """
 
         def work(connection: Connection) -> AnswerStep | None:
@@ -272,6 +275,8 @@ class Store:
             given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
             given |= {"seconds": seconds, "time": now}
             people.write_answer(connection, self.study, person, pages[position], given)
+            if signals is not None:
+                write_signals(connection, person.id, position, signals, seconds)
             status = PersonStatus.ACTIVE
             block_status = status
             if position + 1 == len(pages):

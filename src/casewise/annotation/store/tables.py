@@ -182,6 +182,19 @@ check_answer = Table(
 )
 """Answers to attention checks."""
 
+page_signal = Table(
+    "page_signal",
+    metadata,
+    Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("honeypot", Boolean(create_constraint=False), nullable=False),
+    Column("left", Integer),
+    Column("away", Float),
+    Column("copied", Integer),
+    Column("pasted", Integer),
+)
+"""What came with the answer to a page, of a case or a check; null where scripts are off."""
+
 second_account = Table(
     "second_account",
     metadata,

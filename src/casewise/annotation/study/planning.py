@@ -31,6 +31,7 @@ from casewise.annotation.study.schema import (
     Study,
     StudyCell,
 )
+from casewise.annotation.study.screening_rules import PLANNED
 from casewise.annotation.study.study_file import by_arm, study_language
 from casewise.annotation.study.study_texts import TODO, Investigator, default_texts, pay_each
 from casewise.cases import CASEBENCH, STARTER, CaseSet
@@ -152,9 +153,11 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         tutorial=texts.tutorial,
         comprehension=texts.comprehension,
         attention=Attention(checks=texts.checks, per_person=plan.attention),
+        screening=PLANNED,
         second_accounts=SecondAccounts(browser=Counting.LEAVE_OUT),
         demographics=texts.demographics,
         exit_question=texts.exit_question,
+        tool_question=texts.tool_question,
         debriefing=texts.debriefing,
         design=design,
     )

@@ -195,8 +195,9 @@ class ReadingTimes:
 
     @property
     def _unclocked_answers(self) -> int:
-        """To agree, the last questions, and the one answered in words."""
-        return 1 + len(self.study.demographics) + bool(self.study.exit_question)
+        """To agree, and the last questions."""
+        asked = (self.study.exit_question, self.study.tool_question)
+        return 1 + len(self.study.demographics) + sum(map(bool, asked))
 
     def session_minutes(self, pace: Pace, tasks: int | None = None) -> float:
         """Minutes of the longest session, by its words.
@@ -290,7 +291,7 @@ def _unclocked(study: Study) -> Iterable[str]:
     yield from (study.consent.warning, study.consent.text)
     for about in study.demographics:
         yield from (about.text, *about.options)
-    yield from (study.exit_question or "", study.debriefing or "")
+    yield from (study.exit_question or "", study.tool_question or "", study.debriefing or "")
 
 
 def _texts(study: Study) -> Iterable[str]:

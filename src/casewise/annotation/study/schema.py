@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from casewise.annotation.study.screening_rules import Screening
 from casewise.cases import Case, Context, Side, fault
 
 
@@ -243,30 +244,6 @@ class Recruitment(_Part):
         return self
 
 
-class Screening(_Part):
-    """Rules that flag people, fixed before the study starts. Flags never delete.
-
-    Null switches a rule off.
-    """
-
-    attention_failed: int | None = Field(default=1, ge=0)
-    """Flagged are those who fail more attention checks: one is a slip that careful people make."""
-    fast_share: float | None = Field(default=0.2, ge=0, le=1)
-    """Flagged are those with a greater share of votes faster than ``fast_seconds``."""
-    fast_seconds: float | None = Field(default=None, ge=0)
-    """None: what the words of each case take at the greatest speed at which people understand."""
-    one_answer_share: float | None = Field(default=0.95, ge=0.5, le=1)
-    """Flagged are those who give one answer to a greater share of at least 20 cases, where the
-    others' answers make that unlikely."""
-    agreement_p: float | None = Field(default=0.05, gt=0, lt=1)
-    """Flagged are those who agree with the others less than these agree among themselves, with a
-    one-sided p below this after Benjamini & Hochberg's adjustment for the number of people: of
-    those whom the rule flags, no greater share is flagged by chance."""
-    agreement_most: float | None = Field(default=0.2, ge=0, le=1)
-    """If agreement would flag a greater share of the people who voted, it flags nobody: then votes
-    may fall in two groups, and which of them is right isn't in the votes."""
-
-
 class Counting(StrEnum):
     """Whether the votes of a second account count."""
 
@@ -345,6 +322,8 @@ class Study(_Part):
     demographics: tuple[AboutQuestion, ...] = ()
     exit_question: Text | None = None
     """Asked beside these, to be answered in one's own words."""
+    tool_question: Text | None = None
+    """Whether a language model or another tool gave some or all of the answers."""
     debriefing: Text | None = None
     """Shown on the last page: what people were not told before, and where they find help."""
     design: Design
@@ -384,7 +363,7 @@ class Study(_Part):
     @property
     def asks_about(self) -> bool:
         """Whether questions follow the last case."""
-        return bool(self.demographics or self.exit_question)
+        return bool(self.demographics or self.exit_question or self.tool_question)
 
     @property
     def path(self) -> Path | None:

@@ -10,6 +10,7 @@ import yaml
 from casewise.annotation.study.block_design import query_codes
 from casewise.annotation.study.language import Language, open_language
 from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.screening_rules import PLANNED
 from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, digest, open_cases, read_model
 from casewise.errors import InputError
 from casewise.files import write_atomically
@@ -42,6 +43,7 @@ _ABOVE = {
     "demographics": "Asked after the last case, kept apart from the votes; prefer not to say is\n"
     "# added. Edit at will; [] asks none.",
     "exit_question": "Asked there too, answered in one's own words; null asks none.",
+    "tool_question": "Asked there too: no, for some, for most or all, or nothing; null asks none.",
     "debriefing": "Shown on the last page: what people were not told before.",
     "language": "Of the pages, and that people read in: en, de, or CODE.po beside this file.",
     "design": "Who judges what. Each cell is an arm and a case; each block is what one person\n"
@@ -71,6 +73,12 @@ _INSIDE = {
     "screening.one_answer_share": "flagged: one answer to a greater share of at least 20 cases",
     "screening.agreement_p": "flagged: agrees less with others than they do, adjusted p below this",
     "screening.agreement_most": "would agreement flag a greater share of people, it flags nobody",
+    "screening.honeypot_pages": "flagged: follows the hidden text of more pages",
+    "screening.left_share": "flagged: leaves a greater share of the pages meanwhile",
+    "screening.copied_share": "flagged: copies or pastes on a greater share of the pages",
+    "screening.even_times": "flagged: logarithms of times vary less",
+    "screening.words_p": "flagged: times rise less with words than others', adjusted p below this",
+    "screening.tool_told": "true, flagged: says at the end that a tool answered",
 }
 
 
@@ -135,22 +143,27 @@ def _commented(name: str, text: str) -> str:
     return text
 
 
-_ADDED = ("second_accounts", "demographics", "exit_question", "debriefing")
-"""Parts that studies did not have before; a file without them means what it meant then."""
+_ADDED = (
+    ("tool_question", *(f"screening.{name}" for name in sorted(PLANNED.model_fields_set))),
+    ("second_accounts", "demographics", "exit_question", "debriefing", "recruitment.signed"),
+)
+"""Parts that studies did not have before, the latest first; a file without them means what it
+meant then."""
 
 
-def study_hashes(study: Study) -> tuple[str, str]:
-    """The hash of a study, and the one that a version gave it that did not know all its parts."""
+def study_hashes(study: Study) -> tuple[str, ...]:
+    """The hash of a study, and those that versions gave it that did not know all its parts."""
     dumped = study.model_dump(mode="json")
-    before = {
-        name: value
-        for name, value in dumped.items()
-        if name not in _ADDED or name in study.model_fields_set
-    }
-    if "signed" not in study.recruitment.model_fields_set:
-        before["recruitment"] = {**dumped["recruitment"]}
-        del before["recruitment"]["signed"]
-    return digest(dumped), digest(before)
+    hashes = [digest(dumped)]
+    for added in _ADDED:
+        for path in added:
+            part, _, field = path.partition(".")
+            if not field and part not in study.model_fields_set:
+                del dumped[part]
+            elif field and field not in getattr(study, part).model_fields_set:
+                del dumped[part][field]
+        hashes.append(digest(dumped))
+    return tuple(hashes)
 
 
 MOST_BYTES = 32_000_000

@@ -47,6 +47,7 @@ class Texts:
     checks: tuple[AttentionCheck, ...]
     demographics: tuple[AboutQuestion, ...]
     exit_question: str
+    tool_question: str
     debriefing: str
 
 
@@ -84,6 +85,7 @@ def default_texts(
         checks=tuple(_checks(kept["checks"], arms)),
         demographics=tuple(AboutQuestion.model_validate(one) for one in kept["demographics"]),
         exit_question=kept["exit_question"],
+        tool_question=kept["tool_question"],
         debriefing=_wrapped(kept["debriefing"][sort]),
     )
 

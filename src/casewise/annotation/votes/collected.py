@@ -52,6 +52,26 @@ class PersonRecord:
     """The answer to the exit question."""
     excluded: str | None = None
     """Why whoever runs the study excluded the person, to be published."""
+    trap_pages: int | None = None
+    """Answered pages that held hidden text; None where nobody looked, as for all that follows."""
+    trapped: int | None = None
+    """Of these, pages whose hidden text was followed."""
+    watched: int | None = None
+    """Of these, pages whose script counted; 0 where scripts are off."""
+    left: int | None = None
+    """Watched pages that were left for another window or tab."""
+    away_seconds: float | None = None
+    """How long, in all."""
+    copied: int | None = None
+    """Watched pages whose case was copied from, or where something was pasted."""
+    tool: str | None = None
+    """How many answers a tool gave, as the person says: one of ``TOOL_ANSWERS``."""
+
+
+TOOL_ANSWERS = ("none", "some", "all")
+
+SIGNALS = ("trap_pages", "trapped", "watched", "left", "away_seconds", "copied")
+"""The fields of a person that sum up the signals of pages."""
 
 
 @dataclass(frozen=True, slots=True)

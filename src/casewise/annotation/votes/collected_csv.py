@@ -13,6 +13,8 @@ from casewise.annotation.result_folders import PLAIN, write_folder
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import (
+    SIGNALS,
+    TOOL_ANSWERS,
     CheckRecord,
     Collected,
     PersonRecord,
@@ -66,6 +68,10 @@ PERSON_COLUMNS = (
     VoteColumn("excluded", str, "a reason, or nothing"),
     VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
     VoteColumn("remark", str, "a text"),
+    *(VoteColumn(name, read_count, f"{COUNT}, or nothing") for name in SIGNALS[:4]),
+    VoteColumn("away_seconds", read_seconds, SECONDS),
+    VoteColumn("copied", read_count, f"{COUNT}, or nothing"),
+    VoteColumn("tool", one_of(*TOOL_ANSWERS), f"{', '.join(TOOL_ANSWERS)}, or nothing"),
     VoteColumn("attempts", read_count, COUNT, filled=True),
 )
 VOTE_COLUMNS = (
@@ -133,10 +139,20 @@ def write_collected(folder: Path, collected: Collected, *, force: bool = False) 
 def collected_files(collected: Collected) -> dict[str, str]:
     """The files of such a folder, by name."""
     return {
-        PEOPLE: to_csv(names_of(PERSON_COLUMNS), map(row_of, collected.people)),
+        PEOPLE: to_csv(person_names(collected), map(row_of, collected.people)),
         VOTES: to_csv(names_of(VOTE_COLUMNS), map(row_of, collected.votes)),
         CHECKS: to_csv(names_of(CHECK_COLUMNS), map(row_of, collected.checks)),
     }
+
+
+def person_names(collected: Collected) -> list[str]:
+    """The columns of ``people.csv``; signals that nobody has looked for have none."""
+    unknown = {
+        name
+        for name in (*SIGNALS, "tool")
+        if all(getattr(person, name) is None for person in collected.people)
+    }
+    return [name for name in names_of(PERSON_COLUMNS) if name not in unknown]
 
 
 def read_collected(path: Path, study: Study) -> Collected:

@@ -12,17 +12,16 @@ import casewise
 from casewise.annotation.study.block_balance import Balance
 from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.reading_times import (
-    FAST_SECONDS,
     IMPOSSIBLE,
-    UNDERSTOOD,
     USUAL,
     least_seconds,
     reading,
 )
-from casewise.annotation.study.schema import Arm, Platform, Screening, Study
+from casewise.annotation.study.schema import Arm, Platform, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.results import Results, division
+from casewise.annotation.votes.rules_in_words import observed_in_words, rules_in_words
 from casewise.sheets import (
     UNDEFINED,
     Cell,
@@ -113,6 +112,7 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),
+        "observed": observed_in_words(study, results.collected),
         "division": division(study, results.screened, results.groups),
         "planned": _planned_in_words(study),
         "underpaid": pay_shortfall(study, results.funnel.median_minutes),
@@ -158,40 +158,6 @@ def _planned_in_words(study: Study) -> str:
         f"({pace if seconds is None else 'as set in the study file'}) and "
         f"{read.besides_minutes(USUAL) if besides is None else besides:.2g} minutes besides"
     )
-
-
-def rules_in_words(rules: Screening) -> list[str]:
-    """The rules that are on, a sentence each."""
-    sentences = []
-    if rules.attention_failed is not None:
-        checks = "check" if rules.attention_failed == 1 else "checks"
-        sentences.append(
-            f"Attention: more than {rules.attention_failed} attention {checks} failed."
-        )
-    if rules.fast_share is not None:
-        sentences.append(
-            f"Fast: more than {rules.fast_share:.0%} of votes in less than "
-            + (
-                f"the words of the case take at {UNDERSTOOD:g} a minute, at least "
-                f"{FAST_SECONDS:g} s."
-                if rules.fast_seconds is None
-                else f"{rules.fast_seconds:g} s."
-            )
-        )
-    if rules.one_answer_share is not None:
-        sentences.append(
-            f"One answer: one answer to more than {rules.one_answer_share:.0%} of at least 20 "
-            "cases, where the others' answers make that unlikely (p < .01)."
-        )
-    if rules.agreement_p is not None:
-        sentences.append(
-            "Agreement: agrees with the others less than these do among themselves; one-sided, "
-            "exact, given how many answers of a kind the person gave, against those whom nothing "
-            f"else flagged; p below {rules.agreement_p:g} after Benjamini and Hochberg's "
-            "adjustment for the number of people."
-            + ("" if (most := rules.agreement_most) is None else f" Nobody, if over {most:.0%}.")
-        )
-    return sentences or ["No rule was on."]
 
 
 def _tables(results: Results, balance: Balance) -> dict[str, Table]:

@@ -16,11 +16,11 @@ from casewise.annotation.votes.collected_csv import (
     CHECK_COLUMNS,
     CHECKS,
     PEOPLE,
-    PERSON_COLUMNS,
     PERSON_FIGURES,
     VOTE_COLUMNS,
     VOTES,
     names_of,
+    person_names,
 )
 from casewise.annotation.votes.data_card import ExportChoices, data_card
 from casewise.annotation.votes.quality import PersonQuality
@@ -120,7 +120,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
             columns.remove("reason")
         _write(new / VOTES, to_csv(columns, votes))
         _write_parquet(new / "votes.parquet", columns, votes)
-        people = names_of(PERSON_COLUMNS)
+        people = person_names(results.collected)
         people = [*people[:-1], *PERSON_FIGURES, people[-1]]
         if not choices.with_reasons:
             people.remove("remark")

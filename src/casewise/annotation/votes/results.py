@@ -12,6 +12,7 @@ import numpy as np
 
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.screening_rules import SIGNALS, Rule
 from casewise.annotation.votes.cells import (
     ArmVotes,
     CellVotes,
@@ -37,7 +38,7 @@ from casewise.annotation.votes.quality import (
     panel_effect,
     person_quality,
 )
-from casewise.annotation.votes.screening import Groups, Rule, Screened, groups_of, screen
+from casewise.annotation.votes.screening import Groups, Screened, groups_of, screen
 from casewise.statistics import DawidSkene, Estimate, Resampling, TwoWay, agreement, dawid_skene
 
 DRAWS = 1000
@@ -181,7 +182,7 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
         shared_addresses=None if known is None else known.sharing("address"),
         second_left_out=None if known is None else len(known.left_out(study.second_accounts)),
         votes_apart=len(collected.votes) - counted,
-        flagged={rule: len(screened.flagged(rule)) for rule in Rule},
+        flagged={rule: len(screened.flagged(rule)) for rule in study.screening.rules},
         flagged_any=len(screened.flagged()),
         checks=sum(person.checks for person in screened.people),
         checks_failed=sum(person.checks_failed for person in screened.people),
@@ -204,9 +205,15 @@ NOBODY_FLAGGED = "without flagged"
 
 
 def sensitivity(table: VoteTable, screened: Screened) -> tuple[SensitivityRow, ...]:
-    """The main results with everybody, without each rule's flagged, and without all flagged."""
+    """The main results with everybody, without each rule's flagged, and without all flagged.
+
+    Signals that flag nobody have no row.
+    """
     rows = [(EVERYBODY, frozenset[str]())]
-    rows += [(f"without {rule.replace('_', ' ')}", screened.flagged(rule)) for rule in Rule]
+    for rule in Rule:
+        out = screened.flagged(rule)
+        if out or rule not in SIGNALS:
+            rows.append((f"without {rule.replace('_', ' ')}", out))
     rows.append((NOBODY_FLAGGED, screened.flagged()))
     return tuple(_row(name, table, out) for name, out in rows)
 

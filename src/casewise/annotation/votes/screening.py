@@ -4,14 +4,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casewise.annotation.study.reading_times import reading
-from casewise.annotation.study.schema import Screening, Study
+from casewise.annotation.study.schema import Study
+from casewise.annotation.study.screening_rules import Rule, Screening
 from casewise.annotation.votes.collected import Collected, VoteTable, vote_table
+from casewise.annotation.votes.signals import Flag, signals_of
 from casewise.statistics import (
     agreement_p,
     at_least_p,
@@ -45,23 +46,6 @@ GROUP_DRAWS, GROUP_P = 99, 0.01
 
 ROUNDS = 5
 """How often, at most, agreement is measured anew without those whom it flagged."""
-
-
-class Rule(StrEnum):
-    """The rules of screening."""
-
-    ATTENTION = "attention"
-    FAST = "fast"
-    ONE_ANSWER = "one_answer"
-    AGREEMENT = "agreement"
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """A rule that a person came under, and the figures."""
-
-    rule: Rule
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +139,7 @@ def groups_of(table: VoteTable, screened: Screened, seed: int) -> Groups:
 def screen(study: Study, collected: Collected) -> Screened:
     """Screen everybody by the rules of the study.
 
-    The first three rules look at a person alone. Agreement is then measured against the others
+    All rules but agreement look at a person alone. Agreement is then measured against the others
     whom none of these flagged (and, in further rounds, agreement neither), so that nobody vouches
     for oneself and the careless not for one another. Its test conditions on how many answers of a
     kind one gave: leniency is no fault. Where it would flag more people than ``agreement_most``,
@@ -172,9 +156,10 @@ def screen(study: Study, collected: Collected) -> Screened:
     failed = Counter(check.rater for check in collected.checks if not check.passed)
     mine = table.of_raters()
     floors = _fast_seconds(study)
+    signals = signals_of(study, table, collected.people)
     alone = [
-        _alone(table, name, places, rules, (checks[name], failed[name]), floors)
-        for name, places in zip(table.raters, mine, strict=True)
+        _alone(table, name, places, rules, (checks[name], failed[name]), floors, shown)
+        for name, places, shown in zip(table.raters, mine, signals, strict=True)
     ]
     trusted = np.array([not person.flags for person in alone], bool)
     people = alone
@@ -257,6 +242,7 @@ def _alone(
     rules: Screening,
     checks: tuple[int, int],
     floors: FloatArray,
+    signals: Sequence[Flag],
 ) -> PersonScreen:
     """What a person shows without anybody to compare with; checks are answered and failed ones."""
     answered, failed = checks
@@ -264,12 +250,13 @@ def _alone(
     timed = mine[np.isfinite(table.seconds[mine])]
     least = floors[table.cell[timed]]
     fast = float((table.seconds[timed] < least).mean()) if len(timed) else math.nan
-    flags = []
+    flags = list[Flag]()
     if rules.attention_failed is not None and failed > rules.attention_failed:
         flags.append(Flag(Rule.ATTENTION, f"failed {failed} of {answered} attention checks"))
     if rules.fast_share is not None and fast > rules.fast_share:
         reason = f"{fast:.0%} of votes in less than {_between(least)} s"
         flags.append(Flag(Rule.FAST, reason))
+    flags += signals
     return PersonScreen(
         rater=rater,
         votes=len(said),

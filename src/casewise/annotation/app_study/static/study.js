@@ -16,6 +16,22 @@ const keysOn = () => {
 
 let timer = null;
 
+// Of the page that is shown: times left, milliseconds away, copied, pasted. Never what was copied.
+let counted = [0, 0, 0, 0];
+let leftAt = null;
+
+function leave() {
+  if (leftAt !== null) return;
+  leftAt = performance.now();
+  counted[0] += 1;
+}
+
+function comeBack() {
+  if (leftAt === null) return;
+  counted[1] += performance.now() - leftAt;
+  leftAt = null;
+}
+
 function start() {
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.hidden = false;
@@ -23,8 +39,11 @@ function start() {
   }
   const form = find("answer");
   clearInterval(timer);
+  leftAt = null;
   if (form) {
     wait(form);
+    const [left, away, ...copies] = (form.elements.watched?.value || "0 0 0 0").split(" ").map(Number);
+    counted = [left, 1000 * away, ...copies];
     find("keys").hidden = false;
     find("keys-on").checked = keysOn();
     find("keys-on").onchange = (event) => choose(event.target.checked);
@@ -87,6 +106,10 @@ document.addEventListener(
       event.preventDefault();
       event.stopImmediatePropagation();
       find("waiting").textContent = words.readFirst;
+    } else if (event.target.elements.watched) {
+      comeBack();
+      const [left, away, ...copies] = counted;
+      event.target.elements.watched.value = [left, (away / 1000).toFixed(1), ...copies].join(" ");
     }
   },
   true,
@@ -107,6 +130,20 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     form.requestSubmit();
   }
+});
+
+window.addEventListener("blur", leave);
+window.addEventListener("focus", comeBack);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) leave();
+  else if (document.hasFocus()) comeBack();
+});
+document.addEventListener("copy", () => {
+  const shown = document.querySelector(".case");
+  if (shown && getSelection().containsNode(shown, true)) counted[2] += 1;
+});
+document.addEventListener("paste", () => {
+  counted[3] += 1;
 });
 
 document.addEventListener("htmx:afterSwap", () => {
