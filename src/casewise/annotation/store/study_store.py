@@ -18,6 +18,7 @@ from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.votes.collected import Collected, Kind, PersonStatus
 from casewise.cases import Side
+from casewise.errors import UsageError
 
 
 class Store:
@@ -47,6 +48,8 @@ class Store:
         Raises:
             UsageError: The database is of another study, or of other secrets.
         """
+        if of.collection.is_sequential:
+            raise UsageError("collection.rule is sequential: it can be planned, not served yet")
         self.study = of
         self.keys = keys
         self._reading = reading(of)
