@@ -59,12 +59,15 @@ def savings_range(study: Study, savings: Sequence[Savings]) -> str:
     )
 
 
-def savings_record(study: Study, savings: Sequence[Savings]) -> dict[str, Any]:
+def savings_record(
+    study: Study, savings: Sequence[Savings], rehearsed: Savings | None = None
+) -> dict[str, Any]:
     """The same for programs; nothing of a fixed study."""
     if not savings:
         return {}
     rule = study.collection.model_dump(mode="json")
-    return {"collection": rule | {"simulated": [_record(one) for one in savings]}}
+    found = {"simulated": [_record(one) for one in savings]}
+    return {"collection": rule | found | ({"rehearsed": _record(rehearsed)} if rehearsed else {})}
 
 
 def savings_table(study: Study, savings: Sequence[Savings], rehearsed: Savings) -> Table:
