@@ -256,6 +256,9 @@ def test_people_over_http(tmp_path: Path, address: str) -> None:
                 guest.begin().finish()
                 assert guest.code == "COMPLETED"
         found = check_promises(server.store)
+        with Guest(server, f"/admin/enter/{KEYS.admin}") as admin:
+            assert "9 of at most 21 blocks completed" in admin.page.text
+            assert admin.page.text.count("3 of 3") == 3
     assert len(found.votes) == 27
     assert came == 9
     assert study.votes * 9 == 63

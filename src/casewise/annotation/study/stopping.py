@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 POSTERIOR, LEAST_VOTES = 0.95, 5
 """Defaults. On CASE-Bench's 20 votes a case, in random orders, they save 37 % of the votes."""
@@ -40,7 +41,9 @@ class Collection(BaseModel):
         """Whether cases stop by the rule."""
         return self.rule is Rule.SEQUENTIAL
 
-    def stops(self, cell: Sequence[int] | Ints, safe: Sequence[bool] | Ints, cells: int) -> Ints:
+    def stops(
+        self, cell: Sequence[int] | Ints, safe: Sequence[bool] | Ints | Floats, cells: int
+    ) -> Ints:
         """Find the vote at which each cell was decided.
 
         Votes that come later count and don't reopen a cell; votes that are taken back may.
@@ -79,7 +82,8 @@ def posterior(majority: int, minority: int) -> float:
     posterior doesn't depend on when one stops.
     """
     tosses = majority + minority + 1
-    return sum(comb(tosses, heads) for heads in range(majority + 1)) / 2**tosses
+    outcomes = sum(comb(tosses, heads) for heads in range(majority + 1))
+    return float(outcomes / 2**tosses)
 
 
 @cache
