@@ -1,6 +1,7 @@
 """The stopping rule by hand, its properties, and what it does to CASE-Bench's votes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +59,13 @@ def test_savings_by_hand() -> None:
     # 2/7 off); a split that never stops. 17 of 21 votes.
     full = np.array([[1] * 7, [0] * 5 + [1] * 2, [1, 0, 1, 0, 1, 0, 1]])
     found = replay(RULE, full)
-    assert found == Savings(3, 17, 21, 3, 0, 1, pytest.approx(2 / 7 / 3))
+    assert replace(found, share_error=0) == Savings(3, 17, 21, 3, 0, 1, 0)
+    assert found.share_error == pytest.approx(2 / 7 / 3)
     assert found.saved == 1 - 17 / 21
     # Eleven votes of which the last six turn the label; a tie at ten has no label to change.
     turned = replay(RULE, np.array([[1] * 5 + [0] * 6]))
-    assert (turned.labels, turned.changed, turned.share_error) == (1, 1, pytest.approx(6 / 11))
+    assert (turned.labels, turned.changed) == (1, 1)
+    assert turned.share_error == pytest.approx(6 / 11)
     tie = replay(RULE, np.array([[1, 0] * 5]))
     assert (tie.labels, tie.changed, tie.undecided, tie.votes) == (0, 0, 1, 10)
 

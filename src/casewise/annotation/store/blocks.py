@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,8 +147,8 @@ class _Demand:
     at_work: bool
     """Whether people hold blocks and have not finished."""
 
-    @classmethod
-    def of(cls, connection: Connection, of: Study, now: datetime) -> tuple[Self, Self]:
+    @staticmethod
+    def of(connection: Connection, of: Study, now: datetime) -> "tuple[_Demand, _Demand]":
         """As things stand, and without the people whose lease has run out."""
         cells, most, late = len(of.design.cells), of.votes, _expired(now)
         blocks = select(assignment.c.drawn, assignment.c.status, late).where(LIVE)
@@ -164,7 +163,7 @@ class _Demand:
         )
         said = np.array(connection.execute(votes).scalars().all(), np.int64)
 
-        def demand(expired: bool) -> Self:
+        def demand(expired: bool) -> "_Demand":
             held = [row for row in live if expired or not row[2]]
             places = [int(place) for row in held for place in (row[0] or "").split()]
             counted = said if expired else said[said & 2 == 0]
@@ -173,7 +172,7 @@ class _Demand:
             load = np.bincount(np.array(places, np.int64), minlength=cells)
             undecided = (stops == 0) & (counts < most)
             at_work = any(row[1] is PersonStatus.ACTIVE for row in held)
-            return cls(load, undecided, undecided & (load < most), at_work)
+            return _Demand(load, undecided, undecided & (load < most), at_work)
 
         return demand(True), demand(False)
 

@@ -79,7 +79,8 @@ class Store:
 
     def _pages(self, number: int, drawn: str | None = None) -> tuple[Page, ...]:
         """The pages of a block, or of the cells that were drawn for it."""
-        return pages_of(self.study, number, drawn and tuple(map(int, drawn.split())))
+        places = None if drawn is None else tuple(map(int, drawn.split()))
+        return pages_of(self.study, number, places)
 
     def _go_on_from(self, latest: datetime | None) -> None:
         """Move the clock beyond the latest stored time, if it was set back since."""

@@ -12,7 +12,13 @@ from casewise.annotation.study.reading_times import (
     reading,
 )
 from casewise.annotation.study.schema import Study
-from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
+from casewise.annotation.votes.collected import (
+    CheckRecord,
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+)
 from casewise.annotation.votes.typed_csv import to_utc
 from casewise.errors import UsageError
 
@@ -32,7 +38,7 @@ def measured_times(pilot: Study, collected: Collected) -> Measured:
     """
     read = reading(pilot)
     pages, words = defaultdict[str, list[float]](list), Counter[str]()
-    timed = [
+    timed: list[tuple[VoteRecord | CheckRecord, int]] = [
         *((vote, read.cells[pilot.places[vote.case_id]]) for vote in collected.votes),
         *((check, read.checks[check.check]) for check in collected.checks),
     ]
