@@ -18,7 +18,6 @@ from casewise.annotation.study.stopping import (
     Rule,
     Savings,
     expected_savings,
-    majorities,
     posterior,
     replay,
 )
@@ -41,8 +40,8 @@ def test_the_posterior_by_hand() -> None:
 
 def test_the_smallest_majority_that_decides() -> None:
     # 5:0 (63/64), 6:0; 6:1 (.965) but not 5:1 (.9375); 7:1; 8:2 (.967); of 4 and fewer none.
-    assert majorities(0.95, 5, 10)[4:].tolist() == [5, 5, 6, 6, 7, 8, 8]
-    assert majorities(0.95, 1, 5).tolist() == [1, 2, 3, 4, 4, 5]
+    assert RULE.majorities(10)[4:].tolist() == [5, 5, 6, 6, 7, 8, 8]
+    assert RULE.model_copy(update={"least": 1}).majorities(5).tolist() == [1, 2, 3, 4, 4, 5]
 
 
 def test_where_cells_stop() -> None:

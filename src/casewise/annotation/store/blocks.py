@@ -129,7 +129,7 @@ def _draw(
         held, kept = _Demand.of(connection, of, now)
         if held.wanted.any():
             rng = np.random.default_rng((of.seed, person.id))
-            return draw_block(cells, np.flatnonzero(held.wanted), held.load, rng)
+            return draw_block(cells, np.flatnonzero(held.wanted), held.turn, rng)
         if not kept.wanted.any() or _take_over(connection, now) is None:
             return ()
 
@@ -138,8 +138,9 @@ def _draw(
 class _Demand:
     """What cells want under sequential collection. Shapes ``(cells,)``."""
 
-    load: Ints
-    """Votes in hand, and pages of leased blocks without an answer yet."""
+    turn: Ints
+    """Which come first: those with the least load, that is votes in hand and pages of leased blocks
+    without an answer yet; last those that these answers alone may decide."""
     undecided: NDArray[np.bool_]
     """By the votes in hand, with fewer than the most."""
     wanted: NDArray[np.bool_]
@@ -151,6 +152,7 @@ class _Demand:
     def of(connection: Connection, of: Study, now: datetime) -> "tuple[_Demand, _Demand]":
         """As things stand, and without the people whose lease has run out."""
         cells, most, late = len(of.design.cells), of.votes, _expired(now)
+        rule = of.collection
         blocks = select(assignment.c.drawn, assignment.c.status, late).where(LIVE)
         live = connection.execute(blocks).all()
         # In one number, since drivers take their time for each value.
@@ -167,12 +169,15 @@ class _Demand:
             held = [row for row in live if expired or not row[2]]
             places = [int(place) for row in held for place in (row[0] or "").split()]
             counted = said if expired else said[said & 2 == 0]
-            stops = of.collection.stops(counted // 4, counted & 1, cells)
+            stops = rule.stops(counted // 4, counted & 1, cells)
             counts = np.bincount(counted // 4, minlength=cells)
             load = np.bincount(np.array(places, np.int64), minlength=cells)
             undecided = (stops == 0) & (counts < most)
+            safe = np.bincount(counted // 4, counted & 1, minlength=cells).astype(np.int64)
+            leading = np.maximum(safe, counts - safe) + load - counts
+            turn = load + most * (leading >= rule.majorities(most)[load])
             at_work = any(row[1] is PersonStatus.ACTIVE for row in held)
-            return _Demand(load, undecided, undecided & (load < most), at_work)
+            return _Demand(turn, undecided, undecided & (load < most), at_work)
 
         return demand(True), demand(False)
 
@@ -182,7 +187,8 @@ def places(connection: Connection, of: Study, now: datetime) -> Vacancy:
     if of.collection.is_sequential:
         held, kept = _Demand.of(connection, of, now)
         vacant = bool(held.wanted.any() or kept.wanted.any())
-        complete = not (held.undecided.any() or kept.undecided.any() or kept.at_work)
+        # Whoever's lease has run out may never come back: nobody waits for them.
+        complete = not (vacant or kept.undecided.any() or kept.at_work)
     else:
         blocks, counts, expired = block_counts(connection, now)
         completed, active = counts.get("completed", 0), counts.get("active", 0)

@@ -302,23 +302,23 @@ class DrawnFrom:
         return cls(query, category_codes(cases, query)[query], np.array(arms), tasks)
 
 
-def draw_block(cells: DrawnFrom, wanted: Ints, load: Ints, rng: np.random.Generator) -> Block:
+def draw_block(cells: DrawnFrom, wanted: Ints, turn: Ints, rng: np.random.Generator) -> Block:
     """Draw one person's block: no query twice, and as many cells of each arm as there are.
 
-    Within an arm those with the lowest load come first, so that all cells are asked alike, and
-    then those of categories that the block has least of.
+    Within an arm those whose turn is lowest come first, so that all cells are asked alike, and then
+    those of categories that the block has least of.
 
     Args:
         cells: Of the study.
         wanted: The cells that may be drawn.
-        load: (cells,) the votes on each, and those that people are about to give.
+        turn: (cells,) the lower, the sooner.
         rng: Breaks ties, and draws the order.
     """
-    tie = rng.random(len(load))
+    tie = rng.random(len(turn))
     arms, categories = np.zeros(len(Arm), np.int64), np.zeros(cells.category.max() + 1, np.int64)
     taken: list[int] = []
     while len(wanted) and len(taken) < cells.tasks:
-        keys = (tie, categories[cells.category], load, arms[cells.arm])
+        keys = (tie, categories[cells.category], turn, arms[cells.arm])
         chosen = int(wanted[np.lexsort([key[wanted] for key in keys])[0]])
         taken.append(chosen)
         arms[cells.arm[chosen]] += 1

@@ -41,6 +41,13 @@ class Collection(BaseModel):
         """Whether cases stop by the rule."""
         return self.rule is Rule.SEQUENTIAL
 
+    def majorities(self, most: int) -> Ints:
+        """(most + 1,) by the number of votes, the smallest majority that decides.
+
+        One more than the votes where none does. The posterior grows with the majority.
+        """
+        return _majorities(self.posterior, self.least, most)
+
     def stops(
         self, cell: Sequence[int] | Ints, safe: Sequence[bool] | Ints | Floats, cells: int
     ) -> Ints:
@@ -63,7 +70,7 @@ class Collection(BaseModel):
         number = np.arange(1, len(place) + 1) - first[place]
         before = np.concatenate([[0], np.cumsum(np.asarray(safe, np.int64)[order])])
         yes = before[1:] - before[first[place]]
-        needed = majorities(self.posterior, self.least, int(counts.max(initial=0)))
+        needed = self.majorities(int(counts.max(initial=0)))
         decided = np.flatnonzero(np.maximum(yes, number - yes) >= needed[number])
         stopped = np.zeros(cells, np.int64)
         # Backwards, so that the first of a cell's is written last.
@@ -87,11 +94,7 @@ def posterior(majority: int, minority: int) -> float:
 
 
 @cache
-def majorities(threshold: float, least: int, most: int) -> Ints:
-    """(most + 1,) by the number of votes, the smallest majority that decides; more than them: none.
-
-    The posterior grows with the majority among as many votes.
-    """
+def _majorities(threshold: float, least: int, most: int) -> Ints:
     needed = []
     for votes in range(most + 1):
         sides = range((votes + 1) // 2, votes + 1) if votes >= least else range(0)
