@@ -286,3 +286,12 @@ def test_prolific_people_of_the_studys_own_server_are_joined(
     assert gone.returncode == 2
     assert "study.db is not there" in gone.stderr
     assert not (tmp_path / "study.db").exists()
+
+
+def test_drawn_blocks_are_in_no_files_of_tasks(cli: Cli, tmp_path: Path) -> None:
+    write_three_arms(tmp_path, votes=6, collection={"rule": "sequential"})
+    for where in ("csv", "mturk", "label-studio"):
+        done = cli("annotate", "tasks", where, "study.yaml", "--out", "tasks")
+        assert done.returncode == 2
+        assert "plan with --collection fixed" in done.stderr
+    assert not (tmp_path / "tasks").exists()

@@ -26,7 +26,7 @@ def cluster() -> Iterator[Postgres]:
         yield running_cluster
 
 
-def study_of(folder: Path) -> Path:
+def study_of(folder: Path, rule: str = "fixed") -> Path:
     # 8 queries by 3 arms by 8 votes, in 24 blocks of 8.
     write_three_arms(
         folder,
@@ -34,16 +34,21 @@ def study_of(folder: Path) -> Path:
         votes=8,
         blocks=latin_blocks(8, 8),
         timing=Timing(least_seconds=0.5, lease_minutes=1),
+        collection={"rule": rule},
     )
     return folder / "study.yaml"
 
 
 def check(found: Rehearsal) -> None:
+    check_promises(found)
+    assert found.outcomes[VisitOutcome.COMPLETED] == 24
+
+
+def check_promises(found: Rehearsal) -> None:
     held = found.integrity
     assert held.oddities == ()
     assert (held.two_arms, held.lost, held.doubled, held.foreign) == (0, 0, 0, 0)
     assert (held.full, held.cells) == (24, 24)
-    assert found.outcomes[VisitOutcome.COMPLETED] == 24
     assert found.outcomes[VisitOutcome.FAILED] == 0
     # Some left or withdrew, and were replaced.
     assert found.outcomes[VisitOutcome.LEFT] + found.outcomes[VisitOutcome.WITHDRAWN] > 0
@@ -74,3 +79,20 @@ def test_sqlite_killed_and_locked(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_postgresql_killed_and_gone(tmp_path: Path, cluster: Postgres) -> None:
     check(weather(study_of(tmp_path), cluster.database(), gone(cluster, 5)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_sequential_collection_through_storms(
+    tmp_path: Path, kind: str, request: pytest.FixtureRequest
+) -> None:
+    study = study_of(tmp_path, "sequential")
+    if kind == "sqlite":
+        path = tmp_path / "votes.db"
+        found = weather(study, f"sqlite:///{path}", locked(path, 5))
+    else:
+        running_cluster: Postgres = request.getfixturevalue("cluster")
+        found = weather(study, running_cluster.database(), gone(running_cluster, 5))
+    check_promises(found)
+    assert found.savings is not None
+    assert found.savings.votes < found.savings.fixed == 24 * 8

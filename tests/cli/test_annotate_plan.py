@@ -240,3 +240,40 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     assert len(warned["warnings"]) == 2
     for line in warned["warnings"]:
         assert f"warning: {line}\n" in page
+
+
+def test_sequential_collection_is_planned_with_what_it_saves_and_costs(
+    cli: Cli, folder: Path
+) -> None:
+    options = ("--votes", "11", "--tasks", "6", "--pay", "12")
+    fixed = planned(cli, *options)
+    assert "collection" not in fixed
+    sequential = (*options, "--force", "--collection", "sequential", "--least-votes", "6")
+    found = planned(cli, *sequential)
+    rule = found["collection"]
+    assert (rule["rule"], rule["posterior"], rule["least"]) == ("sequential", 0.95, 6)
+    assert all(0 < one["saved"] < 5 / 11 and one["fixed"] == 18 * 11 for one in rule["simulated"])
+    assert any("share of safe votes is less exact" in line for line in found["notes"])
+    # The most people, and what they cost, are those of the fixed plan.
+    assert found["forecast"] == fixed["forecast"]
+    study = load_study(folder / "study.yaml")
+    assert (study.votes, study.collection.least) == (11, 6)
+    shown = cli("annotate", "plan", "cases.jsonl", "--out", "study.yaml", *sequential)
+    assert "posterior 0.95, 6 to 11 votes a case" in " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--posterior", ".9"], "--posterior: of --collection sequential"),
+        (["--collection", "sequential", "--posterior", ".5"], "above .5 and below 1"),
+        (["--collection", "sequential", "--votes", "4"], "--least-votes 5: at most --votes, 4"),
+    ],
+)
+def test_settings_of_sequential_collection_that_do_not_fit(
+    cli: Cli, folder: Path, options: list[str], said: str
+) -> None:
+    done = cli("annotate", "plan", "cases.jsonl", "--out", "study.yaml", *options)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (folder / "study.yaml").exists()

@@ -33,6 +33,28 @@ def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_a_rehearsal_of_sequential_collection(cli: Cli, tmp_path: Path) -> None:
+    write_three_arms(
+        tmp_path,
+        queries=3,
+        votes=6,
+        collection={"rule": "sequential", "posterior": 0.85, "least": 2},
+    )
+    options = ["--speed", "300", "--at-once", "3", "--leave", "0", "--careless", "0", "--seed", "2"]
+    done = cli("annotate", "simulate", "study.yaml", *options, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["sound"]
+    assert (found["cells"], found["full"]) == (9, 9)
+    rehearsed = found["collection"]["rehearsed"]
+    assert rehearsed["fixed"] == 54
+    assert rehearsed["saved"] == 1 - rehearsed["votes"] / 54
+    assert rehearsed["saved"] > 0
+    assert 0 <= rehearsed["changed"] <= rehearsed["labels"] <= 9
+    assert 0 <= rehearsed["share_error"] < 0.5
+    assert {one["fixed"] for one in found["collection"]["simulated"]} == {54}
+
+
 @pytest.mark.parametrize(
     "platform", [Platform.PROLIFIC, pytest.param(Platform.MTURK, marks=pytest.mark.slow)]
 )

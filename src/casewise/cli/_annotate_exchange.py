@@ -87,7 +87,7 @@ def tasks(
         )
     check_free(out)
     with working("reading the cases"):
-        planned = plan_tasks(_ready(study))
+        planned = plan_tasks(_with_planned_blocks(_ready(study), platform))
     files = _files(platform, planned, url or "")
     write_folder(out, files)
     for name in list(files)[:SHOWN]:
@@ -104,6 +104,16 @@ def _ready(path: Path) -> Study:
     study = load_study(path)
     if problems := check_ready(study):
         raise InputError(f"not ready for people yet: {'; '.join(problems)}", file=path)
+    return study
+
+
+def _with_planned_blocks(study: Study, platform: Where) -> Study:
+    """A study whose blocks the platform's files can hold."""
+    if study.collection.is_sequential and platform is not Where.PROLIFIC:
+        raise UsageError(
+            f"{platform}: collection.rule is sequential, so blocks are drawn as people come to the "
+            "study's own server; for files of tasks plan with --collection fixed"
+        )
     return study
 
 
@@ -197,7 +207,7 @@ def collect(
     if salt_file is None and platform is not Where.CSV and not served:
         raise UsageError(f"{platform} needs --salt-file, a file to keep, such as salt.txt")
     check_free(out)
-    planned = plan_tasks(load_study(study))
+    planned = plan_tasks(_with_planned_blocks(load_study(study), platform))
     salt = None
     if salt_file is not None:
         salt = read_salt(salt_file, create=platform is not Where.PROLIFIC)

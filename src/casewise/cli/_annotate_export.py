@@ -42,10 +42,11 @@ def _opening(results: Results) -> list[str]:
     flagged = ", ".join(
         f"{rule.value.replace('_', ' ')} {count}" for rule, count in funnel.flagged.items()
     )
+    decided = "were decided or " if results.stops else ""
     return [
         f"{study.title}: {funnel.votes} counted votes of {funnel.people} people "
         f"({funnel.came} came)",
-        f"{met} of {len(results.cells)} cells have their {study.votes} votes",
+        f"{met} of {len(results.cells)} cells {decided}have their {study.votes} votes",
         f"flagged: {funnel.flagged_any} people ({flagged})",
         *division(study, results.screened, results.groups),
         "",

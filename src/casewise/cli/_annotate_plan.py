@@ -19,11 +19,13 @@ from casewise.annotation.study.planning import (
     time_warnings,
 )
 from casewise.annotation.study.schema import Arm, Pay, Platform
+from casewise.annotation.study.stopping import Rule
 from casewise.annotation.study.study_file import load_study, study_cases, write_study
 from casewise.annotation.study.study_texts import Investigator, text_warnings
 from casewise.annotation.votes.pilot import measured_times
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
+from casewise.cli._annotate_savings import chosen_collection, simulated_savings
 from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
 from casewise.cli._console import note, working, write_out
@@ -32,6 +34,7 @@ from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 
 _VOTES = "Votes from the power of a test"
+_COLLECTION = "Fewer votes for the same labels"
 _PEOPLE = "People"
 
 
@@ -137,6 +140,28 @@ def plan(
         float | None,
         typer.Option(help="Of the two-sided test. Default: .05.", rich_help_panel=_VOTES),
     ] = None,
+    collection: Annotated[
+        Rule,
+        typer.Option(
+            help="sequential: a case stops once its majority is decided; --votes is the most.",
+            rich_help_panel=_COLLECTION,
+        ),
+    ] = Rule.FIXED,
+    posterior: Annotated[
+        float | None,
+        typer.Option(
+            help="Decided when the majority is all people's so probably. Default: .95.",
+            rich_help_panel=_COLLECTION,
+        ),
+    ] = None,
+    least_votes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="On every case, however clear. Default: 5.",
+            rich_help_panel=_COLLECTION,
+        ),
+    ] = None,
     platform: Annotated[
         Platform, typer.Option(help="Where people come from.", rich_help_panel=_PEOPLE)
     ] = Platform.NONE,
@@ -192,7 +217,7 @@ def plan(
     """Plan a study: who judges which cases, how many people it takes, and what it costs.
 
     Nobody sees a query twice, so nobody compares its contexts. Each case gets
-    exactly --votes judgements; each person sees all arms and many categories.
+    exactly --votes judgements (--collection sequential: at most); each person sees all arms and many categories.
     The study file holds every text that people read; edit it, then run
     casewise annotate serve. People, minutes and costs are forecasts.
 
@@ -205,6 +230,8 @@ def plan(
     casewise annotate plan cases.jsonl --out study.yaml --p1 .5 --p2 .8 --power .8
 
     casewise annotate plan cases.jsonl --out study.yaml --from-pilot pilot.yaml --pay 12
+
+    casewise annotate plan cases.jsonl --out study.yaml --collection sequential
 
     casewise annotate plan casebench --out study.yaml --platform prolific --pay 12 --fee .4 --by "Example University" --contact ada@example.org
     """  # noqa: E501
@@ -223,6 +250,7 @@ def plan(
         title=_given("title", title) or "",
         arms=_arms(arms),
         votes=number,
+        collection=chosen_collection(collection, posterior, least_votes, number),
         tasks=tasks,
         attention=attention,
         seed=seed,
@@ -244,7 +272,8 @@ def plan(
         write_study(study, to)
         study = load_study(to)
         even = balance(study, study_cases(study))
-    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured)
+        savings = simulated_savings(study, seed)
+    planned = PlanSheet(study, made, even, reason, dropout, fee is not None, measured, savings)
     print_plan(planned, format)
     _say_next(planned, to)
 

@@ -16,7 +16,9 @@ from casewise.annotation.study.planning import (
 )
 from casewise.annotation.study.reading_times import PACES, reading
 from casewise.annotation.study.schema import Arm, Platform, Study
+from casewise.annotation.study.stopping import Savings
 from casewise.cases import CaseSet
+from casewise.cli._annotate_savings import savings_range, savings_record
 from casewise.cli._console import out, write_out
 from casewise.sheets import (
     UNDEFINED,
@@ -81,6 +83,8 @@ class PlanSheet:
     """Whether the platform's fee was given."""
     pilot: Measured | None = None
     """The times of the pilot, where one was given."""
+    savings: tuple[Savings, ...] = ()
+    """Of simulated studies under sequential collection."""
 
 
 def print_plan(planned: PlanSheet, format: PlanFormat) -> None:
@@ -109,6 +113,7 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
     return {
         "votes": study.votes,
         "votes_from": planned.votes_from,
+        **savings_record(study, planned.savings),
         "dropout": planned.dropout,
         "currency": study.pay.currency,
         "forecast": asdict(_forecast(planned)),
@@ -137,6 +142,7 @@ def _effort(planned: PlanSheet) -> list[_Line]:
         ("cases under arms", str(cells), f"--arms {','.join(study.arms)}"),
         ("people", count(expected.people), "--tasks"),
         ("to recruit", count(expected.recruit), f"--dropout {dropout:g}"),
+        *_expected_rows(planned, expected),
         *_time_rows(planned, expected.minutes),
         ("hours of all", number(expected.hours, 1), ""),
     ]
@@ -148,6 +154,25 @@ def _effort(planned: PlanSheet) -> list[_Line]:
         ]
     cost = money(expected.cost, pay.currency) if pay.per_hour else UNDEFINED
     return [*rows, ("cost", cost, "" if pay.per_hour else "unpaid: --pay")]
+
+
+def _expected_rows(planned: PlanSheet, most: Forecast) -> list[_Line]:
+    """What sequential collection is likely to take of the most."""
+    if not planned.savings:
+        return []
+    rule, study = planned.study.collection, planned.study
+    needed = [1 - one.saved for one in planned.savings]
+    low, high = min(needed), max(needed)
+    by = f"posterior {rule.posterior:g}, {rule.least} to {study.votes} votes a case"
+    people = f"{count(round(low * most.people))} to {count(round(high * most.people))}"
+    rows = [
+        ("votes of them needed", f"{percent(low, 0)} to {percent(high, 0)}", by),
+        ("people expected", people, "--collection sequential; the rest is the most"),
+    ]
+    if study.pay.per_hour:
+        cost = (money(share * most.cost, study.pay.currency) for share in (low, high))
+        rows.append(("cost expected", " to ".join(cost), ""))
+    return rows
 
 
 def _time_record(planned: PlanSheet) -> dict[str, Any]:
@@ -246,7 +271,7 @@ def _tasks(planned: PlanSheet) -> list[Row]:
 
 def _notes(planned: PlanSheet) -> list[str]:
     study, made, measured = planned.study, planned.made, planned.measured
-    notes = []
+    notes = [savings_range(study, planned.savings)] if planned.savings else []
     left_out = sum(case.context is not None and case.intended is None for case in made.cases)
     if left_out and set(study.arms) != {Arm.NONE}:
         notes.append(f"{left_out} cases have no intended side, and so no arm: they are left out.")

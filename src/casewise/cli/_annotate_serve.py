@@ -83,6 +83,7 @@ def serve(
     from casewise.annotation.app_study.study_app import serve as serve_study
     from casewise.annotation.app_study.study_guard import Settings
     from casewise.annotation.store.database import Clock
+    from casewise.annotation.store.standing import Progress
     from casewise.annotation.store.study_store import Store
 
     study = load_study(file)
@@ -118,9 +119,13 @@ def serve(
             log=log,
         )
 
+        def done(progress: Progress) -> str:
+            most = "at most " if study.collection.is_sequential else ""
+            return f"{progress.completed} of {most}{progress.blocks} blocks completed"
+
         def ready() -> None:
             progress = store.progress()
-            note(f"{study.title}: {progress.completed} of {progress.blocks} blocks completed.")
+            note(f"{study.title}: {done(progress)}.")
             if host in _ANYWHERE and origin is None:
                 note("note: people's own addresses name this computer alone; give --public-url")
             if progress.paused:
@@ -131,8 +136,7 @@ def serve(
 
         serve_study(store, settings, listening, ready=ready)
         progress = store.progress()
-        done = f"{progress.completed} of {progress.blocks} blocks completed"
-        note(f"stopped: {done}, {progress.active} held")
+        note(f"stopped: {done(progress)}, {progress.active} held")
 
 
 def _write_service(out: Path) -> None:

@@ -10,8 +10,15 @@ import typer
 from rich.console import RenderableType
 
 from casewise.annotation.study.schema import Study
+from casewise.annotation.study.stopping import Savings
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import MAX_SEED
+from casewise.cli._annotate_savings import (
+    savings_range,
+    savings_record,
+    savings_table,
+    simulated_savings,
+)
 from casewise.cli._annotate_store import DatabaseOption, ResultFormat, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
@@ -35,25 +42,31 @@ if TYPE_CHECKING:
     from casewise.annotation.rehearsal.simulated_people import Mixture, Trace, VisitLog
 
 
-def rehearsal_renderable(rehearsal: "Rehearsal", study: Study) -> RenderableType:
-    """Three tables: how it went, what the votes tell, whom the screening flags."""
+def rehearsal_renderable(
+    rehearsal: "Rehearsal", study: Study, simulated: tuple[Savings, ...]
+) -> RenderableType:
+    """How it went, what the votes tell, whom screening flags, what sequential collection saves."""
+    both = rehearsal.savings and savings_table(study, simulated, rehearsal.savings)
+    savings = (both, savings_range(study, simulated)) if both else ()
     return terminal(
         _run_table(rehearsal, study),
         _recovery_table(rehearsal),
         _screening_table(rehearsal),
         *rehearsal.division,
+        *savings,
     )
 
 
 def _run_table(rehearsal: "Rehearsal", study: Study) -> Table:
     held = rehearsal.integrity
+    decided = "decided, or " if study.collection.is_sequential else ""
     lines: list[tuple[str, Cell]] = [
         (f"people who {outcome.replace('_', ' ')}", count)
         for outcome, count in sorted(rehearsal.outcomes.items())
         if outcome != "full"
     ]
     lines += [
-        (f"cases with exactly {study.votes} votes", f"{held.full} of {held.cells}"),
+        (f"cases {decided}with exactly {study.votes} votes", f"{held.full} of {held.cells}"),
         ("people who saw a query in two contexts", held.two_arms),
         ("votes lost", held.lost),
         ("votes doubled", held.doubled),
@@ -98,7 +111,9 @@ def _screening_table(rehearsal: "Rehearsal | DrawnStudies") -> Table:
     )
 
 
-def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
+def rehearsal_record(
+    rehearsal: "Rehearsal", study: Study, simulated: tuple[Savings, ...]
+) -> dict[str, Any]:
     """The same for programs."""
     both = {"all": rehearsal.recovery, "without_flagged": rehearsal.unflagged}
     return {
@@ -110,6 +125,7 @@ def rehearsal_record(rehearsal: "Rehearsal", study: Study) -> dict[str, Any]:
             for name, recovery in both.items()
         },
         "flagged": _flagged_record(rehearsal),
+        **savings_record(study, simulated, rehearsal.savings),
         "division": list(rehearsal.division),
         "hours": rehearsal.hours,
         "cost": rehearsal.cost,
@@ -186,7 +202,9 @@ def simulate(
     them, and think, slip, leave, withdraw, send twice and go back. In the end
     what they saw and gave is held against the database; the shares of votes
     against the truth that they were drawn from (of cases with votes their
-    share, of others a draw); and the screening against who was careless.
+    share, of others a draw); and the screening against who was careless. Under
+    sequential collection it shows the votes saved, the labels changed and the
+    error of shares, beside every vote.
     The study's own database and secrets are not touched. Exit status 1: a rule
     of the study was broken, or a case lacks votes.
 
@@ -216,10 +234,11 @@ def simulate(
         _screen_only(study, mixture, traces, seed, studies, format)
         return
     rehearsal = _rehearse(file, study, mixture, traces, leave, at_once, speed, seed, database)
+    simulated = simulated_savings(study, seed)
     if format is ResultFormat.JSON:
-        write_out(to_json(rehearsal_record(rehearsal, study)))
+        write_out(to_json(rehearsal_record(rehearsal, study, simulated)))
     else:
-        out().print(rehearsal_renderable(rehearsal, study))
+        out().print(rehearsal_renderable(rehearsal, study, simulated))
     for oddity in rehearsal.integrity.oddities[:5]:
         note(f"broken: {oddity}")
     if not rehearsal.integrity.sound:

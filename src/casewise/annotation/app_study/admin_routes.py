@@ -21,7 +21,8 @@ from casewise.annotation.app_study.site import (
 from casewise.annotation.store.standing import Progress
 from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.votes.collected import Collected, Identity, PersonStatus
+from casewise.annotation.votes.cells import Stopped, cell_stops
+from casewise.annotation.votes.collected import Collected, Identity, PersonStatus, vote_table
 from casewise.annotation.votes.collected_csv import collected_files
 from casewise.annotation.votes.results import median_minutes
 from casewise.annotation.votes.screening import screen
@@ -37,7 +38,7 @@ class ArmFigures:
     votes: int
     wanted: int
     full: int
-    """Cells with every vote."""
+    """Cells with every vote, or decided with fewer."""
     cells: int
     agreement: str
     """The chance that two people who judge one case say the same."""
@@ -67,10 +68,13 @@ def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigu
     votes: dict[str, int] = {}
     for vote in collected.votes:
         votes[vote.rater] = votes.get(vote.rater, 0) + 1
+    sequential = study.collection.is_sequential
+    stops = cell_stops(study, vote_table(study, collected)) if sequential else ()
+    decided = frozenset(stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR)
     passed = sum(check.passed for check in collected.checks)
     return AdminFigures(
         progress,
-        tuple(_arm(study, progress, arm) for arm in study.arms),
+        tuple(_arm(study, progress, arm, decided) for arm in study.arms),
         _funnel(progress),
         seconds(median(progress.seconds) if progress.seconds else None),
         f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
@@ -104,19 +108,17 @@ def _second(study: Study, identity: Identity | None) -> Iterator[tuple[str, str,
 SHARED = {"browser": "one browser", "address": "one address range, within minutes"}
 
 
-def _arm(study: Study, progress: Progress, arm: Arm) -> ArmFigures:
-    counts = [
-        count
-        for cell, count in zip(study.design.cells, progress.counts, strict=True)
-        if cell.arm is arm
-    ]
+def _arm(study: Study, progress: Progress, arm: Arm, decided: frozenset[str]) -> ArmFigures:
+    both = zip(study.design.cells, progress.counts, strict=True)
+    cells = [(cell.case_id, count) for cell, count in both if cell.arm is arm]
+    counts = [count for _, count in cells]
     table = np.array(counts, np.float64).reshape(-1, 2)
     value = agreement(table[:, 0], table[:, 1]).pairwise.value if len(table) else math.nan
     return ArmFigures(
         arm,
         int(table.sum()),
         study.votes * len(counts),
-        sum(sum(count) >= study.votes for count in counts),
+        sum(sum(count) >= study.votes or case_id in decided for case_id, count in cells),
         len(counts),
         percent(value, 0),
     )

@@ -217,7 +217,7 @@ def _case_page(
 ) -> Response:
     assert person.block is not None
     assert person.position is not None
-    pages = site.store.pages(person.block)
+    pages = site.store.pages(person.block, person.drawn)
     return site.show(
         "page.html",
         known,

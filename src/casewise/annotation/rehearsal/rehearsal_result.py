@@ -17,7 +17,9 @@ from casewise.annotation.rehearsal.simulated_people import (
 )
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.stopping import Savings
 from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.cells import Stopped, cell_stops
 from casewise.annotation.votes.collected import (
     Collected,
     PersonStatus,
@@ -46,7 +48,8 @@ class Integrity:
     oddities: tuple[str, ...]
     cells: int
     full: int
-    """Cells with exactly the planned number of votes that count."""
+    """Cells with exactly the planned number of votes that count; under sequential collection also
+    those that were decided with fewer."""
 
     @property
     def sound(self) -> bool:
@@ -111,6 +114,8 @@ class Rehearsal:
     unflagged: Recovery
     """Without the votes of those who are flagged."""
     flagged: tuple[Flagged, ...]
+    savings: Savings | None
+    """Sequential collection beside every vote; None of fixed collection."""
     division: tuple[str, ...]
     """Whether agreement could screen at all, and whether votes fall in two groups, in words."""
     hours: float
@@ -169,6 +174,7 @@ def sum_up(
         recovery=recover(study, rates, collected),
         unflagged=recover(study, rates, collected, flags),
         flagged=tuple(flagged),
+        savings=against_fixed(study, rates, collected),
         division=division(study, screened, groups),
         hours=sum(took) / 3600,
         cost=len(finished) * plan.pay_each * (1 + study.pay.fee),
@@ -219,7 +225,11 @@ def check_integrity(
         count - 1
         for count in Counter((vote.rater, vote.query_id) for vote in collected.votes).values()
     )
-    counts = Counter((vote.arm, vote.case_id) for vote in collected.votes if vote.counted)
+    counts = Counter(vote.case_id for vote in collected.votes if vote.counted)
+    sequential = study.collection.is_sequential
+    stops = cell_stops(study, vote_table(study, collected)) if sequential else ()
+    decided = {stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR}
+    missing = {cell.case_id: study.votes - counts[cell.case_id] for cell in study.design.cells}
     return Integrity(
         two_arms,
         lost,
@@ -227,8 +237,36 @@ def check_integrity(
         foreign,
         tuple(oddity for log in logs for oddity in log.oddities),
         len(study.design.cells),
-        sum(counts[cell.arm, cell.case_id] == study.votes for cell in study.design.cells),
+        sum(not lack or (lack > 0 and case_id in decided) for case_id, lack in missing.items()),
     )
+
+
+def against_fixed(study: Study, rates: Sequence[float], collected: Collected) -> Savings | None:
+    """Compare sequential collection with what more people would have said, up to every vote.
+
+    Args:
+        study: The study.
+        rates: For each cell, the share of people of mean leniency who say safe.
+        collected: What was collected; cells without votes are left out.
+
+    Returns:
+        None of fixed collection.
+    """
+    if not study.collection.is_sequential:
+        return None
+    table = vote_table(study, collected)
+    stops = [stop for stop in cell_stops(study, table) if stop.votes]
+    random = np.random.default_rng((study.seed, 0xF011))
+    full = np.zeros((len(stops), study.votes), np.int64)
+    counts = np.array([stop.votes for stop in stops], np.int64)
+    safe = np.zeros_like(counts)
+    for row, stop in enumerate(stops):
+        place = study.places[stop.case_id]
+        given = table.safe[table.cell == place][: study.votes].astype(np.int64)
+        more = random.random(study.votes - len(given)) < marginal_rate(rates[place])
+        full[row], safe[row] = np.concatenate([given, more]), given.sum()
+    undecided = sum(stop.stopped is not Stopped.POSTERIOR for stop in stops)
+    return Savings.of(counts, safe, full, undecided)
 
 
 def recover(

@@ -1,18 +1,17 @@
 """Queries about people: their blocks, answers, and log of events."""
 
 import secrets
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Table,
+    case,
     delete,
-    exists,
     func,
     insert,
     select,
@@ -20,19 +19,16 @@ from sqlalchemy import (
 )
 
 from casewise.annotation.store import identity, signals
-from casewise.annotation.store.standing import Person, Progress, Vacancy
+from casewise.annotation.store.standing import Person
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import (
-    LIVE,
     about_answer,
     assignment,
-    block,
     check_answer,
     event,
     exclusion,
     page_signal,
     participant,
-    study,
     vote,
 )
 from casewise.annotation.study.reading_times import Page
@@ -61,6 +57,7 @@ _PERSON = select(
     assignment.c.position,
     assignment.c.shown,
     participant.c.about_due,
+    assignment.c.drawn,
 ).select_from(participant.outerjoin(assignment))
 """In the order of the fields of ``Person``."""
 
@@ -105,96 +102,10 @@ def log(connection: Connection, now: datetime, kind: str, person: int | None = N
     connection.execute(insert(event).values(time=now, participant=person, kind=kind))
 
 
-_FREE = (
-    select(block.c.number)
-    .where(~exists().where(assignment.c.block == block.c.number).where(LIVE))
-    .order_by(block.c.number)
-    .limit(1)
-)
-
-
-def lease(connection: Connection, person: Person, now: datetime, until: timedelta) -> bool:
-    """Lease a block to a person, if one is free.
-
-    Two who reach for one block in the same moment: the database lets one have it, and the other's
-    transaction is run again.
-    """
-    if connection.execute(select(study.c.paused)).scalar_one():
-        return False
-    number = connection.execute(_FREE.with_for_update(skip_locked=True)).scalar_one_or_none()
-    if number is None:
-        number = _take_over(connection, now)
-    if number is None:
-        return False
-    connection.execute(
-        insert(assignment).values(
-            block=number,
-            participant=person.id,
-            status=PersonStatus.ACTIVE,
-            position=0,
-            shown=now,
-            lease_until=now + until,
-        )
-    )
-    change(connection, person.id, status=PersonStatus.ACTIVE)
-    log(connection, now, "leased", person.id)
-    return True
-
-
-def renew_leases(connection: Connection, now: datetime, until: timedelta) -> None:
-    """Give whoever had a place when the server was last heard of a whole lease from now."""
-    before = latest(connection)
-    if before is not None:
-        held = (assignment.c.status == PersonStatus.ACTIVE) & (assignment.c.lease_until >= before)
-        connection.execute(update(assignment).where(held).values(lease_until=now + until))
-
-
-def _take_over(connection: Connection, now: datetime) -> int | None:
-    oldest = (
-        select(assignment.c.block, assignment.c.participant)
-        .select_from(assignment.join(participant))
-        .where(assignment.c.status == PersonStatus.ACTIVE, assignment.c.lease_until < now)
-        .order_by(assignment.c.lease_until)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
-    held = connection.execute(oldest).one_or_none()
-    if held is None:
-        return None
-    set_status(connection, held.participant, PersonStatus.ABANDONED)
-    end(connection, held.participant, PersonStatus.ABANDONED, now)
-    number: int = held.block
-    return number
-
-
 def set_status(connection: Connection, person: int, status: PersonStatus) -> None:
     """Set the status of the block that a person holds or held."""
     held = update(assignment).where(assignment.c.participant == person)
     connection.execute(held.values(status=status))
-
-
-def places(connection: Connection, now: datetime) -> Vacancy:
-    """Whether somebody new could have a block."""
-    blocks, counts, expired = block_counts(connection, now)
-    completed, active = counts.get("completed", 0), counts.get("active", 0)
-    if completed >= blocks:
-        return Vacancy.COMPLETE
-    if connection.execute(select(study.c.paused)).scalar_one():
-        return Vacancy.PAUSED
-    return Vacancy.OPEN if completed + active < blocks or expired else Vacancy.HELD
-
-
-def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, int], int]:
-    """How many blocks there are, how many of each status are held, and how many past their time."""
-    blocks = connection.execute(select(func.count()).select_from(block)).scalar_one()
-    grouped = select(assignment.c.status, func.count()).group_by(assignment.c.status)
-    counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(grouped)}
-    past = (
-        select(func.count())
-        .select_from(assignment)
-        .where(assignment.c.status == PersonStatus.ACTIVE, assignment.c.lease_until < now)
-    )
-    return blocks, counts, connection.execute(past).scalar_one()
 
 
 def write_answer(
@@ -303,9 +214,11 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
     for person, name, answer in connection.execute(select(*answers).order_by(about_answer.c.id)):
         said[person][name] = answer
     columns = (participant.c[name] for name in ("started", "ended", "attempts", "id"))
+    # A block that was drawn is none of the design, whatever its number.
+    planned = case((assignment.c.drawn.is_(None), assignment.c.block))
     rows = connection.execute(
         select(participant.c.rater, participant.c.status, participant.c.panel)
-        .add_columns(assignment.c.block, *columns, exclusion.c.reason)
+        .add_columns(planned, *columns, exclusion.c.reason)
         .select_from(participant.outerjoin(assignment).outerjoin(exclusion))
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
@@ -332,7 +245,7 @@ def _votes(connection: Connection, cells: Sequence[StudyCell]) -> tuple[VoteReco
     rows = connection.execute(
         select(participant.c.rater, vote.c.place, vote.c.query, *(vote.c[name] for name in names))
         .add_columns(assignment.c.status.in_((PersonStatus.ACTIVE, PersonStatus.COMPLETED)))
-        .select_from(vote.join(participant).join(assignment, onclause=_own()))
+        .select_from(vote.join(participant).join(assignment, onclause=own_votes()))
         .order_by(vote.c.time, vote.c.id)
     )
     return tuple(
@@ -358,43 +271,6 @@ def latest(connection: Connection) -> datetime | None:
     return max((moment for moment in (shown, logged) if moment is not None), default=None)
 
 
-def progress(connection: Connection, cells: int, now: datetime) -> Progress:
-    """Figures for the administrator."""
-    blocks, counts, expired = block_counts(connection, now)
-    grouped = (
-        select(participant.c.status, func.count())
-        .where(~participant.c.purged)
-        .group_by(participant.c.status)
-    )
-    people = {row[0]: row[1] for row in connection.execute(grouped)}
-    counted = (
-        select(vote.c.place, vote.c.verdict, vote.c.seconds)
-        .select_from(vote.join(assignment, onclause=_own()))
-        .where(LIVE)
-    )
-    rows = connection.execute(counted).all()
-    tally = Counter((place, verdict) for place, verdict, _ in rows)
-    return Progress(
-        places=places(connection, now),
-        paused=connection.execute(select(study.c.paused)).scalar_one(),
-        blocks=blocks,
-        completed=counts.get("completed", 0),
-        active=counts.get("active", 0),
-        expired=expired,
-        people={status: people.get(status, 0) for status in PersonStatus},
-        declined=_count(connection, event.c.kind == "declined", event),
-        passed=_count(connection, participant.c.passed.is_not(None), participant),
-        answered_one=_count(connection, assignment.c.position > 0, assignment),
-        counts=tuple((tally[place, "safe"], tally[place, "unsafe"]) for place in range(cells)),
-        seconds=tuple(seconds for _, _, seconds in rows),
-    )
-
-
-def _own() -> ColumnElement[bool]:
+def own_votes() -> ColumnElement[bool]:
+    """Join votes with the block of whoever gave them."""
     return assignment.c.participant == vote.c.participant
-
-
-def _count(connection: Connection, where: ColumnElement[bool], table: Table) -> int:
-    query = select(func.count()).select_from(table).where(where)
-    number: int = connection.execute(query).scalar_one()
-    return number

@@ -43,6 +43,8 @@ class Person:
     """When that page was first shown."""
     about_due: bool = False
     """Whether the questions after the last case are still to be asked."""
+    drawn: str | None = None
+    """The cells of a block that was drawn as the person came; None of a planned one."""
 
 
 class Taken(StrEnum):

@@ -9,14 +9,16 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, insert, select, update
 
-from casewise.annotation.store import identity, people
+from casewise.annotation.store import blocks, identity, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise.annotation.store.signals import PageSignals, write_signals
 from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import assignment, participant, study
+from casewise.annotation.study.block_design import DrawnFrom
 from casewise.annotation.study.reading_times import Page, pages_of, reading
 from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected, Kind, PersonStatus
 from casewise.cases import Side
 
@@ -51,6 +53,8 @@ class Store:
         self.study = of
         self.keys = keys
         self._reading = reading(of)
+        drawn_from = DrawnFrom.of(of, study_cases(of)) if of.collection.is_sequential else None
+        self._lease = partial(blocks.lease, of=of, cells=drawn_from)
         self._clock = clock or steady_clock()
         self._until = timedelta(minutes=of.timing.lease_minutes)
         self.pages = lru_cache(maxsize=4096)(self._pages)
@@ -74,9 +78,10 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pages(self, number: int) -> tuple[Page, ...]:
-        """The pages of a block."""
-        return pages_of(self.study, number)
+    def _pages(self, number: int, drawn: str | None = None) -> tuple[Page, ...]:
+        """The pages of a block, or of the cells that were drawn for it."""
+        places = None if drawn is None else tuple(map(int, drawn.split()))
+        return pages_of(self.study, number, places)
 
     def _go_on_from(self, latest: datetime | None) -> None:
         """Move the clock beyond the latest stored time, if it was set back since."""
@@ -87,7 +92,7 @@ class Store:
 
     def renew_leases(self) -> None:
         """Let nobody lose a place because the server was away."""
-        self._database.write(partial(people.renew_leases, now=self._clock(), until=self._until))
+        self._database.write(partial(blocks.renew_leases, now=self._clock(), until=self._until))
 
     def now(self) -> datetime:
         """The time of this study's clock, in UTC."""
@@ -97,7 +102,7 @@ class Store:
 
     def places(self) -> Vacancy:
         """Whether somebody new could have a block."""
-        return self._database.read(partial(people.places, now=self._clock()))
+        return self._database.read(partial(blocks.places, of=self.study, now=self._clock()))
 
     def person(self, key: str) -> Person | None:
         """The person of this key."""
@@ -119,7 +124,7 @@ class Store:
         """Seconds until the person's page takes an answer."""
         if person.shown is None or person.block is None or person.position is None:
             return 0.0
-        pages = self.pages(person.block)
+        pages = self.pages(person.block, person.drawn)
         if person.position >= len(pages):
             return 0.0
         least = timedelta(seconds=self._reading.least_seconds(pages[person.position]))
@@ -214,7 +219,7 @@ class Store:
             if passed:
                 people.change(connection, person.id, passed=now)
                 people.log(connection, now, "passed", person.id)
-                people.lease(connection, person, now, self._until)
+                self._lease(connection, person=person, now=now)
             elif attempt >= self.study.comprehension.attempts:
                 people.end(connection, person.id, PersonStatus.SCREENED_OUT, now)
             else:
@@ -230,7 +235,7 @@ class Store:
             person = people.find_locked(connection, participant.c.key == key)
             if person is None or person.status is not PersonStatus.STARTED or not person.passed:
                 return person
-            people.lease(connection, person, self._clock(), self._until)
+            self._lease(connection, person=person, now=self._clock())
             return people.find(connection, participant.c.id == person.id)
 
         return self._database.write(work)
@@ -266,7 +271,7 @@ class Store:
             assert person.shown is not None
             now = self._clock()
             passed = max(0.0, (now - person.shown).total_seconds())
-            pages = self.pages(person.block)
+            pages = self.pages(person.block, person.drawn)
             least = self._reading.least_seconds(pages[position])
             if passed < least:
                 return AnswerStep(person, Taken.TOO_SOON, least - passed)
@@ -391,8 +396,7 @@ class Store:
 
     def progress(self) -> Progress:
         """How far the study has come."""
-        cells = len(self.study.design.cells)
-        return self._database.read(partial(people.progress, cells=cells, now=self._clock()))
+        return self._database.read(partial(blocks.progress, of=self.study, now=self._clock()))
 
     def collected(self) -> Collected:
         """Read people, votes and checks as of one moment."""

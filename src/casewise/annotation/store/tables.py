@@ -126,6 +126,7 @@ assignment = Table(
     Column("position", Integer, nullable=False),
     Column("shown", Utc, nullable=False),
     Column("lease_until", Utc, nullable=False),
+    Column("drawn", Text),
     CheckConstraint("status in ('active', 'completed', 'abandoned', 'withdrawn')", name="status"),
     Index(
         "uq_assignment_live_block",
@@ -137,7 +138,8 @@ assignment = Table(
     Index("ix_assignment_status_lease_until", "status", "lease_until"),
 )
 """Who holds or held which block. ``position`` is the first page without an answer, from 0, and
-``shown`` when that page was first shown."""
+``shown`` when that page was first shown. ``drawn``: the cells of a block of
+sequential collection, by their places in the design; null of a planned block."""
 
 vote = Table(
     "vote",

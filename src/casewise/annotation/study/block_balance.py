@@ -89,7 +89,8 @@ def balance(study: Study, cases: Sequence[Case]) -> Balance:
     # Loaded late: it takes longer than all that a command without it does.
     from scipy.sparse import csr_array
 
-    held = csr_array((np.ones(len(cell), np.int64), (block, queries[cell])))
+    shape = (len(sizes), int(queries.max()) + 1)
+    held = csr_array((np.ones(len(cell), np.int64), (block, queries[cell])), shape=shape)
     held.sum_duplicates()
     met, never = _meetings(held)
     return Balance(
@@ -153,6 +154,8 @@ def _efficiency(
     held = np.zeros((len(sizes), cells))
     held[block, cell] = 1
     votes = held.sum(axis=0)
+    if not votes.all():
+        return float("nan")
     scaled = held / np.sqrt(sizes)[:, None] / np.sqrt(votes)[None, :]
     factors = 1 - np.linalg.eigvalsh(scaled.T @ scaled)[:-1]
     # The greatest eigenvalue, 1, is that of the overall mean.

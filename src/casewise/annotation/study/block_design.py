@@ -2,12 +2,14 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.annotation.study.schema import Arm, Block, Design, StudyCell
+from casewise.annotation.study.schema import Arm, Block, Design, Study, StudyCell
 from casewise.cases import Case, whole_queries
 from casewise.errors import UsageError
 
@@ -279,6 +281,50 @@ def make_design(
     parts = np.split(shown[order], np.cumsum(sizes)[:-1])
     made: tuple[Block, ...] = tuple(tuple(part.tolist()) for part in parts)
     return Design(cells=tuple(cells), blocks=made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnFrom:
+    """What a block is drawn from under sequential collection. Shapes ``(cells,)``, in codes."""
+
+    query: Ints
+    category: Ints
+    arm: Ints
+    tasks: int
+    """The most that a block may hold."""
+
+    @classmethod
+    def of(cls, study: Study, cases: Sequence[Case]) -> Self:
+        """The cells of a study, with the case of each."""
+        query = query_codes(cases)
+        arms = [list(Arm).index(cell.arm) for cell in study.design.cells]
+        tasks = max(map(len, study.design.blocks))
+        return cls(query, category_codes(cases, query)[query], np.array(arms), tasks)
+
+
+def draw_block(cells: DrawnFrom, wanted: Ints, turn: Ints, rng: np.random.Generator) -> Block:
+    """Draw one person's block: no query twice, and as many cells of each arm as there are.
+
+    Within an arm those whose turn is lowest come first, so that all cells are asked alike, and then
+    those of categories that the block has least of.
+
+    Args:
+        cells: Of the study.
+        wanted: The cells that may be drawn.
+        turn: (cells,) the lower, the sooner.
+        rng: Breaks ties, and draws the order.
+    """
+    tie = rng.random(len(turn))
+    arms, categories = np.zeros(len(Arm), np.int64), np.zeros(cells.category.max() + 1, np.int64)
+    taken: list[int] = []
+    while len(wanted) and len(taken) < cells.tasks:
+        keys = (tie, categories[cells.category], turn, arms[cells.arm])
+        chosen = int(wanted[np.lexsort([key[wanted] for key in keys])[0]])
+        taken.append(chosen)
+        arms[cells.arm[chosen]] += 1
+        categories[cells.category[chosen]] += 1
+        wanted = wanted[cells.query[wanted] != cells.query[chosen]]
+    return tuple(rng.permutation(taken).tolist())
 
 
 def query_codes(cases: Sequence[Case]) -> Ints:

@@ -32,6 +32,7 @@ from casewise.annotation.study.schema import (
     StudyCell,
 )
 from casewise.annotation.study.screening_rules import PLANNED
+from casewise.annotation.study.stopping import Collection
 from casewise.annotation.study.study_file import by_arm, study_language
 from casewise.annotation.study.study_texts import TODO, Investigator, default_texts, pay_each
 from casewise.cases import CASEBENCH, STARTER, CaseSet
@@ -51,6 +52,7 @@ class StudyPlan:
     title: str
     arms: tuple[Arm, ...] = tuple(Arm)
     votes: int = PAPER_VOTES
+    collection: Collection = field(default_factory=Collection)
     tasks: int | None = None
     """The most cases a person; None is 20, or fewer where there are fewer queries."""
     attention: int = 2
@@ -144,6 +146,7 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         cases_hash=made.hash,
         arms=plan.arms,
         votes=plan.votes,
+        collection=plan.collection,
         seed=plan.seed,
         language=plan.language,
         pay=plan.pay,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from casewise.annotation.study.schema import Study
+from casewise.annotation.study.schema import Block, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.cases import Context, Turn, digest
 from casewise.contexts import render_text
@@ -23,7 +23,7 @@ class Page:
     """The id of the check; None for a case."""
 
 
-def pages_of(study: Study, block_number: int) -> tuple[Page, ...]:
+def pages_of(study: Study, block_number: int, drawn: Block | None = None) -> tuple[Page, ...]:
     """The pages of a block, in the order of showing.
 
     The checks are drawn from the study's, and there is one in each of as many even stretches of the
@@ -34,13 +34,14 @@ def pages_of(study: Study, block_number: int) -> tuple[Page, ...]:
     Args:
         study: With its design.
         block_number: From 0, as in ``study.design.blocks``.
+        drawn: The cells that were drawn for it as a person came; None is those of the design.
 
     Raises:
         IndexError: There is no such block.
     """
-    if not 0 <= block_number < len(study.design.blocks):
+    if drawn is None and not 0 <= block_number < len(study.design.blocks):
         raise IndexError(f"no block {block_number} of {len(study.design.blocks)}")
-    block = study.design.blocks[block_number]
+    block = study.design.blocks[block_number] if drawn is None else drawn
     at = _check_positions(study, block_number, len(block))
     cells = iter(block)
     return tuple(

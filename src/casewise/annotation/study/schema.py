@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from casewise.annotation.study.screening_rules import Screening
+from casewise.annotation.study.stopping import Collection
 from casewise.cases import Case, Context, Side, fault
 
 
@@ -304,7 +305,8 @@ class Study(_Part):
     """Of the cases as they were planned: a study over changed cases doesn't start."""
     arms: tuple[Arm, ...] = Field(min_length=1)
     votes: int = Field(ge=1)
-    """On each cell."""
+    """On each cell; under sequential collection at most."""
+    collection: Collection = Collection()
     seed: int = Field(default=0, ge=0)
     """Of the design, and of the places of attention checks."""
     language: str = "en"
@@ -334,9 +336,11 @@ class Study(_Part):
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
-        again = _first_again(self.arms)
-        if again is not None:
+        if (again := _first_again(self.arms)) is not None:
             raise fault("the arm stands twice", "arms", again, found=self.arms[again].value)
+        if (least := self.collection.least) > self.votes and self.collection.is_sequential:
+            expected = f"at most votes, {self.votes}"
+            raise fault("too many", "collection", "least", found=least, expected=expected)
         for number, cell in enumerate(self.design.cells):
             if cell.arm not in self.arms:
                 expected = f"one of arms: {', '.join(self.arms)}"
@@ -346,8 +350,7 @@ class Study(_Part):
                     found=cell.arm.value,
                     expected=expected,
                 )
-        again = _first_again(question.name for question in self.demographics)
-        if again is not None:
+        if (again := _first_again(asked.name for asked in self.demographics)) is not None:
             name = self.demographics[again].name
             raise fault("the name stands twice", "demographics", again, "name", found=name)
         times = Counter(place for block in self.design.blocks for place in block)

@@ -26,6 +26,8 @@ _ABOVE = {
     "cases": "As seen from this file's folder. The hash stops the study should the cases change.",
     "arms": "The contexts that people see: none (the query alone), safe and unsafe (as intended).",
     "votes": "How many different people judge each cell.",
+    "collection": "fixed: so many; sequential: a case stops once its majority is decided, and\n"
+    "# votes is the most. Then fewer votes give the same labels, and shares are less exact.",
     "seed": "Of the design below, and of where attention checks stand.",
     "ask": "Asked beside safe or unsafe; people may leave these open.",
     "timing": "Limits of time.",
@@ -50,6 +52,9 @@ _ABOVE = {
     "# judges, in its order: places in cells, counted from 0. Written by a program; leave as is.",
 }
 _INSIDE = {
+    "collection.rule": "fixed or sequential",
+    "collection.posterior": "sequential: decided when the majority is all people's so probably",
+    "collection.least": "sequential: votes on every case, however clear",
     "timing.least_seconds": "a sooner answer is not taken; null: by the words of each page",
     "timing.most_seconds": "a page counts no more: the rest is a break, and the vote is marked",
     "timing.lease_minutes": "after its last answer; then another person may get the block",
@@ -154,6 +159,8 @@ meant then."""
 def study_hashes(study: Study) -> tuple[str, ...]:
     """The hash of a study, and those that versions gave it that did not know all its parts."""
     dumped = study.model_dump(mode="json")
+    if not study.collection.is_sequential:
+        del dumped["collection"]  # what is fixed has the hash that it always had
     hashes = [digest(dumped)]
     for added in _ADDED:
         for path in added:

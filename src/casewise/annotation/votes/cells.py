@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casewise.annotation.study.schema import Arm
+from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.votes.collected import VoteTable
 from casewise.cases import Side
 from casewise.statistics import (
@@ -49,6 +50,7 @@ class CellVotes:
     majority: Side | None
     """None of a tie, and without votes."""
     quota_met: bool
+    """Whether it needs no more votes: it has all, or its majority was decided."""
     p_safe: float
     """By Dawid & Skene's model, 0..1: votes weighted by how well people tell."""
 
@@ -101,8 +103,49 @@ class Contrast:
     """Queries whose majority is safe in one arm and unsafe in the other."""
 
 
-def cell_votes(table: VoteTable, quota: int, classes: DawidSkene) -> tuple[CellVotes, ...]:
+class Stopped(StrEnum):
+    """Why a case is asked no further under sequential collection."""
+
+    POSTERIOR = "posterior"
+    MOST_VOTES = "most_votes"
+    """It came to the most votes undecided."""
+    OPEN = "open"
+    """It is asked on."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellStop:
+    """How the votes on one cell ended under sequential collection."""
+
+    arm: Arm
+    case_id: str
+    stopped: Stopped
+    at: int | None
+    """The number of votes when it was decided; None where it wasn't."""
+    votes: int
+    """All that count, with those that came after it was decided."""
+
+
+def cell_stops(study: Study, table: VoteTable) -> tuple[CellStop, ...]:
+    """Say which rule stopped each cell, in the order of the design; nothing of fixed collection."""
+    if not study.collection.is_sequential:
+        return ()
+    decided = study.collection.stops(table.cell, table.safe, len(table.cells)).tolist()
+    stops = []
+    for cell, at, votes in zip(
+        table.cells, decided, table.counts.astype(int).tolist(), strict=True
+    ):
+        most = Stopped.MOST_VOTES if votes >= study.votes else Stopped.OPEN
+        stopped = Stopped.POSTERIOR if at else most
+        stops.append(CellStop(cell.arm, cell.case_id, stopped, at or None, votes))
+    return tuple(stops)
+
+
+def cell_votes(
+    table: VoteTable, quota: int, classes: DawidSkene, stops: Sequence[CellStop] = ()
+) -> tuple[CellVotes, ...]:
     """Every cell of the study, in the order of its design."""
+    decided = {stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR}
     safe, counts = table.counts_safe, table.counts
     votes = []
     for place, cell in enumerate(table.cells):
@@ -117,7 +160,7 @@ def cell_votes(table: VoteTable, quota: int, classes: DawidSkene) -> tuple[CellV
                 share_safe=share,
                 interval=wilson_interval(share, n),
                 majority=_majority(yes, n - yes),
-                quota_met=n >= quota,
+                quota_met=n >= quota or cell.case_id in decided,
                 p_safe=float(classes.p_safe[place]),
             )
         )

@@ -108,7 +108,7 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "tables": _tables(results, balance),
         "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
-        "short": sum(not cell.quota_met for cell in results.cells),
+        "stops": results.stops,
         "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),

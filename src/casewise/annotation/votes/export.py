@@ -9,7 +9,7 @@ from typing import Any
 
 from casewise.annotation.result_folders import EXPORT, check_free, new_folder
 from casewise.annotation.study.block_balance import balance
-from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.schema import Arm, Design, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.collected_csv import (
@@ -108,7 +108,7 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         UsageError: As ``check_export``.
     """
     check_export(out, choices)
-    evenness = balance(results.study, study_cases(results.study))
+    evenness = balance(_as_judged(results), study_cases(results.study))
     left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
     cases = voted_cases(results.study, results.collected, left_out)
     votes = vote_rows(results)
@@ -135,6 +135,21 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
         summary = to_json(record | {"balance": plain(evenness)})
         _write(new / "summary.json", summary)
     return summary
+
+
+def _as_judged(results: Results) -> Study:
+    """The study with the blocks that people judged, where they were drawn as people came."""
+    study = results.study
+    if not study.collection.is_sequential:
+        return study
+    judged: defaultdict[str, list[int]] = defaultdict(list)
+    for vote in results.collected.votes:
+        if vote.counted:
+            judged[vote.rater].append(study.places[vote.case_id])
+    blocks = tuple(tuple(places) for places in judged.values())
+    return study.model_copy(
+        update={"design": Design.model_construct(cells=study.design.cells, blocks=blocks)}
+    )
 
 
 def vote_rows(results: Results) -> list[dict[str, Any]]:

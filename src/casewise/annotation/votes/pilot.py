@@ -1,6 +1,6 @@
 """The times of a pilot, for the plan of the study that follows it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from statistics import median
 
 from casewise.annotation.study.planning import Measured
@@ -12,7 +12,13 @@ from casewise.annotation.study.reading_times import (
     reading,
 )
 from casewise.annotation.study.schema import Study
-from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
+from casewise.annotation.votes.collected import (
+    CheckRecord,
+    Collected,
+    PersonRecord,
+    PersonStatus,
+    VoteRecord,
+)
 from casewise.annotation.votes.typed_csv import to_utc
 from casewise.errors import UsageError
 
@@ -31,33 +37,36 @@ def measured_times(pilot: Study, collected: Collected) -> Measured:
         UsageError: Nobody finished it with known times.
     """
     read = reading(pilot)
-    pages = defaultdict[str, list[float]](list)
-    timed = [(vote.rater, vote.seconds) for vote in collected.votes]
-    timed += [(check.rater, check.seconds) for check in collected.checks]
-    for rater, seconds in timed:
-        if seconds is not None:
-            pages[rater].append(seconds)
+    pages, words = defaultdict[str, list[float]](list), Counter[str]()
+    timed: list[tuple[VoteRecord | CheckRecord, int]] = [
+        *((vote, read.cells[pilot.places[vote.case_id]]) for vote in collected.votes),
+        *((check, read.checks[check.check]) for check in collected.checks),
+    ]
+    for answer, count in timed:
+        if answer.seconds is not None:
+            pages[answer.rater].append(answer.seconds)
+            words[answer.rater] += count
     done = [
         person
         for person in collected.people
         if person.status is PersonStatus.COMPLETED
-        and person.block is not None
         and person.started
         and person.ended
-        and len(pages[person.rater]) == len(pages_of(pilot, person.block))
+        and _is_whole(pilot, person, len(pages[person.rater]))
     ]
     if not done:
         raise UsageError(
             f"--from-pilot: nobody has finished the pilot {pilot.id!r} with known times"
         )
-    expected = _expected(pilot)
+    question = count_words(QUESTION)
     unclocked = read.unclocked_minutes(USUAL)
     factors, besides, sessions = [], [], []
     for person in done:
         spent = pages[person.rater]
         judging = sum(min(seconds, pilot.timing.most_seconds) for seconds in spent)
         rest = unclocked + max(0.0, _session(person) - sum(spent)) / 60
-        factors.append(judging / expected[person.block or 0])
+        read_words = words[person.rater] + question * len(spent)
+        factors.append(judging / read.seconds(USUAL, read_words, len(spent)))
         besides.append(rest)
         sessions.append(judging / 60 + rest)
     return Measured(
@@ -76,16 +85,8 @@ def _session(person: PersonRecord) -> float:
     return (to_utc(person.ended) - to_utc(person.started)).total_seconds()
 
 
-def _expected(pilot: Study) -> list[float]:
-    """Seconds that the pages of each block take at the usual pace."""
-    read = reading(pilot)
-    question = count_words(QUESTION)
-    blocks = []
-    for number in range(len(pilot.design.blocks)):
-        shown = pages_of(pilot, number)
-        words = sum(
-            read.checks[page.check or ""] if page.place is None else read.cells[page.place]
-            for page in shown
-        )
-        blocks.append(read.seconds(USUAL, words + question * len(shown), len(shown)))
-    return blocks
+def _is_whole(pilot: Study, person: PersonRecord, pages: int) -> bool:
+    """Whether so many pages with times are all that the person was shown."""
+    if person.block is None:
+        return pilot.collection.is_sequential and pages > 0
+    return pages == len(pages_of(pilot, person.block))

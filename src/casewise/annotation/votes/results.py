@@ -15,9 +15,11 @@ from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.screening_rules import SIGNALS, Rule
 from casewise.annotation.votes.cells import (
     ArmVotes,
+    CellStop,
     CellVotes,
     Contrast,
     arm_votes,
+    cell_stops,
     cell_votes,
     contrasts,
     mean_share,
@@ -115,6 +117,8 @@ class Results:
     groups: Groups
     classes: DawidSkene
     cells: tuple[CellVotes, ...]
+    stops: tuple[CellStop, ...]
+    """Which rule stopped each cell; nothing of fixed collection."""
     arms: tuple[ArmVotes, ...]
     contrasts: tuple[Contrast, ...]
     people: tuple[PersonQuality, ...]
@@ -136,7 +140,8 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
     classes = dawid_skene(
         table.safe, table.cell, table.rater, items=len(table.cells), raters=len(table.raters)
     )
-    cells = cell_votes(table, study.votes, classes)
+    stops = cell_stops(study, table)
+    cells = cell_votes(table, study.votes, classes, stops)
     resampling = Resampling(draws, study.seed) if draws else None
     return Results(
         study=study,
@@ -146,6 +151,7 @@ def summarise(study: Study, collected: Collected, *, draws: int = DRAWS) -> Resu
         groups=groups_of(table, screened, study.seed),
         classes=classes,
         cells=cells,
+        stops=stops,
         arms=arm_votes(table, cells, resampling),
         contrasts=contrasts(table),
         people=person_quality(table, screened, classes),
@@ -258,7 +264,8 @@ def _arms(table: VoteTable) -> Sequence[Arm]:
 
 def as_results_record(results: Results) -> dict[str, Any]:
     """All figures as JSON values; what is undefined is null."""
-    classes = results.classes
+    classes, rule = results.classes, results.study.collection
+    stopped = {"collection": rule.model_dump(mode="json") | {"cells": plain(results.stops)}}
     return {
         "study": results.study.id,
         "cases_hash": results.study.cases_hash,
@@ -287,6 +294,7 @@ def as_results_record(results: Results) -> dict[str, Any]:
             "converged": classes.converged,
         },
         "cells": plain(results.cells),
+        **(stopped if results.stops else {}),
         "people": [_person(person) for person in plain(results.people)],
     }
 
