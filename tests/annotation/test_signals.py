@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from alembic import command
 from conftest import ROOT, Cli
 from support.serving import Guest, Serving
 from support.studied import World, a_study, simulate
-from support.studies import KEYS, write_study
+from support.studies import KEYS, Clock, enter, write_study
 
+from casewise.annotation.exchange.payments import Payment, Proposal, propose_payments
 from casewise.annotation.rehearsal.drawn_studies import screen_drawn
 from casewise.annotation.rehearsal.simulated_people import Mixture, Trace
+from casewise.annotation.store.database import Database, alembic_config
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.screening_rules import PLANNED, Rule, Screening
@@ -39,9 +42,9 @@ def hidden_word(page: str) -> str:
     return found[1]
 
 
-def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path) -> None:
-    """Four pages: one left for 2 s, one copied from, one pasted into, and hidden text twice."""
-    with Serving(write_study(tmp_path, **ASKED)) as server, Guest(server) as ada:
+def test_signals_come_with_answers_and_go_with_the_person(tmp_path: Path, address: str) -> None:
+    """Four pages: two left, one copied from, one pasted into, and hidden text followed twice."""
+    with Serving(write_study(tmp_path, **ASKED), address) as server, Guest(server) as ada:
         ada.begin()
         first = hidden_word(ada.page.text)
         ada.answer(watched="2 2.5 0 0")
@@ -97,8 +100,15 @@ def test_an_earlier_study_opens_and_exports_as_before(tmp_path: Path) -> None:
         del dumped["screening"][name]
     assert digest(dumped) in study_hashes(earlier)
     address = f"sqlite:///{tmp_path / 'study.db'}"
-    for one in (earlier, earlier):
-        Store(one, address, KEYS).close()
+    with Store(earlier, address, KEYS, clock=Clock()) as store:
+        enter(store, "ada")
+        before = store.collected()
+    # The database as the version before left it.
+    database = Database(address)
+    database.write(lambda connection: command.downgrade(alembic_config(connection), "v0004"))
+    database.close()
+    with Store(earlier, address, KEYS, clock=Clock()) as store:
+        assert store.collected() == before
     assert earlier.screening.rules == tuple(Rule)[:4]
 
 
@@ -145,6 +155,18 @@ def test_each_signal_by_hand(study: Study, signals: dict[str, Any], rule: Rule |
     assert not any(signals_of(off, vote_table(off, collected), collected.people))
 
 
+def test_what_people_say_of_tools_changes_nothing_about_their_pay(study: Study) -> None:
+    silent = simulate(study, World(careless=0), 3).collected
+
+    def paid(**signals: Any) -> Payment:
+        collected = with_signals(silent, "r0005", **signals)
+        return propose_payments(study, collected, (), name=str, codes={})[5]
+
+    assert paid(tool="all") == paid()
+    left = paid(left=20, tool="all")
+    assert (left.flags, left.proposed) == ("left", Proposal.ASK)
+
+
 def test_times_by_hand() -> None:
     # Ten of 20 s and one break: the middle nine are alike. Of e^0 to e^9, those of e^1 to e^8 stay,
     # with variance (2 * (3.5^2 + 2.5^2 + 1.5^2 + .5^2)) / 7 = 6.
@@ -181,8 +203,8 @@ def test_what_the_page_says_is_caught(cli_inside: Cli, tmp_path: Path) -> None:
     plan, *commands = block[1].strip().splitlines()
     assert cli_inside(*shlex.split(plan)[1:]).returncode == 0
     found: list[dict[str, dict[str, int]]] = []
-    for command in commands:
-        done = cli_inside(*shlex.split(command)[1:], "--format", "json")
+    for line in commands:
+        done = cli_inside(*shlex.split(line)[1:], "--format", "json")
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout)["flagged"])
     named = re.findall(r"(?m)^\| `([a-z: ]+)`[^|]*((?:\| [^|\n]+)+)\|$", section)

@@ -19,7 +19,7 @@ from casewise.cli._annotate_savings import (
     savings_table,
     simulated_savings,
 )
-from casewise.cli._annotate_store import DatabaseOption, ResultFormat, need_extra
+from casewise.cli._annotate_store import ResultFormat, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
@@ -148,52 +148,68 @@ SPARE = 4
 """At most so many times the people that the plan needs."""
 
 
+PEOPLE, COURSE = "Who comes", "How it runs"
+
+
+def _share(text: str) -> typer.models.OptionInfo:
+    option: typer.models.OptionInfo = typer.Option(min=0, max=1, help=text, rich_help_panel=PEOPLE)
+    return option
+
+
 def simulate(
     file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
-    at_once: Annotated[int, typer.Option(min=1, max=500, help="People at the same time.")] = 30,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=500, help="People at the same time.", rich_help_panel=COURSE)
+    ] = 30,
     speed: Annotated[
-        float, typer.Option(min=1, max=1000, help="Time runs so many times as fast.")
+        float,
+        typer.Option(
+            min=1, max=1000, help="Time runs so many times as fast.", rich_help_panel=COURSE
+        ),
     ] = 20,
-    careless: Annotated[
-        float, typer.Option(min=0, max=1, help="Share who answer at random, fast.")
-    ] = 0.1,
-    adversarial: Annotated[
-        float, typer.Option(min=0, max=1, help="Share who say the opposite of what they think.")
-    ] = 0,
-    biased: Annotated[
-        float, typer.Option(min=0, max=1, help="Share from a panel that is more lenient.")
-    ] = 0,
-    machine: Annotated[
-        float, typer.Option(min=0, max=1, help="Share who answer as one language model does.")
-    ] = 0,
+    careless: Annotated[float, _share("Share who answer at random, fast.")] = 0.1,
+    adversarial: Annotated[float, _share("Share who say the opposite of what they think.")] = 0,
+    biased: Annotated[float, _share("Share from a panel that is more lenient.")] = 0,
+    machine: Annotated[float, _share("Share who answer as one language model does.")] = 0,
     trace: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
             help="What these machines leave behind, in turns: none, honeypot, left, copied, "
             "times, tool, with commas between; or each.",
+            rich_help_panel=PEOPLE,
         ),
     ] = "none",
-    clicking: Annotated[
-        float, typer.Option(min=0, max=1, help="Share who answer at random every 3 to 4 s.")
-    ] = 0,
+    clicking: Annotated[float, _share("Share who answer at random every 3 to 4 s.")] = 0,
+    leave: Annotated[float, _share("Share who close the browser half-way.")] = 0.04,
     studies: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=1000,
             help="Only screen: draw so many studies, without a server, and add up who is flagged.",
+            rich_help_panel=COURSE,
         ),
     ] = None,
-    leave: Annotated[
-        float, typer.Option(min=0, max=1, help="Share who close the browser half-way.")
-    ] = 0.04,
     seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Draws the people and what they do.")
+        int,
+        typer.Option(
+            min=0,
+            max=MAX_SEED,
+            help="Draws the people and what they do.",
+            rich_help_panel=COURSE,
+        ),
     ] = 0,
-    database: DatabaseOption = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="SQLite or PostgreSQL. Default: a file that is deleted afterwards.",
+            rich_help_panel=COURSE,
+        ),
+    ] = None,
     format: Annotated[
-        ResultFormat, typer.Option(help="How to print the result.")
+        ResultFormat, typer.Option(help="How to print the result.", rich_help_panel=COURSE)
     ] = ResultFormat.TABLE,
 ) -> None:
     """Rehearse a study with simulated people before you pay for it.
