@@ -140,15 +140,13 @@ def _commented(name: str, text: str) -> str:
     return text
 
 
-_ADDED = ("second_accounts", "demographics", "exit_question", "debriefing")
+_ADDED = ("collection", "second_accounts", "demographics", "exit_question", "debriefing")
 """Parts that studies did not have before; a file without them means what it meant then."""
 
 
 def study_hashes(study: Study) -> tuple[str, str]:
     """The hash of a study, and the one that a version gave it that did not know all its parts."""
     dumped = study.model_dump(mode="json")
-    if not study.collection.is_sequential:
-        del dumped["collection"]  # what is fixed has the hash that it always had
     before = {
         name: value
         for name, value in dumped.items()
@@ -157,6 +155,8 @@ def study_hashes(study: Study) -> tuple[str, str]:
     if "signed" not in study.recruitment.model_fields_set:
         before["recruitment"] = {**dumped["recruitment"]}
         del before["recruitment"]["signed"]
+    if not study.collection.is_sequential:
+        del dumped["collection"]  # what is fixed has the hash that it always had
     return digest(dumped), digest(before)
 
 
