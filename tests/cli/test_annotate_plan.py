@@ -200,11 +200,12 @@ def test_what_the_page_on_studies_says_of_planning_is_true(cli: Cli, tmp_path: P
     planning = page[page.index("## Planning") : page.index("## What an ethics board asks")]
     blocks = re.findall(r"```bash\n(.*?)```", planning, re.DOTALL)
     lines = "".join(blocks).replace("\\\n", "").splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 5
     said = [cli(*shlex.split(line)[1:], env={"COLUMNS": "200"}) for line in lines]
-    assert [done.returncode for done in said] == [0] * 4
+    assert [done.returncode for done in said] == [0] * 5
     assert "so 39 (78 votes" in said[2].stdout
     assert "39  casewise power --test proportions --p1 0.5" in said[3].stdout
+    assert "Sequential collection saves" in said[4].stdout
     asked = re.search(r"`(casewise power --test proportions --n 21[^`]*)`", planning)
     assert asked is not None
     assert "53 of 100" in cli(*asked[1].split()[1:]).stdout
