@@ -163,7 +163,7 @@ def make_old_database(path: Path, address: str) -> None:
         fill(
             connection,
             tables,
-            digest(study.model_dump(mode="json")),
+            digest(study.model_dump(mode="json", exclude={"collection"})),
             study_cases(study)[0].query_id,
         )
     database.close()

@@ -76,7 +76,7 @@ def lease(
             position=0,
             shown=now,
             lease_until=now + timedelta(minutes=of.timing.lease_minutes),
-            drawn=None if drawn is None else " ".join(map(str, drawn)),
+            drawn=drawn,
         )
     )
     change(connection, person.id, status=PersonStatus.ACTIVE)
@@ -167,7 +167,7 @@ class _Demand:
 
         def demand(expired: bool) -> "_Demand":
             held = [row for row in live if expired or not row[2]]
-            places = [int(place) for row in held for place in (row[0] or "").split()]
+            places = [place for row in held for place in row[0] or ()]
             counted = said if expired else said[said & 2 == 0]
             stops = rule.stops(counted // 4, counted & 1, cells)
             counts = np.bincount(counted // 4, minlength=cells)

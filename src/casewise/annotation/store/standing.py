@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from casewise.annotation.study.schema import Block
 from casewise.annotation.votes.collected import PersonStatus
 
 
@@ -43,7 +44,7 @@ class Person:
     """When that page was first shown."""
     about_due: bool = False
     """Whether the questions after the last case are still to be asked."""
-    drawn: str | None = None
+    drawn: Block | None = None
     """The cells of a block that was drawn as the person came; None of a planned one."""
 
 

@@ -16,7 +16,7 @@ from casewise.annotation.store.standing import AnswerStep, Person, Progress, Tak
 from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import assignment, participant, study
 from casewise.annotation.study.block_design import DrawnFrom
-from casewise.annotation.study.reading_times import Page, pages_of, reading
+from casewise.annotation.study.reading_times import pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected, Kind, PersonStatus
@@ -57,7 +57,7 @@ class Store:
         self._lease = partial(blocks.lease, of=of, cells=drawn_from)
         self._clock = clock or steady_clock()
         self._until = timedelta(minutes=of.timing.lease_minutes)
-        self.pages = lru_cache(maxsize=4096)(self._pages)
+        self.pages = lru_cache(maxsize=4096)(partial(pages_of, of))
         self._database = Database(address, patience=patience)
         try:
             upgrade(self._database)
@@ -77,11 +77,6 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _pages(self, number: int, drawn: str | None = None) -> tuple[Page, ...]:
-        """The pages of a block, or of the cells that were drawn for it."""
-        places = None if drawn is None else tuple(map(int, drawn.split()))
-        return pages_of(self.study, number, places)
 
     def _go_on_from(self, latest: datetime | None) -> None:
         """Move the clock beyond the latest stored time, if it was set back since."""

@@ -22,6 +22,7 @@ from sqlalchemy import (
     text,
 )
 
+from casewise.annotation.study.schema import Block
 from casewise.annotation.votes.collected import PersonStatus
 
 metadata = MetaData(
@@ -48,6 +49,21 @@ class Utc(TypeDecorator[datetime]):
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Out of the database."""
         return None if value is None else value.replace(tzinfo=UTC)
+
+
+class CellsColumn(TypeDecorator[Block]):
+    """The cells of a block, by their places in the design."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Block | None, dialect: Dialect) -> str | None:
+        """Into the database."""
+        return None if value is None else " ".join(map(str, value))
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Block | None:
+        """Out of the database."""
+        return None if value is None else tuple(map(int, value.split()))
 
 
 class StatusColumn(TypeDecorator[PersonStatus]):
@@ -126,7 +142,7 @@ assignment = Table(
     Column("position", Integer, nullable=False),
     Column("shown", Utc, nullable=False),
     Column("lease_until", Utc, nullable=False),
-    Column("drawn", Text),
+    Column("drawn", CellsColumn),
     CheckConstraint("status in ('active', 'completed', 'abandoned', 'withdrawn')", name="status"),
     Index(
         "uq_assignment_live_block",

@@ -118,12 +118,11 @@ def plan_study(made: CaseSet, source: str | Path, path: Path, plan: StudyPlan) -
         UsageError: An arm without cases, too many cases a person, or too many attention checks.
     """
     known = by_arm(made.cases)
-    for arm in plan.arms:
-        if not any(known_arm is arm for known_arm, _ in known):
-            raise UsageError(
-                f"--arms {arm}: {made.name} has no case in it (a context whose intended side is "
-                f"{arm}); leave the arm out"
-            )
+    if lacking := [arm for arm in plan.arms if arm not in {one for one, _ in known}]:
+        raise UsageError(
+            f"--arms {lacking[0]}: {made.name} has no case in it (a context whose intended side is "
+            f"{lacking[0]}); leave the arm out"
+        )
     chosen = {key: case for key, case in known.items() if key[0] in plan.arms}
     cases = tuple(chosen.values())
     tasks = plan.tasks or min(USUAL_TASKS, len({case.query_id for case in cases}))
@@ -351,10 +350,8 @@ def pay_shortfall(study: Study, minutes: float) -> str | None:
         minutes: That a session takes, planned or measured; not above 0 or NaN is unknown.
     """
     reward, hourly = _promise(study)
-    if not hourly or not minutes > 0:
-        return None
-    comes_to = reward * 60 / minutes
-    if comes_to >= hourly - _CENT:
+    comes_to = reward * 60 / minutes if minutes > 0 else math.nan
+    if not (hourly and comes_to < hourly - _CENT):
         return None
     fits = pay_each(study.pay.model_copy(update={"per_hour": hourly}), minutes)
     money = study.pay.currency
