@@ -172,9 +172,7 @@ def test_pending_votes_count_against_the_most(open_store: Open, clock: Clock) ->
     for thread in threads:
         thread.join()
     people = [stores[0].person(f"key-{number}") for number in numbers]
-    load = Counter(
-        int(place) for person in people if person for place in (person.drawn or "").split()
-    )
+    load = Counter(place for person in people if person for place in person.drawn or ())
     assert max(load.values()) == 7
     waiting = [person for person in people if person and person.block is None]
     assert waiting
