@@ -1,16 +1,19 @@
 """Files for containers, a proxy and systemd: their commands start here, by hand.
 
-Neither containers nor Caddy can be had where tests run, so the study's server and PostgreSQL are
-started as the compose file starts them, and a request comes as the proxy hands it on.
+Containers can't be had where tests run, so the study's server, PostgreSQL and Caddy are started as
+the compose file starts them; without Caddy, a request comes as the proxy hands it on.
 """
 
 import re
 import shlex
 import shutil
+import socket
+import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import pytest
 import yaml
 from conftest import Cli, clean_env
 from support.postgres import Postgres
+from support.serving import Guest, Origin
 from support.starts import Start
 from support.studies import write_study
 
@@ -27,7 +31,7 @@ NAMES = {"Caddyfile", "Containerfile", "casewise-study.service", "compose.yaml"}
 
 @pytest.fixture
 def service(tmp_path: Path, cli_inside: Cli) -> Path:
-    write_study(tmp_path)
+    write_study(tmp_path, timing={"least_seconds": 0})
     call = ("annotate", "serve", "study.yaml", "--write-service", "service")
     done = cli_inside(*call)
     assert done.returncode == 0, done.stderr
@@ -100,7 +104,70 @@ def test_the_compose_files_parts_work_together(service: Path, postgres: Postgres
         assert "203.0.113.7" not in process.stderr
     healthy = shlex.split(" ".join(parts["database"]["healthcheck"]["test"][1:]))
     assert healthy[0] == "pg_isready"
-    assert "reverse_proxy study:8080" in (service / "Caddyfile").read_text("utf-8")
+
+
+def test_people_come_by_https_through_the_proxy(
+    service: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Caddy reads the file as it is, but for the study's port; here it signs for itself."""
+    command = shutil.which("caddy") or pytest.skip("Caddy is not installed (apt-get install caddy)")
+    domain = f"localhost:{free_port()}"
+    here = [f"--public-url=https://{domain}", "--behind-proxy", "--port=0"]
+    with started(["serve", "study.yaml", *here], tmp_path) as (shown, process):
+        assert shown == f"https://{domain}/"
+        text = (service / "Caddyfile").read_text("utf-8")
+        asked = text.replace("study:8080", f"127.0.0.1:{port_of(process)}")
+        assert asked != text
+        alone = "admin off\nskip_install_trust\nauto_https disable_redirects"
+        (tmp_path / "Caddyfile").write_text(f"{{\n{alone}\n}}\n{asked}", "utf-8")
+        places = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"), str(tmp_path))
+        with (tmp_path / "caddy.log").open("wb") as log:
+            caddy = subprocess.Popen(
+                [command, "run", "--adapter", "caddyfile", "--config", "Caddyfile"],
+                cwd=tmp_path,
+                env=ENV | places | {"STUDY_DOMAIN": domain},
+                stderr=log,
+            )
+        try:
+            root = tmp_path / "caddy/pki/authorities/local/root.crt"
+            wait_for(lambda: root.is_file() and answers(domain, root))
+            monkeypatch.setenv("SSL_CERT_FILE", str(root))
+            with Guest(Origin(f"https://{domain}")) as ada:
+                assert ada.client.cookies
+                assert all(one.secure for one in ada.client.cookies.jar)
+                ada.begin()
+                while ada.at.startswith("/page/"):
+                    ada.send(ada.at, verdict="safe")
+                assert ada.code == "COMPLETED"
+                # Caddy and the study both refuse what is too long; who is first tells it its way.
+                with suppress(httpx.RemoteProtocolError):
+                    too_long = ada.client.post("/consent", content=b"x" * 70_000)
+                    assert too_long.status_code in (413, 502)
+                assert ada.client.get("/health").text == "ok"
+        finally:
+            caddy.terminate()
+            caddy.wait(30)
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def answers(domain: str, root: Path) -> bool:
+    try:
+        trusted = ssl.create_default_context(cafile=root)
+        return httpx.get(f"https://{domain}/health", verify=trusted).text == "ok"
+    except httpx.TransportError:
+        return False
+
+
+def wait_for(ready: Callable[[], bool]) -> None:
+    latest = time.monotonic() + 30
+    while not ready():
+        assert time.monotonic() < latest
+        time.sleep(0.05)
 
 
 def test_the_container_starts_what_the_program_has(service: Path, cli_inside: Cli) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 from conftest import clean_env
-from support.serving import Guest, Serving
+from support.serving import Guest, Origin, Serving
 from support.starts import Start
 from support.studies import KEYS, write_study
 
@@ -60,18 +60,13 @@ def test_more_half_sent_requests_than_descriptors_leave_room(tmp_path: Path, sen
         # Long before the deadline for headers or bodies would have helped.
         assert time.monotonic() - began < app_base.HEADER_SECONDS / 2
         # A person judges to the end meanwhile.
-        with Guest(Origin(origin)) as ada:  # type: ignore[arg-type]
+        with Guest(Origin(origin)) as ada:
             ada.begin()
             while ada.at.startswith("/page/"):
                 ada.send(ada.at, verdict="safe")
             assert ada.code == "COMPLETED"
         assert process.poll() is None
         assert "Too many open files" not in process.stderr
-
-
-class Origin:
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
 
 
 def test_headers_that_do_not_come_end_the_connection(
@@ -138,7 +133,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
         (tmp_path / "study.db").touch()
         with (
             served(tmp_path, "--log", "requests.log") as (origin, _),
-            Guest(Origin(origin)) as ada,  # type: ignore[arg-type]
+            Guest(Origin(origin)) as ada,
         ):
             ada.begin()
             written = {one for one in tmp_path.iterdir() if one.name.startswith("study.db")}

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -58,10 +59,17 @@ class Serving:
         self.store.close()
 
 
+@dataclass(frozen=True)
+class Origin:
+    """A study's server in another process, by its address."""
+
+    origin: str
+
+
 class Guest:
     """A person with a browser without JavaScript: the last page is ``page``."""
 
-    def __init__(self, server: Serving, start: str = "/", **headers: str) -> None:
+    def __init__(self, server: Serving | Origin, start: str = "/", **headers: str) -> None:
         self.server = server
         self.client = httpx.Client(base_url=server.origin, follow_redirects=True, headers=headers)
         self.page = self.client.get(start)
@@ -128,7 +136,8 @@ class Guest:
 
     def answer(self, verdict: str = "safe", seconds: float = 3, **fields: str) -> httpx.Response:
         """Judge the page that is shown, after a while."""
-        self.server.clock.turn(seconds=seconds)
+        if isinstance(self.server, Serving):
+            self.server.clock.turn(seconds=seconds)
         return self.send(self.at, verdict=verdict, **fields)
 
     def finish(self) -> Self:
