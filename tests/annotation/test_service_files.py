@@ -7,13 +7,12 @@ the compose file starts them; without Caddy, a request comes as the proxy hands 
 import re
 import shlex
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ import yaml
 from conftest import Cli, clean_env
 from support.postgres import Postgres
 from support.serving import Guest, Origin
-from support.starts import Start
+from support.starts import Start, free_port
 from support.studies import write_study
 
 NAMES = {"Caddyfile", "Containerfile", "casewise-study.service", "compose.yaml"}
@@ -147,12 +146,6 @@ def test_people_come_by_https_through_the_proxy(
         finally:
             caddy.terminate()
             caddy.wait(30)
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def answers(domain: str, root: Path) -> bool:

@@ -5,13 +5,11 @@ import json
 import os
 import pty
 import re
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer, Raw
 from support.fault_runs import write_questions
 from support.secret import KEY
-from support.starts import Start
+from support.starts import Start, free_port
 
 from casewise.errors import ModelError
 from casewise.evaluation import (
@@ -46,13 +44,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-def free_port() -> int:
-    """A port at which nobody listens."""
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Met:

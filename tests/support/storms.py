@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import sqlite3
 import threading
 import time
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.postgres import Postgres
-from support.starts import Start
+from support.starts import Start, free_port
 
 from casewise.annotation.rehearsal.rehearsal_result import Rehearsal, sum_up
 from casewise.annotation.rehearsal.rehearse import read_back, send_people
@@ -38,9 +37,7 @@ class StudyServer:
     """``casewise annotate serve`` in a process of its own, on one port however often it starts."""
 
     def __init__(self, study: Path, database: str, speed: float) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = ["annotate", "serve", str(study)]
         self._command += ["--database", database, "--port", str(self.port), "--rate", "none"]

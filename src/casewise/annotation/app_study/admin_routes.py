@@ -21,7 +21,7 @@ from casewise.annotation.app_study.site import (
 from casewise.annotation.store.standing import Progress
 from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.votes.cells import Stopped, cell_stops
+from casewise.annotation.votes.cells import cell_stops, decided_cases
 from casewise.annotation.votes.collected import Collected, Identity, PersonStatus, vote_table
 from casewise.annotation.votes.collected_csv import collected_files
 from casewise.annotation.votes.results import median_minutes
@@ -70,11 +70,10 @@ def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigu
         votes[vote.rater] = votes.get(vote.rater, 0) + 1
     sequential = study.collection.is_sequential
     stops = cell_stops(study, vote_table(study, collected)) if sequential else ()
-    decided = frozenset(stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR)
     passed = sum(check.passed for check in collected.checks)
     return AdminFigures(
         progress,
-        tuple(_arm(study, progress, arm, decided) for arm in study.arms),
+        tuple(_arm(study, progress, arm, decided_cases(stops)) for arm in study.arms),
         _funnel(progress),
         seconds(median(progress.seconds) if progress.seconds else None),
         f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,

@@ -19,7 +19,7 @@ from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.stopping import Savings
 from casewise.annotation.study.study_file import study_cases
-from casewise.annotation.votes.cells import Stopped, cell_stops
+from casewise.annotation.votes.cells import Stopped, cell_stops, decided_cases
 from casewise.annotation.votes.collected import (
     Collected,
     PersonStatus,
@@ -228,7 +228,7 @@ def check_integrity(
     counts = Counter(vote.case_id for vote in collected.votes if vote.counted)
     sequential = study.collection.is_sequential
     stops = cell_stops(study, vote_table(study, collected)) if sequential else ()
-    decided = {stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR}
+    decided = decided_cases(stops)
     missing = {cell.case_id: study.votes - counts[cell.case_id] for cell in study.design.cells}
     return Integrity(
         two_arms,

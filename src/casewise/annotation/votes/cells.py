@@ -141,11 +141,16 @@ def cell_stops(study: Study, table: VoteTable) -> tuple[CellStop, ...]:
     return tuple(stops)
 
 
+def decided_cases(stops: Sequence[CellStop]) -> frozenset[str]:
+    """The ids of the cases that the rule decided."""
+    return frozenset(stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR)
+
+
 def cell_votes(
     table: VoteTable, quota: int, classes: DawidSkene, stops: Sequence[CellStop] = ()
 ) -> tuple[CellVotes, ...]:
     """Every cell of the study, in the order of its design."""
-    decided = {stop.case_id for stop in stops if stop.stopped is Stopped.POSTERIOR}
+    decided = decided_cases(stops)
     safe, counts = table.counts_safe, table.counts
     votes = []
     for place, cell in enumerate(table.cells):
