@@ -161,17 +161,17 @@ def test_keys_open_step_and_close_and_focus_returns(open_page: Open) -> None:
     page.keyboard.press("Enter")
     assert page.inner_text("#pair-title") == "Case q00001-safe"
     assert page.evaluate(focused) == "pair-title"
-    assert page.url.endswith("#case=q00001-safe")
+    expect(page).to_have_url(re.compile("#case=q00001-safe$"))
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     assert page.evaluate(focused) == "pair-after"
     page.keyboard.press("Enter")
     assert page.inner_text("#pair-title") == "Case q00001-unsafe"
     page.keyboard.press("Escape")
-    assert not page.is_visible("#pair")
     # The browser tells of a closed dialog a moment later.
+    expect(page.locator("#pair")).to_be_hidden()
     expect(page.locator("#rows button[data-case='q00001-unsafe']")).to_be_focused()
-    assert "#" not in page.url
+    expect(page).not_to_have_url(re.compile("#"))
 
 
 def test_a_link_opens_its_case(open_page: Open) -> None:
@@ -192,6 +192,7 @@ def test_texts_wait_behind_a_warning_that_is_remembered_nowhere(open_page: Open)
     assert page.get_by_role("dialog", name="Content warning").is_visible()
     page.keyboard.press("Enter")  # on what is focused first: keep them hidden
     assert query.count() == 0
+    expect(page.locator("#texts")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
@@ -267,7 +268,7 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
 
     page.check("[name=view][value=under]", force=True)
     assert ids() == ["a"]
-    assert page.url.endswith("#view=under")
+    expect(page).to_have_url(re.compile("#view=under$"))
     page.check("[name=view][value=over]", force=True)
     assert ids() == ["b"]
     page.check("[name=view][value=differs]", force=True)
@@ -278,14 +279,14 @@ def test_views_sort_address_and_selection(open_page: Open) -> None:
     page.select_option("[name=beside]", label="m1")
     assert ids() == ["a"]
     page.click("#clear")
-    assert "#" not in page.url
+    expect(page).not_to_have_url(re.compile("#"))
     page.select_option("[name=sort]", label="P(safe)")
     page.select_option("[name=run]", label="m1")
     assert ids() == ["b", "c", "a"]
-    assert page.url.endswith("#run=0&sort=p_safe")
+    expect(page).to_have_url(re.compile("#run=0&sort=p_safe$"))
     # The address brings the same again, with the pair of the chosen run.
     page.click("#rows li:first-child button")
-    assert page.url.endswith("#run=0&sort=p_safe&case=b-safe")
+    expect(page).to_have_url(re.compile("#run=0&sort=p_safe&case=b-safe$"))
     page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
     assert page.inner_text("#pair-title") == "Case b-safe"

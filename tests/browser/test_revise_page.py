@@ -197,11 +197,13 @@ def test_a_draft_survives_a_reload_and_a_stop(visit: Visit, server: Revising, pa
     assert page.is_disabled("#accept")
     page.click("#next")
     page.wait_for_selector("h1:has-text('Pair 3')")
+    ready(page)
     listed = visit("/pairs", beside=page)
     assert listed.locator("#rows li:nth-child(2) .draft").count() == 1
     assert listed.locator(".draft").count() == 1
     page.go_back()
     page.wait_for_selector("h1:has-text('Pair 2')")
+    ready(page)
     # A server that does not answer loses nothing.
     page.route("**/api/**", lambda route: route.abort())
     page.click("#save")
@@ -331,10 +333,12 @@ def test_keys_and_filters(visit: Visit, path: Path) -> None:
     said(page, "Accepted.")
     page.keyboard.press("n")
     page.wait_for_selector("h1:has-text('Pair 5')")
+    ready(page)
     page.keyboard.press("p")
     page.wait_for_selector("h1:has-text('Pair 4')")
     page.click("text=All pairs")
     page.wait_for_selector("#rows li")
+    ready(page)
     page.select_option("[name=status]", "accepted")
     numbers = page.locator("#rows .number").all_inner_texts()
     assert "4" in numbers

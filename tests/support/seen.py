@@ -5,7 +5,8 @@ from playwright.sync_api import Page
 
 
 def grave(page: Page) -> list[str]:
-    """What axe-core calls serious or critical."""
+    """What axe-core calls serious or critical, once the page has loaded."""
+    page.wait_for_load_state()
     violations = Axe().run(page).response["violations"]
     return [
         f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
@@ -16,6 +17,7 @@ def grave(page: Page) -> list[str]:
 
 def overflowing(page: Page, but: str) -> list[str]:
     """What sticks out to the right, but for what lies in elements of the selector ``but``."""
+    page.wait_for_load_state()
     found: list[str] = page.evaluate(
         """(but) => [...document.querySelectorAll("body *")]
         .filter((one) => !one.closest(but) && one.checkVisibility()
