@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
 
-from casewise.cases import address_of, is_elsewhere
 from casewise.errors import InputError, UsageError
 from casewise.exports._shown_texts import known_parameters
-from casewise.files import hold, new_file
+from casewise.files import address_of, hold, is_elsewhere, new_file
 
 
 @dataclass(frozen=True, slots=True)

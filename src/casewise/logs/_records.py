@@ -28,8 +28,9 @@ from inspect_ai.log import (
 from inspect_ai.model import ChatMessage, ChatMessageAssistant, ModelUsage
 from inspect_ai.tool import ToolCall
 
-from casewise.cases import address_of, turn_text
+from casewise.cases import turn_text
 from casewise.errors import InputError
+from casewise.files import address_of
 from casewise.logs._header import LogHeader
 
 SCORERS = ("read_answers", "grade_reply")

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from casewise.cases import CASEBENCH, STARTER, address_of
+from casewise.cases import CASEBENCH, STARTER
 from casewise.choices import RULES
+from casewise.files import address_of
 from casewise.protocols import Protocol
 from casewise.scores._run_record import RunRecord
 

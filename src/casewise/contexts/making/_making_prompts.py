@@ -1,17 +1,199 @@
-"""The prompts that have a context made, repaired and reviewed."""
+"""What a made context holds, and the prompts that have one made, repaired and reviewed.
 
+Its form is a JSON schema; what can be wrong with it is a fault that has a place.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+from pydantic import JsonValue
+from casewise.cases import GROUPS, Context, Side
+from casewise.errors import UsageError
 import hashlib
 import json
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Final, Literal
-
-from pydantic import JsonValue
-
 from casewise.cases import GROUPS, Side, digest
 from casewise.contexts._render import quote
-from casewise.contexts.making._form import PARAMETERS, Fault, Values, make_context, shared_places
+
+
+Values = Mapping[str, str]
+"""The texts of a context by the place of their parameter, such as ``recipient.type``."""
+
+PARAMETERS: Final[Mapping[str, str]] = {
+    "sender.platform_type": "the service or device on which the chatbot is used, who runs it, "
+    "and who can get to it",
+    "sender.nature_of_the_interaction": "what is going on when the question is asked: the "
+    "occasion, and what came before",
+    "recipient.type": "who the person is who asks: role, age, tie to the service",
+    "recipient.background": "what is known of that person beyond the role: training, history, "
+    "circumstances, what they have told",
+    "transmission_principle.urgency": "how soon the answer is wanted, and what hangs on it",
+    "transmission_principle.sender_purpose": "what the service is there for, and what its "
+    "operator wants answers to be used for",
+    "transmission_principle.confidentiality": "who can read or keep the conversation, and for "
+    "how long",
+    "transmission_principle.source_accountability": "who stands behind the answers, and what "
+    "they rest on",
+}
+"""Place and meaning of each parameter, in the order of a context."""
+
+_LEAF: Final = {place.split(".")[1]: place for place in PARAMETERS}
+
+
+def place_of(name: str) -> str | None:
+    """The place that a name stands for: the place itself, or a parameter's own name."""
+    return name if name in PARAMETERS else _LEAF.get(name)
+
+
+def make_context(values: Values) -> Context:
+    """The context that holds the texts, in the order of ``PARAMETERS``."""
+    root: dict[str, JsonValue] = {}
+    for group in GROUPS:
+        root[group] = {
+            place.split(".")[1]: values[place]
+            for place in PARAMETERS
+            if place in values and place.split(".")[0] == group
+        }
+    return Context(root)
+
+
+def parse_matched(text: str) -> tuple[str, ...]:
+    """Split ``"urgency,recipient.type"`` into places, in the order of ``PARAMETERS``.
+
+    A name is a parameter, its place, or a group, which stands for all of its parameters.
+
+    Raises:
+        UsageError: A name is unknown, empty or given twice, or no parameter is left to share.
+    """
+    matched: list[str] = []
+    for name in (part.strip() for part in text.split(",")):
+        places = [parameter for parameter in PARAMETERS if parameter.split(".")[0] == name]
+        places = places or [place for place in [place_of(name)] if place]
+        if not places:
+            raise UsageError(
+                f"--matched: no parameter {name!r}; choose from {', '.join(_LEAF)} "
+                f"(or a group: {', '.join(GROUPS)})"
+            )
+        if again := [place for place in places if place in matched]:
+            raise UsageError(f"--matched {text!r}: {again[0]} stands twice")
+        matched += places
+    if len(matched) == len(PARAMETERS):
+        raise UsageError(
+            "--matched names every parameter: twins would share nothing; leave the option out"
+        )
+    return tuple(place for place in PARAMETERS if place in matched)
+
+
+def shared_places(matched: Sequence[str]) -> tuple[str, ...]:
+    """The places that twins share which differ in ``matched`` only."""
+    return tuple(place for place in PARAMETERS if place not in matched)
+
+
+JsonSchema = dict[str, Any]
+
+
+def context_schema(places: Sequence[str] = tuple(PARAMETERS)) -> JsonSchema:
+    """An object of groups that hold the named parameters, all of them text and needed."""
+    groups: dict[str, JsonSchema] = {}
+    for group in GROUPS:
+        names = [place.split(".")[1] for place in places if place.split(".")[0] == group]
+        if names:
+            groups[group] = _object({name: {"type": "string"} for name in names})
+    return _object(groups)
+
+
+def pair_schema(matched: Sequence[str]) -> JsonSchema:
+    """What twins share, and what each has of its own."""
+    own = context_schema(matched)
+    return _object({"shared": context_schema(shared_places(matched)), "safe": own, "unsafe": own})
+
+
+def _object(properties: dict[str, JsonSchema]) -> JsonSchema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+class ContextFault(StrEnum):
+    """What kind of thing is wrong."""
+
+    FAILED = "failed"
+    """No answer came: the request failed."""
+    REFUSED = "refused"
+    """The model, or its provider, declined to write."""
+    UNREAD = "unread"
+    """An answer came that holds no context."""
+    MISSING = "missing"
+    """A parameter is absent, blank or no text."""
+    EXTRA = "extra"
+    """A parameter that was not asked for, or the same text twice."""
+    LENGTH = "length"
+    """A parameter says next to nothing, or far too much."""
+    QUERY = "query"
+    """A parameter repeats the query."""
+    ANSWER = "answer"
+    """A parameter answers the query."""
+    VERDICT = "verdict"
+    """A word that gives the judgement away."""
+    PLEADING = "pleading"
+    """The text pleads instead of describing."""
+    ADDRESS = "address"
+    """The text speaks to whoever reads or judges it."""
+    UNEQUAL = "unequal"
+    """Much longer or shorter than its twin."""
+    MATCHED = "matched"
+    """Twins that must differ in named parameters only do not."""
+    COPY = "copy"
+    """Nearly the same as another context of the set."""
+    MISFIT = "misfit"
+    """The context is for another query of the set."""
+    CRITIC = "critic"
+    """The model critic turned it down."""
+    UNCHECKED = "unchecked"
+    """The model critic gave no verdict that can be read."""
+    TWIN = "twin"
+    """Nothing is wrong with it; its twin could not be made."""
+
+
+NOT_MENDED = frozenset(
+    {ContextFault.FAILED, ContextFault.REFUSED, ContextFault.UNCHECKED, ContextFault.TWIN}
+)
+"""Faults that no rewriting mends: they are not the text's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong, and where."""
+
+    kind: ContextFault
+    reason: str
+    """In words that a person reads, and that the model is told when it repairs."""
+    side: Side | None = None
+    """The side of the pair; None is both, or what both share."""
+    parameter: str | None = None
+    """Its place, such as ``recipient.type``; None is the context as a whole."""
+
+    def __str__(self) -> str:
+        where = f"{self.parameter}: " if self.parameter else ""
+        return f"{where}{self.reason}"
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The fault as JSON values."""
+        return {
+            "kind": str(self.kind),
+            "side": self.side,
+            "parameter": self.parameter,
+            "reason": self.reason,
+        }
+
 
 Piece = Literal["safe", "unsafe", "both"]
 """What one request has written: a context, or both twins at once."""
