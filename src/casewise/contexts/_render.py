@@ -2,19 +2,21 @@
 
 Annotators and judges must see the same words, so both use this module. A chatbot is told by its
 deployer, or by the user in one message or several. There, values stand as they are: text about a
-person or a service can't be put into another grammatical person by rule, so the frames around it say
-whom it is about. Parameters stand as a list, nested as in the context; what has no value (an empty
-group, no context) is not spoken of.
+person or a service can't be put into another grammatical person by rule, so the frames around it
+say whom it is about. Parameters stand as a list, nested as in the context; what has no value (an
+empty group, no context) is not spoken of.
 """
 
 import json
 import re
 import unicodedata
-from pydantic import JsonValue
-from casewise.cases import Context
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+
+from pydantic import JsonValue
+
+from casewise.cases import Context
 
 
 def render_json(context: Context | None, *, ascii_only: bool = True) -> str:
@@ -183,12 +185,12 @@ def _message(frame: str, blocks: tuple[str, ...]) -> str:
 def _blocks(context: Context | None, headings: Mapping[str, str]) -> tuple[str, ...]:
     """One paragraph a group: its heading, and its facts as a list."""
     return tuple(
-        "\n".join(_lines(headings.get(group, _title(group)), tuple(facts_of_group)))
+        "\n".join(_fact_lines(headings.get(group, _title(group)), tuple(facts_of_group)))
         for group, facts_of_group in groupby(facts(context), key=lambda fact: fact.group)
     )
 
 
-def _lines(heading: str, group: tuple[Fact, ...]) -> Iterator[str]:
+def _fact_lines(heading: str, group: tuple[Fact, ...]) -> Iterator[str]:
     if not group[0].path:
         yield f"{heading}: {group[0].text}"
         return

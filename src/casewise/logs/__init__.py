@@ -5,10 +5,9 @@ seconds to import, so whoever can do without it imports this room late.
 """
 
 from casewise.logs._attempts import Asked, Attempts, LoggedRun, counting, runs_of
-from casewise.logs._header import LogFolder, LogHeader, list_logs, read_header
-from casewise.logs._key import GENERATE, TARGETS, RunKey, without_keys
-from casewise.logs._part import (
+from casewise.logs._header import (
     BROKEN,
+    GENERATE,
     LOCK,
     ORDER,
     OURS,
@@ -16,7 +15,14 @@ from casewise.logs._part import (
     SHARD,
     SHARDS,
     START,
+    TARGETS,
+    LogFolder,
+    LogHeader,
     Part,
+    RunKey,
+    list_logs,
+    read_header,
+    without_keys,
 )
 from casewise.logs._records import (
     ANSWERED_BY,

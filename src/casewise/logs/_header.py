@@ -1,19 +1,16 @@
 """What a log says of itself, before its samples: its run, its part of the run, its cases."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
-from inspect_ai.log import EvalLog
-from dataclasses import asdict, dataclass
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
+
 from casewise.errors import InputError
 from casewise.files import address_of, is_elsewhere, place_of
-
 
 GENERATE = "generate"
 """Where a log's metadata has the settings of a model's generation that a person gave."""

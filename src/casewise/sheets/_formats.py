@@ -4,19 +4,18 @@ In Markdown, texts hold nothing that is markup. HTML is readable without scripts
 """
 
 import html
-import re
-import unicodedata
-from itertools import groupby
-from casewise.sheets._table import Cell, Code, Column, Link, Row, Table, Tone, Word
-from typing import Any
-from markupsafe import Markup, escape
-from casewise.sheets._table import Table
 import json
 import math
+import re
+import unicodedata
 from collections.abc import Mapping
-from casewise.files import csv_text
-from casewise.sheets._table import Code, Column, Kind, Link, Table, Word
+from itertools import groupby
+from typing import Any
 
+import markupsafe
+
+from casewise.files import csv_text
+from casewise.sheets._table import Cell, Code, Column, Kind, Link, Row, Table, Tone, Word
 
 _MARKS = re.compile(r"[\\`*\[\]>|~&$#]|<(?=[\w/!?])|!(?=\[)|(?<![^\W_])_|_(?![^\W_])")
 """What starts emphasis, code, a link, a cell, HTML or a formula; an underscore inside of a word
@@ -82,7 +81,7 @@ def heading_text(column: Column) -> str:
 def _rows(table: Table, rows: list[Row]) -> str:
     lines = [_line([heading_text(column) for column in table.columns])]
     lines.append("|" + "|".join("---" if one.is_text else "---:" for one in table.columns) + "|")
-    lines += [_line(list(map(_cell, table.columns, row.cells))) for row in rows]
+    lines += [_line(list(map(_markdown_cell, table.columns, row.cells))) for row in rows]
     return "\n".join(lines)
 
 
@@ -90,7 +89,7 @@ def _line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(column: Column, cell: Cell) -> str:
+def _markdown_cell(column: Column, cell: Cell) -> str:
     if isinstance(cell, Code):
         return _code(cell.text)
     text = escape(column.write(cell))
@@ -120,7 +119,7 @@ _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _INLINE = re.compile(r"\A<div id=\"[^\"]*\" style=\"[^\"]*\">")
 
 
-def to_html(table: Table, id: str) -> Markup:
+def to_html(table: Table, id: str) -> markupsafe.Markup:
     """A table without title and note, every text escaped; its style is left to the page.
 
     Args:
@@ -137,7 +136,7 @@ def to_html(table: Table, id: str) -> Markup:
         for place, (name, column) in enumerate(zip(names, table.columns, strict=True))
     }
     heads: dict[str, Any] = {
-        name: html(str(escape(column.title)))
+        name: html(str(markupsafe.escape(column.title)))
         for name, column in zip(names, table.columns, strict=True)
     }
     numbers = [
@@ -146,7 +145,7 @@ def to_html(table: Table, id: str) -> Markup:
     made = GT(pl.DataFrame(cells), id=id).cols_label(heads).cols_align("left")
     text = made.cols_align("right", numbers).as_raw_html()
     # The page's own style serves light, dark and paper.
-    return Markup(_INLINE.sub("<div>", _STYLE.sub("", text).lstrip()))
+    return markupsafe.Markup(_INLINE.sub("<div>", _STYLE.sub("", text).lstrip()))
 
 
 _FOLD = re.compile(r"<details><summary>[^<>]*</summary>|</details>")
@@ -159,11 +158,13 @@ def markdown_to_html(text: str) -> str:
 
     def shown(_: Any, tokens: Any, place: int, *__: Any) -> str:
         part: str = tokens[place].content.strip()
-        return part if _FOLD.fullmatch(part) else str(escape(part))
+        return part if _FOLD.fullmatch(part) else str(markupsafe.escape(part))
 
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     parser.add_render_rule("html_block", shown)
-    parser.add_render_rule("html_inline", lambda *args: str(escape(args[1][args[2]].content)))
+    parser.add_render_rule(
+        "html_inline", lambda *args: str(markupsafe.escape(args[1][args[2]].content))
+    )
     made: str = parser.render(text)
     return made
 
@@ -191,7 +192,7 @@ def to_csv(table: Table) -> str:
     """
     records = to_records(table)
     names = list(dict.fromkeys(name for one in records for name in one))
-    return csv_text(names, ([_cell(one.get(name)) for name in names] for one in records))
+    return csv_text(names, ([_csv_cell(one.get(name)) for name in names] for one in records))
 
 
 def _fields(column: Column, cell: Any) -> dict[str, Any]:
@@ -209,7 +210,7 @@ def _fields(column: Column, cell: Any) -> dict[str, Any]:
     return {name: _finite(cell)}
 
 
-def _cell(value: object) -> object:
+def _csv_cell(value: object) -> object:
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 

@@ -1,17 +1,15 @@
 """A table: typed columns, and rows of values that the columns say how to write.
 
-Numbers are ``.500``, ``< .001``, ``.41 to .58``. What is unknown or undefined (None, NaN) is a dash,
-whatever its kind.
+Numbers are written ``.500``, ``< .001``, ``.41 to .58``; what is unknown or undefined (None, NaN)
+is a dash, whatever its kind.
 """
 
 import math
-from typing import Protocol
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
+from typing import Any, Protocol
 
 UNDEFINED = "–"
 """How an unknown or undefined value is written."""

@@ -1,27 +1,22 @@
 """Which case a reply answers, and what of its conversation is asked again.
 
-The case is told by the id that the conversation names, or by what was said. Asked again are its turns
-up to one of the user's, with the old reply.
+The case is told by the id that the conversation names, or by what was said. Asked again are its
+turns up to one of the user's, with the old reply.
 """
 
 import unicodedata
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
-from casewise.cases import Case, Turn, digest
+from typing import Final, Literal
+
+from casewise.cases import Case, Turn, digest, find_turn_fault, flags_query
 from casewise.contexts import claim, describe_to_sender, render_json, render_text
-from casewise.transcripts._conversation import Conversation
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Literal
-from casewise.cases import Case, Turn, find_turn_fault, flags_query
 from casewise.errors import UsageError
 from casewise.protocols import Graded, ResponseClass, phrase_match, read_reply
 from casewise.transcripts._conversation import BadLine, Conversation
 from casewise.transcripts._masking import Mask
-
 
 LINE_TAG = "line:"
 """How the tag of a case begins that tests a line of a deployment card."""

@@ -1,16 +1,17 @@
 """What a file of conversations is, told by its content, and the reader for it.
 
-JSON Lines are read one in memory at a time; of tables, CSV in streams, Parquet in batches, workbooks
-whole.
+JSON Lines are read one in memory at a time; of tables, CSV in streams, Parquet in batches and
+workbooks whole.
 """
 
 import codecs
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+
 from casewise.cases import WORKBOOKS, delimiter_of, read_table
 from casewise.errors import InputError
-from casewise.files import csv_rows, parse_json
+from casewise.files import csv_rows, parse_json, raw_lines, read_text
 from casewise.transcripts._conversation import (
     FIELDS,
     MESSAGES,
@@ -21,22 +22,6 @@ from casewise.transcripts._conversation import (
     UnreadableError,
     conversation_of,
 )
-from collections.abc import Iterator
-from typing import Final
-from casewise.files import parse_json, raw_lines
-from casewise.transcripts._conversation import (
-    BadLine,
-    Conversation,
-    UnreadableError,
-)
-from casewise.transcripts._other_tools import record_conversation
-from casewise.files import parse_json, read_text
-from casewise.transcripts._conversation import (
-    FIELDS,
-    BadLine,
-    Conversation,
-    UnreadableError,
-)
 from casewise.transcripts._other_tools import (
     PYRIT_FIELDS,
     is_pyrit,
@@ -44,7 +29,6 @@ from casewise.transcripts._other_tools import (
     pyrit_conversations,
     record_conversation,
 )
-
 
 Rows = Iterator[tuple[int, Mapping[str, Any] | str]]
 """Rows by their numbers, from 1: their cells by column, or what is wrong with the row."""

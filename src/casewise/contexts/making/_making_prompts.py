@@ -3,22 +3,20 @@
 Its form is a JSON schema; what can be wrong with it is a fault that has a place.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
-from pydantic import JsonValue
-from casewise.cases import GROUPS, Context, Side
-from casewise.errors import UsageError
-import hashlib
-import json
-from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal
-from casewise.cases import GROUPS, Side, digest
-from casewise.contexts._render import quote
+from typing import Any, Final, Literal
 
+from pydantic import JsonValue
+
+from casewise.cases import GROUPS, Context, Side, digest
+from casewise.contexts._render import quote
+from casewise.errors import UsageError
 
 Values = Mapping[str, str]
 """The texts of a context by the place of their parameter, such as ``recipient.type``."""
