@@ -27,9 +27,7 @@ from casewise.scores._ablation import AblationChange, ShapleyShares
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
 from casewise.scores._behaviour import CELLS, Escalation, Gain, JudgeAct, Trust, trust_in_claims
 from casewise.scores._calibration import CALIBRATED, Calibration, CostPrices, CostReport
-from casewise.scores._case_browser import OF_BROWSED_CASE, Browser
 from casewise.scores._changed_contexts import SMALLEST, Counterfactual, Faithfulness
-from casewise.scores._check_files import CheckedReply, CheckFile, load_checks
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -41,7 +39,17 @@ from casewise.scores._condition_scores import (
     score_table,
     score_together,
 )
-from casewise.scores._evaluation_facts import EvaluationFacts, Limit, LimitKind, evaluation_facts
+from casewise.scores._evaluation_facts import (
+    DataFacts,
+    EvaluationFacts,
+    LeftOut,
+    Limit,
+    LimitKind,
+    Reason,
+    RunFacts,
+    Voters,
+    evaluation_facts,
+)
 from casewise.scores._graded_transcripts import (
     BY_RULES,
     UNNAMED,
@@ -98,11 +106,20 @@ from casewise.scores._judgement_table import (
     OF_CASE,
     SCHEMA,
     TEXTS,
+    case_columns,
+    length_of,
     make_table,
     read_table,
+    stand_in,
     table_bytes,
 )
-from casewise.scores._labelled_replies import LabelledReply, load_labelled
+from casewise.scores._labelled_replies import (
+    CheckedReply,
+    CheckFile,
+    LabelledReply,
+    load_checks,
+    load_labelled,
+)
 from casewise.scores._leaders import CategoryScore, Leader, is_changed, is_plain
 from casewise.scores._measures import (
     ACT_QUADRANTS,
@@ -112,6 +129,8 @@ from casewise.scores._measures import (
     QUADRANTS,
 )
 from casewise.scores._overview import (
+    OF_BROWSED_CASE,
+    Browser,
     Overview,
     Retention,
     RetentionPoint,
@@ -119,7 +138,6 @@ from casewise.scores._overview import (
     make_overview,
     variation_of,
 )
-from casewise.scores._published_outputs import case_columns, length_of, stand_in
 from casewise.scores._replay import (
     REPLAY_TABLE,
     ChangedTurn,
@@ -140,7 +158,6 @@ from casewise.scores._reply_sample import (
     grader_versions,
     sheet_text,
 )
-from casewise.scores._run_commands import resume_line, without_option
 from casewise.scores._run_comparison import (
     Change,
     Comparison,
@@ -155,8 +172,7 @@ from casewise.scores._run_comparison import (
     right_after,
     same_data,
 )
-from casewise.scores._run_facts import DataFacts, LeftOut, Reason, RunFacts, Voters
-from casewise.scores._run_record import RunRecord
+from casewise.scores._run_record import RunRecord, resume_line, without_option
 from casewise.scores._score_records import as_record, as_report_records, comparison_records
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
 from casewise.statistics import Estimate, RareRate

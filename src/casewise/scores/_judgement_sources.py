@@ -22,9 +22,9 @@ from casewise.scores._judgement_table import (
     all_distinct,
     make_table,
     read_case_rows,
+    read_outputs,
     read_table,
 )
-from casewise.scores._published_outputs import read_outputs
 
 if TYPE_CHECKING:
     from casewise.logs import LoggedRun

@@ -11,18 +11,6 @@ from casewise.statistics._agreement import (
     agreement_of_two,
     cohen_kappa,
 )
-from casewise.statistics._calibration import (
-    REFERENCE_EPSILON,
-    Bin,
-    Recalibrated,
-    Reliability,
-    bin_places,
-    brier_scores,
-    cross_entropies,
-    grouped_folds,
-    recalibrate,
-    reliability,
-)
 from casewise.statistics._ceilings import (
     BetaBinomial,
     Oracle,
@@ -37,13 +25,23 @@ from casewise.statistics._ceilings import (
     tallies,
 )
 from casewise.statistics._classification import (
+    REFERENCE_EPSILON,
+    Bin,
     Classification,
     Costs,
+    Recalibrated,
+    Reliability,
+    bin_places,
+    brier_scores,
     classify,
     cost_curve,
     credits,
+    cross_entropies,
+    grouped_folds,
     mistake_costs,
     ratio,
+    recalibrate,
+    reliability,
 )
 from casewise.statistics._clustered import (
     UNDEFINED,
@@ -68,6 +66,7 @@ from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
     ProportionTests,
+    TwoGroups,
     chi_squared,
     cochran_q,
     cohen_d_paired,
@@ -75,6 +74,7 @@ from casewise.statistics._effects import (
     kruskal_wallis,
     mantel_haenszel,
     proportion_tests,
+    two_groups,
     two_proportion_p,
 )
 from casewise.statistics._grader_error import (
@@ -151,9 +151,15 @@ from casewise.statistics._power_proportions import (
     fisher_size,
     proportions_power,
 )
-from casewise.statistics._rare_events import Draw, RareRate, Units, draw_units, rare_rate
-from casewise.statistics._survival import SurvivalCurve, kaplan_meier
-from casewise.statistics._two_groups import TwoGroups, two_groups
+from casewise.statistics._rare_events import (
+    Draw,
+    RareRate,
+    SurvivalCurve,
+    Units,
+    draw_units,
+    kaplan_meier,
+    rare_rate,
+)
 from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
