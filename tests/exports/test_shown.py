@@ -2,7 +2,7 @@
 
 import pytest
 
-from casewise.exports._shown_texts import (
+from casewise.exports._export_form import (
     hashed,
     known_parameters,
     show_category,

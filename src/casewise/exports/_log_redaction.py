@@ -39,7 +39,7 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Score
 
 from casewise.cases import CASEBENCH, STARTER
-from casewise.exports._shown_texts import (
+from casewise.exports._export_form import (
     Rules,
     hashed,
     show_id,

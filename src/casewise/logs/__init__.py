@@ -4,7 +4,24 @@ Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them
 seconds to import, so whoever can do without it imports this room late.
 """
 
-from casewise.logs._attempts import Asked, Attempts, LoggedRun, counting, runs_of
+from casewise.logs._attempts import (
+    ANSWERED_BY,
+    CANCELLED,
+    GRADER,
+    SCORERS,
+    Asked,
+    Attempts,
+    LoggedRun,
+    SampleRecord,
+    ScoreRecord,
+    calls_of,
+    counting,
+    is_readable,
+    message_text,
+    read_records,
+    read_samples,
+    runs_of,
+)
 from casewise.logs._header import (
     BROKEN,
     GENERATE,
@@ -23,19 +40,6 @@ from casewise.logs._header import (
     list_logs,
     read_header,
     without_keys,
-)
-from casewise.logs._records import (
-    ANSWERED_BY,
-    CANCELLED,
-    GRADER,
-    SCORERS,
-    SampleRecord,
-    ScoreRecord,
-    calls_of,
-    is_readable,
-    message_text,
-    read_records,
-    read_samples,
 )
 from casewise.logs._write import LogStatus, LogWriter, without_texts
 

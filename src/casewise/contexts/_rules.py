@@ -7,7 +7,7 @@ from typing import Final
 
 from casewise.cases import Side
 from casewise.contexts._likeness import context_text, misfits, near_copies, words_of
-from casewise.contexts.making._making_prompts import (
+from casewise.contexts._making import (
     PARAMETERS,
     ContextFault,
     Fault,

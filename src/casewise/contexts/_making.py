@@ -1,6 +1,8 @@
 """What a made context holds, and the prompts that have one made, repaired and reviewed.
 
 Its form is a JSON schema; what can be wrong with it is a fault that has a place.
+
+Pure, as all that reads its answers: no model is called here.
 """
 
 import hashlib
@@ -204,7 +206,7 @@ _OF_THE_QUERY: Final = "the language that the question is written in"
 
 @cache
 def _template(name: str) -> str:
-    folder = files("casewise.contexts.making") / "prompts"
+    folder = files("casewise.contexts") / "prompts"
     return (folder / f"{name}-{_EDITION}.txt").read_text("utf-8").rstrip("\n")
 
 
