@@ -9,7 +9,6 @@ from casewise.cases._case import (
     GROUPS,
     Case,
     Context,
-    RatingRule,
     Ratings,
     Side,
     Vote,
@@ -31,7 +30,6 @@ from casewise.cases._draft import draft_mapping
 from casewise.cases._fetch import (
     OPEN_SETS,
     TERMS,
-    OpenSet,
     cache_dir,
     casebench_data,
     casebench_templates,
@@ -64,7 +62,7 @@ from casewise.cases._load import (
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
-from casewise.cases._personal_patterns import PersonalPiece, find_pieces
+from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._rows import read_table
 from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
@@ -119,10 +117,7 @@ __all__ = [
     "ListedQuery",
     "MAPPINGS",
     "OPEN_SETS",
-    "OpenSet",
     "Prefer",
-    "PersonalPiece",
-    "RatingRule",
     "Ratings",
     "Release",
     "Role",

@@ -119,13 +119,7 @@ def run(
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import (
-            Prices,
-            RunRequest,
-            check_models,
-            make_plan,
-            refuse_password,
-        )
+        from casewise.evaluation import Prices, RunRequest, check_models, make_plan, refuse_password
 
     refuse_password("--model-base-url", model_base_url)
 

@@ -35,13 +35,7 @@ from casewise.contexts._making import (
     render_review,
     review_nonce,
 )
-from casewise.contexts._read_context import (
-    CONTEXT,
-    PAIR,
-    read_answer,
-    read_ending,
-    read_review,
-)
+from casewise.contexts._read_context import CONTEXT, PAIR, read_answer, read_ending, read_review
 from casewise.contexts._render import (
     Fact,
     claim,

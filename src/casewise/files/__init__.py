@@ -6,14 +6,7 @@ Every room may open this one; it knows of no other room but the errors.
 ("'=1+1", '=1+1')
 """
 
-from casewise.files._atomic import (
-    Journal,
-    JournalLine,
-    create_file,
-    journal_lines,
-    new_file,
-    write_atomically,
-)
+from casewise.files._atomic import Journal, create_file, journal_lines, new_file, write_atomically
 from casewise.files._folder import (
     HeldError,
     address_of,
@@ -24,7 +17,6 @@ from casewise.files._folder import (
     replace_folder,
 )
 from casewise.files._text import (
-    CsvRow,
     csv_cells,
     csv_rows,
     csv_text,
@@ -39,10 +31,8 @@ from casewise.files._text import (
 )
 
 __all__ = [
-    "CsvRow",
     "HeldError",
     "Journal",
-    "JournalLine",
     "address_of",
     "create_file",
     "csv_cells",

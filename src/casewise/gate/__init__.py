@@ -11,34 +11,22 @@ from casewise.gate._gate_report import (
     as_gate_record,
     read_history,
 )
-from casewise.gate._gate_rules import Demand, GateConfig, GateRule, When
-from casewise.gate._rule_figures import Extent
-from casewise.gate._rules_file import (
-    GateFiles,
-    default_gate,
-    gate_file,
-    gate_files,
-    gate_rules,
-    load_gate,
-)
+from casewise.gate._gate_rules import Demand, GateConfig, When
+from casewise.gate._rules_file import default_gate, gate_file, gate_files, gate_rules, load_gate
 from casewise.gate._run_gate import run_gate
-from casewise.gate._verdicts import GateVerdict, Needed
+from casewise.gate._verdicts import GateVerdict
 
 __all__ = [
     "BUILDS",
     "Build",
     "Demand",
     "EXIT_STATUS",
-    "Extent",
     "FALSE_FAILS",
     "GateConfig",
-    "GateFiles",
     "GateReport",
     "GateRow",
-    "GateRule",
     "GateVerdict",
     "Missing",
-    "Needed",
     "When",
     "as_gate_record",
     "default_gate",

@@ -23,10 +23,9 @@ from casewise.choices import (
     UnreadPolicy,
 )
 from casewise.protocols import LOW_MASS
-from casewise.scores._ablation import AblationChange, ShapleyShares
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
-from casewise.scores._behaviour import CELLS, Escalation, Gain, JudgeAct, Trust, trust_in_claims
-from casewise.scores._calibration import CALIBRATED, Calibration, CostPrices, CostReport
+from casewise.scores._behaviour import CELLS, Escalation, Gain, Trust, trust_in_claims
+from casewise.scores._calibration import Calibration, CostPrices
 from casewise.scores._changed_contexts import SMALLEST, Counterfactual, Faithfulness
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
@@ -66,8 +65,6 @@ from casewise.scores._grader_agreement import (
     NOT_GRADED,
     Against,
     GraderReport,
-    Mistake,
-    ReaderError,
     by_rules,
     check_grader,
     choose_half,
@@ -88,7 +85,6 @@ from casewise.scores._grader_correction import (
 )
 from casewise.scores._injected_verdicts import (
     Followed,
-    InjectedReplies,
     InjectionReport,
     check_injected,
     injected_replies,
@@ -102,7 +98,6 @@ from casewise.scores._judgement_sources import (
     read_paths,
 )
 from casewise.scores._judgement_table import (
-    CONDITION,
     OF_CASE,
     SCHEMA,
     TEXTS,
@@ -113,13 +108,7 @@ from casewise.scores._judgement_table import (
     stand_in,
     table_bytes,
 )
-from casewise.scores._labelled_replies import (
-    CheckedReply,
-    CheckFile,
-    LabelledReply,
-    load_checks,
-    load_labelled,
-)
+from casewise.scores._labelled_replies import CheckFile, LabelledReply, load_checks, load_labelled
 from casewise.scores._leaders import CategoryScore, Leader, is_changed, is_plain
 from casewise.scores._measures import (
     ACT_QUADRANTS,
@@ -129,18 +118,15 @@ from casewise.scores._measures import (
     QUADRANTS,
 )
 from casewise.scores._overview import (
-    OF_BROWSED_CASE,
     Browser,
     Overview,
     Retention,
-    RetentionPoint,
     Usage,
     make_overview,
     variation_of,
 )
 from casewise.scores._replay import (
     REPLAY_TABLE,
-    ChangedTurn,
     ChangeRates,
     ReplayReport,
     ReplayTexts,
@@ -181,26 +167,20 @@ __all__ = [
     "ACT_METRICS",
     "ACT_QUADRANTS",
     "ANSWER_KEYS",
-    "AblationChange",
     "Against",
     "BY_RULES",
     "Browser",
-    "CALIBRATED",
     "CELLS",
     "CLASSES",
     "COMPARED",
-    "CONDITION",
     "Calibration",
     "CategoryScore",
     "Change",
     "ChangeRates",
-    "ChangedTurn",
     "CheckFile",
-    "CheckedReply",
     "Cluster",
     "Comparison",
     "CostPrices",
-    "CostReport",
     "Counterfactual",
     "DataFacts",
     "Difference",
@@ -218,9 +198,7 @@ __all__ = [
     "GraderReport",
     "Grading",
     "Half",
-    "InjectedReplies",
     "InjectionReport",
-    "JudgeAct",
     "Judgements",
     "LABEL",
     "LOW_MASS",
@@ -231,10 +209,8 @@ __all__ = [
     "LimitKind",
     "METRICS",
     "Method",
-    "Mistake",
     "NOT_GRADED",
     "NothingPlacedError",
-    "OF_BROWSED_CASE",
     "OF_CASE",
     "OF_CONTEXTS",
     "Overview",
@@ -245,7 +221,6 @@ __all__ = [
     "REPLAY_TABLE",
     "RULES",
     "RareRate",
-    "ReaderError",
     "Reason",
     "ReplayReport",
     "ReplayTexts",
@@ -253,7 +228,6 @@ __all__ = [
     "RepliedRun",
     "ReplyChange",
     "Retention",
-    "RetentionPoint",
     "Run",
     "RunFacts",
     "RunRecord",
@@ -265,7 +239,6 @@ __all__ = [
     "ScoreReport",
     "ScoreRow",
     "Scoring",
-    "ShapleyShares",
     "Split",
     "TEXTS",
     "TOOL_RATE",

@@ -6,13 +6,11 @@ from casewise.statistics._agreement import (
     LEFT_OPEN,
     Agreement,
     AgreementOfTwo,
-    Coefficient,
     agreement,
     agreement_of_two,
     cohen_kappa,
 )
 from casewise.statistics._ceilings import (
-    BetaBinomial,
     Oracle,
     Panel,
     Tally,
@@ -25,7 +23,6 @@ from casewise.statistics._ceilings import (
     tallies,
 )
 from casewise.statistics._classification import (
-    REFERENCE_EPSILON,
     Bin,
     Classification,
     Costs,
@@ -66,7 +63,6 @@ from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
     ProportionTests,
-    TwoGroups,
     chi_squared,
     cochran_q,
     cohen_d_paired,
@@ -89,24 +85,10 @@ from casewise.statistics._grader_error import (
     separation,
 )
 from casewise.statistics._label_noise import VotedVerdicts, corrected_accuracy
-from casewise.statistics._one_sided import (
-    Bounds,
-    Steps,
-    alike_bounds,
-    drawn_bounds,
-    find_steps,
-    noninferiority_power,
-    null_variance,
-    paired_share_bounds,
-    share_bounds,
-    student_bounds,
-)
 from casewise.statistics._pairs import (
     Contexts,
     ContextSensitivity,
-    Flips,
     Pairs,
-    SeenContext,
     WithinQueries,
     context_sensitivity,
     context_share,
@@ -144,13 +126,6 @@ from casewise.statistics._power import (
     whole,
     within_degrees,
 )
-from casewise.statistics._power_proportions import (
-    MOST_EXACT,
-    ExactSize,
-    fisher_power,
-    fisher_size,
-    proportions_power,
-)
 from casewise.statistics._rare_events import (
     Draw,
     RareRate,
@@ -160,19 +135,32 @@ from casewise.statistics._rare_events import (
     kaplan_meier,
     rare_rate,
 )
+from casewise.statistics._shares import (
+    MOST_EXACT,
+    Bounds,
+    alike_bounds,
+    drawn_bounds,
+    find_steps,
+    fisher_power,
+    fisher_size,
+    noninferiority_power,
+    null_variance,
+    paired_share_bounds,
+    proportions_power,
+    share_bounds,
+    student_bounds,
+)
 from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
     "Agreement",
     "AgreementOfTwo",
-    "BetaBinomial",
     "Bin",
     "Bounds",
     "COEFFICIENTS",
     "CheckSample",
     "Classification",
     "Clusters",
-    "Coefficient",
     "ContextSensitivity",
     "Contexts",
     "CorrectedChanges",
@@ -181,8 +169,6 @@ __all__ = [
     "DawidSkene",
     "Draw",
     "Estimate",
-    "ExactSize",
-    "Flips",
     "GradedReplies",
     "GroupTest",
     "LEAST_SIZE",
@@ -202,16 +188,12 @@ __all__ = [
     "ProportionMethod",
     "ProportionTests",
     "Question",
-    "REFERENCE_EPSILON",
     "RareRate",
     "Recalibrated",
     "Reliability",
     "Resampling",
-    "SeenContext",
-    "Steps",
     "SurvivalCurve",
     "Tally",
-    "TwoGroups",
     "TwoWay",
     "UNDEFINED",
     "Units",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from casewise.statistics._clustered import ROUND_OFF, Z_95
 from casewise.statistics._clusters import Clusters
-from casewise.statistics._one_sided import beta_bounds
+from casewise.statistics._shares import beta_bounds
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -6,7 +6,6 @@ from casewise.transcripts._other_tools import turns_of_messages
 from casewise.transcripts._placing import (
     READ_AT_MOST,
     Chosen,
-    FirstLook,
     LeftOut,
     NoReply,
     Places,
@@ -25,7 +24,6 @@ __all__ = [
     "BadLine",
     "Chosen",
     "Conversation",
-    "FirstLook",
     "LeftOut",
     "Mask",
     "NoReply",
