@@ -128,14 +128,7 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
         AssetError: A file is absent, altered, or can't be fetched; the cache is unchanged.
     """
     check_cache_writable(DATA.cached.parent)
-    read: Callable[[PinnedFile], bytes | None]
-    if origin is None:
-        read = download
-    elif origin.exists():
-        root = origin
-        read = lambda pinned: from_origin(root, pinned, DATA)  # noqa: E731
-    else:
-        raise AssetError(f"{origin}: no such file or folder")
+    read = _reader(origin, DATA)
     data = read(DATA)
     if data is None:
         raise AssetError(f"{origin}: holds neither {DATA.path} nor {DATA.name}")
@@ -148,7 +141,16 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
     return Fetched(DATA.cached, TEMPLATES.cached if templates is not None else None)
 
 
-def from_origin(origin: Path, pinned: PinnedFile, data: PinnedFile) -> bytes | None:
+def _reader(origin: Path | None, data: PinnedFile) -> Callable[[PinnedFile], bytes | None]:
+    """What reads the files of a set: over the network, or from a folder or ``data`` itself."""
+    if origin is None:
+        return download
+    if not origin.exists():
+        raise AssetError(f"{origin}: no such file or folder")
+    return lambda pinned: _from_origin(origin, pinned, data)
+
+
+def _from_origin(origin: Path, pinned: PinnedFile, data: PinnedFile) -> bytes | None:
     """A file of a checkout or a folder, or ``data`` itself; None where it isn't there."""
     if origin.is_file():
         return origin.read_bytes() if pinned is data else None
@@ -334,12 +336,7 @@ def fetch_open_set(name: str, origin: Path | None = None) -> tuple[Path, ...]:
     """
     files = OPEN_SETS[name].files
     check_cache_writable(files[0].cached.parent)
-    if origin is not None and not origin.exists():
-        raise AssetError(f"{origin}: no such file or folder")
-    read: Callable[[PinnedFile], bytes | None] = download
-    if origin is not None:
-        given = origin
-        read = lambda pinned: from_origin(given, pinned, files[0])  # noqa: E731
+    read = _reader(origin, files[0])
     contents = []
     for pinned in files:
         content = read(pinned)
