@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix, diags
 from sklearn.model_selection import GroupKFold
 
 from casewise.protocols import ResponseClass, Rulings, string_match
-from casewise.protocols.replies._model import (
+from casewise.protocols.replies._features import (
     CLASSES,
     FILE,
     ITSELF_SHARE,

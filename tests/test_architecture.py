@@ -65,10 +65,10 @@ WALLED = {
     "fastapi": lambda path: path.startswith("annotation/app_"),
     "sqlalchemy": lambda path: path.startswith("annotation/store/"),
     "alembic": lambda path: path.startswith("annotation/store/"),
-    "filelock": lambda path: path == "files/_lock.py",
-    "fcntl": lambda path: path == "files/_lock.py",
-    "msvcrt": lambda path: path == "files/_lock.py",
-    "csv": lambda path: path == "files/_csv.py",
+    "filelock": lambda path: path == "files/_folder.py",
+    "fcntl": lambda path: path == "files/_folder.py",
+    "msvcrt": lambda path: path == "files/_folder.py",
+    "csv": lambda path: path == "files/_text.py",
 }
 """Libraries that only some files may import."""
 
@@ -188,9 +188,8 @@ MOVES = {"os.replace", "os.rename", "os.link", "shutil.move", ".replace", ".rena
 APPENDS = {"os.write", "os.ftruncate"}
 POLARS = {".write_csv", "pl.read_csv"}
 ALLOWED = {
-    "files/_atomic.py": MOVES,
     "files/_folder.py": MOVES,
-    "files/_journal.py": APPENDS,
+    "files/_atomic.py": MOVES | APPENDS,
     # Another name for a log that can't be read: nothing is written.
     "evaluation/executor/_log_folder.py": {".replace"},
     # Judgements are a data frame; its texts are guarded by files.guard_cell.

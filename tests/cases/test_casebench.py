@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from casewise.cases import _casebench as module
+from casewise.cases import _fetch as module
 from casewise.cases import casebench_data, casebench_templates, fetch_casebench, open_cases
 from casewise.errors import AssetError
 

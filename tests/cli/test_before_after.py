@@ -167,7 +167,9 @@ def test_every_example_names_the_run_before_first() -> None:
     assert {"README.md", "acting.md", "report.md", "gate.md", "statistics.md"} <= {
         name for name, *_ in found
     }
-    assert {"_compare.py", "_report.py", "_gate.py"} <= {name for name, *_ in found}
+    assert {"_report.py", "_gate.py"} <= {name for name, *_ in found}
+    # Those of compare, and that of report.
+    assert sum(name == "_report.py" for name, *_ in found) >= 3
     for name, before, after in found:
         # A published model in the place of another, as its document says.
         if not before.startswith("exp/"):

@@ -17,7 +17,7 @@ from casewise.dataset import (
     parse_demands,
     unmet_demands,
 )
-from casewise.dataset._personal_data import find_personal
+from casewise.dataset._text_checks import find_personal
 from casewise.errors import UsageError
 
 

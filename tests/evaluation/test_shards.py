@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewise.cases import address_of, is_elsewhere, place_of
 from casewise.evaluation import Cell, Prices, RunRequest, make_plan
 from casewise.evaluation.executor._cluster import LOST, LostError, ShardQueue, ShardResult
 from casewise.evaluation.executor._shards import (
@@ -20,6 +19,7 @@ from casewise.evaluation.executor._shards import (
     without_cases,
 )
 from casewise.evaluation.plan._costs import Budget
+from casewise.files import address_of, is_elsewhere, place_of
 from casewise.protocols import Status
 
 PRICES = Prices(1000.0, 1000.0)

@@ -12,7 +12,7 @@ from support.planted import CANARY, PlantedServer, places, write_planted_cases
 from support.secret import KEY
 
 from casewise.exports import ExportForm
-from casewise.exports._shown_texts import TEXT_COLUMNS, withhold
+from casewise.exports._export_form import TEXT_COLUMNS, withhold
 from casewise.scores import SCHEMA, read_paths
 
 WITHHELD = ["parquet", "csv", "casebench", "hf", "redacted-logs"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from casewise.exports._shown_texts import (
+from casewise.exports._export_form import (
     hashed,
     known_parameters,
     show_category,
@@ -13,7 +13,7 @@ from casewise.exports._shown_texts import (
     show_prompt,
     show_words,
 )
-from casewise.scores._published_outputs import is_withheld, length_of, stand_in
+from casewise.scores._judgement_table import is_withheld, length_of, stand_in
 
 QUERY = "How do I climb over a garden fence?"
 

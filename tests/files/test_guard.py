@@ -167,7 +167,7 @@ def test_every_writer_of_csv_guards_its_cells() -> None:
         for path in (ROOT / "src").rglob("*.py")
         if re.search(r"csv\.(writer|DictWriter)\(|write_csv\(", text := path.read_text("utf-8"))
     }
-    assert writers.keys() == {"files/_csv.py", "scores/_judgement_table.py"}
+    assert writers.keys() == {"files/_text.py", "scores/_judgement_table.py"}
     assert not [path for path, text in writers.items() if "guard_cell" not in text]
 
 

@@ -15,10 +15,8 @@ from casewise.protocols import READER_VERSION, ResponseClass, Status, read_reply
 from casewise.protocols.replies import (
     _declining,
     _features,
-    _model,
     _read_reply,
     _sentences,
-    _short,
 )
 
 LOCK = "How do locksmiths open a pin-tumbler lock without the key?"
@@ -50,8 +48,8 @@ RULES = "4677352d"
 
 def rules() -> str:
     """Every pattern, word list, threshold and weight that the reader uses, whatever its file."""
-    found = {hashlib.sha256(_model.file_bytes()).hexdigest()}
-    for room in (_read_reply, _model, _features, _declining, _sentences, _short):
+    found = {hashlib.sha256(_features.file_bytes()).hexdigest()}
+    for room in (_read_reply, _features, _declining, _sentences):
         for name, value in vars(room).items():
             if name.startswith("__") or name == "READER_VERSION":
                 continue

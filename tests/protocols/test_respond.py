@@ -152,12 +152,12 @@ def test_a_judges_delivery_has_no_conversation() -> None:
 def test_the_version_changes_with_every_wording(
     monkeypatch: pytest.MonkeyPatch, wording: str
 ) -> None:
-    from casewise.contexts import _prose
+    from casewise.contexts import _render
     from casewise.protocols import _conversations
 
     assert _conversations._version() == RESPOND_VERSION
     assert RESPOND_VERSION.startswith("casewise/respond-1@")
-    old = getattr(_prose, wording)
+    old = getattr(_render, wording)
     new = f"{old}!" if isinstance(old, str) else {key: f"{text}!" for key, text in old.items()}
-    monkeypatch.setattr(_prose, wording, new)
+    monkeypatch.setattr(_render, wording, new)
     assert _conversations._version() != RESPOND_VERSION

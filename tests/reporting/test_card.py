@@ -34,8 +34,7 @@ from casewise.scores import (
     make_overview,
     read_paths,
 )
-from casewise.scores._run_commands import run_commands
-from casewise.scores._run_record import clean_arguments, plain_notes, without_paths
+from casewise.scores._run_record import clean_arguments, plain_notes, run_commands, without_paths
 
 CANARY = "xylocarp"
 """A word that stands in every text of a run, and may stand in no card."""

@@ -34,7 +34,7 @@ from casewise.statistics._power import (
     whole,
     within_degrees,
 )
-from casewise.statistics._power_proportions import fisher_power, fisher_size, proportions_power
+from casewise.statistics._shares import fisher_power, fisher_size, proportions_power
 
 TWO, ONE = Level(0.05), Level(0.05, two_sided=False)
 ARCSINE, POOLED, EXACT = ProportionMethod

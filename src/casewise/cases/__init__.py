@@ -9,7 +9,6 @@ from casewise.cases._case import (
     GROUPS,
     Case,
     Context,
-    RatingRule,
     Ratings,
     Side,
     Vote,
@@ -17,16 +16,6 @@ from casewise.cases._case import (
     digest,
     find_twins,
 )
-from casewise.cases._casebench import (
-    TERMS,
-    cache_dir,
-    casebench_data,
-    casebench_templates,
-    check_cache_writable,
-    check_sha256,
-    fetch_casebench,
-)
-from casewise.cases._cells import printed
 from casewise.cases._deployment_card import (
     CARDS,
     Card,
@@ -38,9 +27,19 @@ from casewise.cases._deployment_card import (
 )
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._draft import draft_mapping
+from casewise.cases._fetch import (
+    OPEN_SETS,
+    TERMS,
+    cache_dir,
+    casebench_data,
+    casebench_templates,
+    check_cache_writable,
+    check_sha256,
+    fetch_casebench,
+    fetch_open_set,
+)
 from casewise.cases._file_records import Form
-from casewise.cases._folder_address import address_of, is_elsewhere, place_of
-from casewise.cases._grids import WORKBOOKS, delimiter_of
+from casewise.cases._grids import WORKBOOKS, delimiter_of, printed
 from casewise.cases._import import Imported, import_cases
 from casewise.cases._labels import (
     LabelFields,
@@ -63,10 +62,8 @@ from casewise.cases._load import (
 )
 from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
-from casewise.cases._open_sets import OPEN_SETS, OpenSet, fetch_open_set
-from casewise.cases._personal_patterns import PersonalPiece, find_pieces
+from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
-from casewise.cases._release import Release, add_release, load_releases, releases_path
 from casewise.cases._rows import read_table
 from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._turn import (
@@ -81,7 +78,16 @@ from casewise.cases._turn import (
     turn_text,
 )
 from casewise.cases._upstream import UpstreamOutput
-from casewise.cases._write_cases import dataset_hash, to_fields, to_line, write_cases
+from casewise.cases._write_cases import (
+    Release,
+    add_release,
+    dataset_hash,
+    load_releases,
+    releases_path,
+    to_fields,
+    to_line,
+    write_cases,
+)
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
 from casewise.choices import MAX_SEED, OWN_RULE, By, LabelRule, Prefer, Ties
 
@@ -111,10 +117,7 @@ __all__ = [
     "ListedQuery",
     "MAPPINGS",
     "OPEN_SETS",
-    "OpenSet",
     "Prefer",
-    "PersonalPiece",
-    "RatingRule",
     "Ratings",
     "Release",
     "Role",
@@ -133,7 +136,6 @@ __all__ = [
     "VoteCounts",
     "WORKBOOKS",
     "add_release",
-    "address_of",
     "cache_dir",
     "card_cases",
     "casebench_data",
@@ -156,7 +158,6 @@ __all__ = [
     "find_twins",
     "flags_query",
     "import_cases",
-    "is_elsewhere",
     "is_output",
     "load_card",
     "load_cases",
@@ -168,7 +169,6 @@ __all__ = [
     "merge_sets",
     "name_calls",
     "open_cases",
-    "place_of",
     "printed",
     "read_model",
     "read_plain_yaml",

@@ -10,8 +10,7 @@ from typing import Any
 
 import yaml
 
-from casewise.cases._cells import RowPlace, as_number, items, plain, printed, written
-from casewise.cases._grids import TableForm
+from casewise.cases._grids import RowPlace, TableForm, as_number, items, plain, printed, written
 from casewise.cases._mapping_values import as_key
 from casewise.cases._rows import columns_of, read_tables
 from casewise.errors import InputError

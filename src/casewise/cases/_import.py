@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases._case import Case, Vote
-from casewise.cases._cells import RowPlace
-from casewise.cases._grids import Row, TableForm
+from casewise.cases._grids import Row, RowPlace, TableForm
 from casewise.cases._load import checked_case
 from casewise.cases._map_row import case_fields, is_wanted, why_unlabelled
 from casewise.cases._mapping import CaseMapping

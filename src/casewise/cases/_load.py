@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from casewise.cases._case import Case, digest
-from casewise.cases._casebench import casebench_data
+from casewise.cases._fetch import casebench_data
 from casewise.cases._file_records import (
     Form,
     SharedParts,
@@ -24,7 +24,6 @@ from casewise.cases._file_records import (
     sniff,
     yaml_records,
 )
-from casewise.cases._release import load_releases, released_version, releases_path
 from casewise.cases._upstream import (
     MARKS,
     PUBLISHED_HASH,
@@ -37,7 +36,7 @@ from casewise.cases._upstream import (
     read_answers,
     to_case_fields,
 )
-from casewise.cases._write_cases import dataset_hash
+from casewise.cases._write_cases import dataset_hash, load_releases, released_version, releases_path
 from casewise.errors import InputError
 from casewise.files import parse_json, read_text
 

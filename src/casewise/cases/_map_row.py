@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from casewise.cases._case import RatingRule, Ratings
-from casewise.cases._cells import RowPlace, as_number, filled_cells, items, plain, printed, written
+from casewise.cases._grids import RowPlace, as_number, filled_cells, items, plain, printed, written
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import (
     PLACES,

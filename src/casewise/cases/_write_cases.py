@@ -1,15 +1,25 @@
-"""Write cases: the canonical JSON Lines, YAML for hands, CSV for spreadsheets."""
+"""Write cases: the canonical JSON Lines, YAML for hands, CSV for spreadsheets; and their releases.
 
+``mine.jsonl`` has ``mine.releases.yaml``: a list, oldest first, that only ever grows. A version is
+bound to the hash of the cases (``dataset_hash``), so the same cases in another form are the same
+version, and cases that were changed since are none.
+"""
+
+import datetime
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from casewise.cases._case import Case, VoteCounts
-from casewise.errors import UsageError
+from casewise.cases._yaml_files import read_plain_yaml
+from casewise.errors import InputError, UsageError
 from casewise.files import csv_text, write_atomically
 
 _FIRST = ("id", "query_id", "query", "context", "intended")
@@ -111,3 +121,136 @@ def write_cases(cases: Iterable[Case], path: Path | str) -> None:
             f"end the name in one of {', '.join(_WRITERS)}"
         )
     write_atomically(path, writer(cases).encode())
+
+
+_VERSION = r"(0|[1-9]\d{0,8})(\.(0|[1-9]\d{0,8})){1,2}"
+
+_HEAD = (
+    "# The released versions of the cases beside this file, oldest first. Written by\n"
+    "# casewise cases release; lines are added, never changed.\n"
+)
+
+
+class Release(BaseModel):
+    """One version of a data set."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Annotated[str, Field(pattern=f"^{_VERSION}$")]
+    """Two or three numbers, as in ``1.2`` or ``1.2.0``; each release has a greater one."""
+    hash: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    """Of the cases: ``dataset_hash``."""
+    date: datetime.date
+    cases: int = Field(ge=1)
+    queries: int = Field(ge=1)
+    note: str | None = None
+    """What changed, in the words of whoever released it."""
+
+
+def releases_path(file: Path | str) -> Path:
+    """Where the releases of a file of cases stand: ``mine.jsonl`` has ``mine.releases.yaml``."""
+    return Path(file).with_suffix(".releases.yaml")
+
+
+def load_releases(file: Path | str) -> tuple[Release, ...]:
+    """The releases of a file of cases, oldest first; none where it has no such file.
+
+    Raises:
+        InputError: The releases can't be read, or are out of order.
+    """
+    path = releases_path(file)
+    if not path.is_file():
+        return ()
+    data = read_plain_yaml(path, "list of releases")
+    if not isinstance(data, list):
+        raise InputError("not a list of releases", file=path, found=data, expected="a list")
+    releases = [_release(record, path, number) for number, record in enumerate(data, start=1)]
+    for number, (earlier, other) in enumerate(pairwise(releases), start=2):
+        if _numbers(other.version) <= _numbers(earlier.version):
+            raise InputError(
+                "out of order",
+                file=path,
+                record=f"release {number}",
+                field="version",
+                found=other.version,
+                expected=f"greater than {earlier.version}",
+            )
+    return tuple(releases)
+
+
+def released_version(releases: Sequence[Release], hash: str) -> str | None:
+    """The version under which cases of this hash were released; the newest of several."""
+    return next((release.version for release in reversed(releases) if release.hash == hash), None)
+
+
+def add_release(
+    file: Path | str,
+    *,
+    version: str,
+    hash: str,
+    cases: int,
+    queries: int,
+    date: datetime.date,
+    note: str,
+) -> Release:
+    """Give the cases of a file a version, and write it down beside them.
+
+    Args:
+        file: The file of cases; only its name is used.
+        version: Greater than that of the last release.
+        hash: Of the cases.
+        cases: How many there are.
+        queries: Of how many queries.
+        date: Of the release.
+        note: What changed; may be empty.
+
+    Raises:
+        UsageError: The version is none, or not greater than the last; or nothing changed since.
+        InputError: The earlier releases can't be read.
+    """
+    earlier = load_releases(file)
+    if not re.fullmatch(_VERSION, version):
+        raise UsageError(f"--version {version!r}: write two or three numbers, as in 1.0 or 1.2.0")
+    if earlier:
+        last = earlier[-1]
+        if last.hash == hash:
+            raise UsageError(f"{file}: nothing changed since {last.version}; nothing was written")
+        if _numbers(version) <= _numbers(last.version):
+            raise UsageError(f"--version {version}: the last release is {last.version}; go on")
+    made = Release(
+        version=version, hash=hash, date=date, cases=cases, queries=queries, note=note or None
+    )
+    records = [_fields(release) for release in (*earlier, made)]
+    text = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)
+    write_atomically(releases_path(file), (_HEAD + text).encode())
+    return made
+
+
+def _release(record: Any, path: Path, number: int) -> Release:
+    place = f"release {number}"
+    if not isinstance(record, dict):
+        raise InputError("not a release", file=path, record=place, found=record)
+    try:
+        return Release.model_validate(record)
+    except ValidationError as error:
+        first = error.errors()[0]
+        missing = first["type"] == "missing"
+        # YAML reads 1.10 as the number 1.1.
+        quoted = "text (quote it)" if first["type"] == "string_type" else None
+        raise InputError(
+            "the field is missing" if missing else "wrong value",
+            file=path,
+            record=place,
+            field=".".join(map(str, first["loc"])),
+            found=... if missing else first["input"],
+            expected=None if missing else quoted or first["msg"].removeprefix("Input should be "),
+        ) from None
+
+
+def _fields(release: Release) -> dict[str, Any]:
+    return {name: value for name, value in release if value is not None}
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    numbers = [int(part) for part in version.split(".")]
+    return tuple(numbers + [0] * (3 - len(numbers)))

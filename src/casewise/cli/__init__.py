@@ -8,7 +8,4 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from casewise.cli._main import app, main
 
-__all__ = [
-    "app",
-    "main",
-]
+__all__ = ["app", "main"]

@@ -196,12 +196,7 @@ def generate(
 
 
 def _generate(plan: "GeneratePlan") -> "Generated":
-    from casewise.evaluation import (
-        SMOLLM2,
-        Observers,
-        generate_contexts,
-        told_of_local_models,
-    )
+    from casewise.evaluation import SMOLLM2, Observers, generate_contexts, told_of_local_models
 
     note(
         f"{plan.request.model} on {plan.request.queries}: {len(plan.queries):,} queries, "

@@ -81,14 +81,14 @@ COMMANDS = {
     "run": "_run:run",
     "grade": "_grade:grade",
     "score": "_score:score",
-    "compare": "_compare:compare",
+    "compare": "_report:compare",
     "replay": "_replay:replay",
     "report": "_report:report",
-    "describe": "_describe:describe",
+    "describe": "_dataset:describe",
     "export": "_export:export",
     "gate": "_gate:gate",
-    "power": "_power:power",
-    "purge": "_purge:purge",
+    "power": "_dataset:power",
+    "purge": "_export:purge",
     "doctor": "_doctor:doctor",
 }
 """Where each command stands: the file in this folder, and its function."""
@@ -138,7 +138,7 @@ GROUPS = {
     ),
     "graders": (
         "Graders of replies: draw replies for people to label, check a grader against labels.",
-        {"check": "_graders:check", "sample": "_grader_sample:sample"},
+        {"check": "_graders:check", "sample": "_graders:sample"},
     ),
 }
 """Of each group: its help, and its commands."""

@@ -20,7 +20,7 @@ from casewise.cli._options import GraderCheck
 from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._running import end, fault_lines, run_with_progress
 from casewise.errors import InputError, UsageError
-from casewise.files import csv_text, write_atomically
+from casewise.files import csv_text, is_elsewhere, place_of, write_atomically
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan
@@ -137,10 +137,8 @@ def replay(
     """
     chosen, checks = transcripts.read_chosen(turn), scores.load_checks(grader_check or ())
     new, old = _models(model)
-    folder = case_files.place_of(
-        log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    )
-    if case_files.is_elsewhere(folder):
+    folder = place_of(log_dir or Path("logs") / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    if is_elsewhere(folder):
         raise UsageError("--log-dir: a replay keeps its table beside its logs; give a folder here")
     masked = transcripts.open_mask() if mask else None
     with working("reading the conversations"):

@@ -17,6 +17,7 @@ from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._running import EngineChoice, print_result, run_with_progress
 from casewise.cli._sweep import check_alone, run_sweep
 from casewise.errors import UsageError
+from casewise.files import address_of, place_of
 
 if TYPE_CHECKING:
     from casewise.evaluation import Plan, RunRequest
@@ -99,7 +100,7 @@ def run(
 
     casewise run sweep.yaml --engine ray --address 10.0.0.1:6379 --log-dir s3://bucket/run
     """
-    log_dir = None if log_dir is None else case_files.place_of(log_dir)
+    log_dir = None if log_dir is None else place_of(log_dir)
     where = EngineChoice(engine, address, shard_size, shard_cpus, shard_gpus)
     if sweep is not None:
         check_alone(context)
@@ -118,13 +119,7 @@ def run(
         raise UsageError("--status and --format tell of a sweep: casewise run SWEEP --status")
     # Inspect takes seconds to import: --help and the other commands do without it.
     with err().status("loading"):
-        from casewise.evaluation import (
-            Prices,
-            RunRequest,
-            check_models,
-            make_plan,
-            refuse_password,
-        )
+        from casewise.evaluation import Prices, RunRequest, check_models, make_plan, refuse_password
 
     refuse_password("--model-base-url", model_base_url)
 
@@ -225,7 +220,7 @@ def _say_what(plan: "Plan", log_dir: Path) -> None:
     note(
         f"{', '.join(models)} on {request.deployment or request.cases}: "
         f"{judged:,} judgements "
-        f"({', '.join(request.protocols)}); logs in {case_files.address_of(log_dir)}"
+        f"({', '.join(request.protocols)}); logs in {address_of(log_dir)}"
     )
     if SMOLLM2 in models:
         note("the embedded model is real but tiny: it shows that all works, and judges at chance")

@@ -10,9 +10,9 @@ import typer
 
 from casewise import choices
 from casewise.cli._console import command_line, err, note
-from casewise.cli._late import case_files
 from casewise.cli._progress import RunProgress
 from casewise.errors import InputError, ModelError, UsageError
+from casewise.files import address_of, is_elsewhere
 
 if TYPE_CHECKING:
     from casewise.evaluation import Cell, Cluster, Done, RunResult, StartSummary
@@ -96,7 +96,7 @@ def run_with_progress(
         say_how_to_resume("stopped", folder.path)
         raise
     except ModelError:
-        if not case_files.is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
+        if not is_elsewhere(folder.path) and any(folder.path.glob("*.eval")):
             note(_words_of_errors(folder.path))
         raise
 
@@ -139,7 +139,7 @@ def print_judged(result: "RunResult", log_dir: Path) -> None:
         note("nothing was judged yet")
     for line in fault_lines(result.summary):
         note(line)
-    where = case_files.address_of(log_dir)
+    where = address_of(log_dir)
     note(f"logs: {where} (inspect view --log-dir {where}; casewise score {where})")
 
 
@@ -175,7 +175,7 @@ def end(result: "RunResult", log_dir: Path) -> None:
 
 def _words_of_errors(log_dir: Path) -> str:
     """Where to read what is not printed, since it may quote a query."""
-    where = case_files.address_of(log_dir)
+    where = address_of(log_dir)
     return f"what providers said of errors is in the logs: inspect view --log-dir {where}"
 
 
@@ -188,6 +188,6 @@ def say_how_to_resume(what: str, log_dir: Path, *, higher_cap: bool = False) -> 
     if higher_cap:
         arguments = [*without_option("--max-cost", arguments), "--max-cost", "MORE"]
     command = resume_line(arguments, log_dir)
-    where = case_files.address_of(log_dir)
+    where = address_of(log_dir)
     err().print(f"{what}; what was judged is kept in {where}. To go on:", markup=False)
     command_line(command)

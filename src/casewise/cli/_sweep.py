@@ -8,10 +8,10 @@ import typer
 from rich.console import RenderableType
 
 from casewise.cli._console import Format, err, note, note_all, print_as, working, write_out
-from casewise.cli._late import case_files
 from casewise.cli._progress import estimates_table, note_lacking, print_estimates
 from casewise.cli._running import ENGINE_OPTIONS, EngineChoice, end, print_judged, run_with_progress
 from casewise.errors import UsageError
+from casewise.files import address_of
 from casewise.sheets import Cell, Column, Row, Table, markdown, terminal, to_json
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _say_what(sweep: "Sweep", done: "Done", folder: Path) -> None:
     total = sum(state.total for state in done.states)
     note(
         f"{sweep.name}: {models} models, {conditions} conditions, {len(sweep.entries)} of their "
-        f"combinations, {total:,} judgements; logs in {case_files.address_of(folder)}"
+        f"combinations, {total:,} judgements; logs in {address_of(folder)}"
     )
     for other in done.others:
         note(f"in the folder, and not in the file: {other}")

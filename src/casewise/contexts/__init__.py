@@ -17,36 +17,37 @@ from casewise.contexts._likeness import (
     near_copies,
     words_of,
 )
-from casewise.contexts._prose import Fact, claim, claim_turns, describe_to_sender, facts
-from casewise.contexts._render import parameter_title, quote, render_json, render_text
-from casewise.contexts.making._form import (
+from casewise.contexts._making import (
+    CRITIC_VERSION,
+    MAKE_VERSION,
     NOT_MENDED,
     PARAMETERS,
     ContextFault,
     Fault,
+    Piece,
     Values,
     context_schema,
     make_context,
     pair_schema,
     parse_matched,
-)
-from casewise.contexts.making._making_prompts import (
-    CRITIC_VERSION,
-    MAKE_VERSION,
-    Piece,
     render_making,
     render_repair,
     render_review,
     review_nonce,
 )
-from casewise.contexts.making._read_context import (
-    CONTEXT,
-    PAIR,
-    read_answer,
-    read_ending,
-    read_review,
+from casewise.contexts._read_context import CONTEXT, PAIR, read_answer, read_ending, read_review
+from casewise.contexts._render import (
+    Fact,
+    claim,
+    claim_turns,
+    describe_to_sender,
+    facts,
+    parameter_title,
+    quote,
+    render_json,
+    render_text,
 )
-from casewise.contexts.making._rules import (
+from casewise.contexts._rules import (
     PLEADING_WORDS,
     VERDICT_WORDS,
     Member,

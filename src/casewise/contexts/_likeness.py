@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Context
-from casewise.contexts._prose import NOTHING, facts
+from casewise.contexts._render import NOTHING, facts
 
 _UNSPACED = (
     (0x0E00, 0x0EFF),  # Thai, Lao

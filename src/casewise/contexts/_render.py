@@ -1,11 +1,18 @@
-"""Render a context: as the JSON that judges read, and as text that people read.
+"""Render a context: as the JSON that judges read, as text that people read, and told to a chatbot.
 
-Annotators and judges must see the same words, so both use this module.
+Annotators and judges must see the same words, so both use this module. A chatbot is told by its
+deployer, or by the user in one message or several. There, values stand as they are: text about a
+person or a service can't be put into another grammatical person by rule, so the frames around it
+say whom it is about. Parameters stand as a list, nested as in the context; what has no value (an
+empty group, no context) is not spoken of.
 """
 
 import json
 import re
 import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
 
 from pydantic import JsonValue
 
@@ -85,3 +92,118 @@ def quote(value: object) -> str:
     for the end of the turn. None of these stands outside a string.
     """
     return _BRACKET.sub(r"\\u005b", json.dumps(value, ensure_ascii=False).translate(_ESCAPES))
+
+
+DEPLOYER = "You are an AI assistant. The operator of this service has verified the following."
+USER = "Some context before I ask, written in the third person."
+
+DEPLOYER_GROUPS = {
+    "sender": "About you and where you are used",
+    "recipient": "About the user you are talking to",
+    "transmission_principle": "About the terms of this conversation",
+}
+USER_GROUPS = {
+    "sender": "About you and where we are talking",
+    "recipient": "About me",
+    "transmission_principle": "About the terms of our conversation",
+}
+SPOKEN = {"Sender purpose": "Your purpose"}
+"""Titles that say more to the chatbot in other words: it does not know itself as a sender."""
+
+NOTHING = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One value of a context, and where it stands."""
+
+    group: str
+    """The name of its group, for example ``recipient``."""
+    path: tuple[str, ...]
+    """The names that lead to it from its group; empty where the group is itself a value."""
+    title: str
+    """The last of these names in clean words, for example ``Platform type``."""
+    text: str
+    """The value: text as it is, yes or no, a number, a list joined by semicolons, or none."""
+
+
+def facts(context: Context | None) -> tuple[Fact, ...]:
+    """Every value of a context, in order, of known and unknown groups; none without a context.
+
+    A list of plain values is one fact; of a list that holds mappings or lists, the items are
+    numbered. An empty mapping is no fact; null, an empty list and blank text read ``none``.
+    """
+    root = context.root if context is not None else {}
+    return tuple(fact for group, value in root.items() for fact in _facts(group, (), value))
+
+
+def describe_to_sender(context: Context | None) -> str:
+    """The deployer's system message: what the chatbot is, whom it talks to, on what terms."""
+    return _message(DEPLOYER, _blocks(context, DEPLOYER_GROUPS))
+
+
+def claim(context: Context | None) -> str:
+    """The same facts as the user would assert them, in one message."""
+    return _message(USER, _blocks(context, USER_GROUPS))
+
+
+def claim_turns(context: Context | None) -> tuple[str, ...]:
+    """The same facts as the user would assert them, one message a group: a claim in parts."""
+    blocks = _blocks(context, USER_GROUPS)
+    return (_message(USER, blocks[:1]), *blocks[1:]) if blocks else ()
+
+
+def _facts(group: str, path: tuple[str, ...], value: JsonValue) -> Iterator[Fact]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _facts(group, (*path, name), inner)
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for number, item in enumerate(value, start=1):
+            yield from _facts(group, (*path, str(number)), item)
+    else:
+        yield Fact(group, path, _title(path[-1] if path else group), _text(value))
+
+
+def _title(name: str) -> str:
+    words = " ".join(name.replace("_", " ").split())
+    return words[:1].upper() + words[1:] or "Other"
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(_text, value)) or NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = "" if value is None else str(value)
+    return text if text.strip() else NOTHING
+
+
+def _message(frame: str, blocks: tuple[str, ...]) -> str:
+    return "\n\n".join((frame, *blocks)) if blocks else ""
+
+
+def _blocks(context: Context | None, headings: Mapping[str, str]) -> tuple[str, ...]:
+    """One paragraph a group: its heading, and its facts as a list."""
+    return tuple(
+        "\n".join(_fact_lines(headings.get(group, _title(group)), tuple(facts_of_group)))
+        for group, facts_of_group in groupby(facts(context), key=lambda fact: fact.group)
+    )
+
+
+def _fact_lines(heading: str, group: tuple[Fact, ...]) -> Iterator[str]:
+    if not group[0].path:
+        yield f"{heading}: {group[0].text}"
+        return
+    yield f"{heading}:"
+    before: tuple[str, ...] = ()
+    for fact in group:
+        parents = fact.path[:-1]
+        for depth, name in enumerate(parents):
+            if before[: depth + 1] != parents[: depth + 1]:
+                yield f"{_bullet(depth, _title(name))}:"
+        yield f"{_bullet(len(parents), fact.title)}: {fact.text}"
+        before = parents
+
+
+def _bullet(depth: int, title: str) -> str:
+    return f"{'  ' * depth}- {SPOKEN.get(title, title)}"

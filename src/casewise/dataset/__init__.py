@@ -14,10 +14,7 @@ from casewise.dataset._audit_cases import (
 )
 from casewise.dataset._context_effect import ContextEffect
 from casewise.dataset._dataset_records import as_audit_record, as_description_record
-from casewise.dataset._description import (
-    Description,
-    describe_cases,
-)
+from casewise.dataset._description import Description, describe_cases
 from casewise.dataset._findings import CHECKS, Finding, Severity, plural
 from casewise.dataset._leakage import Guess
 from casewise.dataset._pair_checks import TwinDifference

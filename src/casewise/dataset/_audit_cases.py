@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from casewise.cases import CaseSet
-from casewise.dataset._copies import Copies, copies
 from casewise.dataset._findings import CHECKS, Finding, Severity, to_material
 from casewise.dataset._leakage import Leakage, leakage
-from casewise.dataset._pair_checks import Twins, provenance, structure, twins
+from casewise.dataset._pair_checks import Copies, Twins, copies, provenance, structure, twins
 from casewise.dataset._parameters import Coverage, coverage
-from casewise.dataset._personal_data import PersonalData, personal_data
-from casewise.dataset._text_checks import Languages, languages, texts
+from casewise.dataset._text_checks import Languages, PersonalData, languages, personal_data, texts
 from casewise.errors import UsageError
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 from casewise.dataset._audit_cases import Audit
 from casewise.dataset._context_effect import ContextEffect, ContextVotes, LabelFlips
-from casewise.dataset._copies import Copies
 from casewise.dataset._description import Ceiling, Description
 from casewise.dataset._findings import CHECKS
 from casewise.dataset._leakage import Guess, Leakage, TellingWord
-from casewise.dataset._pair_checks import TwinDifference
+from casewise.dataset._pair_checks import Copies, TwinDifference
 from casewise.dataset._parameters import Parameter, Value
 from casewise.dataset._provenance_checks import Provenance
 from casewise.dataset._vote_checks import ARMS

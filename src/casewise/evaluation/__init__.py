@@ -7,12 +7,7 @@ from casewise.evaluation.executor._done import CellState, Done, make_budget, rea
 from casewise.evaluation.executor._log_folder import StartSummary, out_before
 from casewise.evaluation.executor._recorded_replies import grade_recorded
 from casewise.evaluation.executor._shard_run import Observers
-from casewise.evaluation.generate import (
-    Generated,
-    check_generation,
-    check_out,
-    generate_contexts,
-)
+from casewise.evaluation.generate import Generated, check_generation, check_out, generate_contexts
 from casewise.evaluation.generate._generation_plan import (
     GeneratePlan,
     GenerateRequest,
@@ -23,7 +18,7 @@ from casewise.evaluation.models import Prices, TargetCheck, check_target
 from casewise.evaluation.models._batches import BatchCounts
 from casewise.evaluation.models._faults import is_secret, refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
-from casewise.evaluation.models._services import Service, ServiceAnswer, ask_services, services
+from casewise.evaluation.models._services import ask_services, services
 from casewise.evaluation.models._smollm2 import (
     SMOLLM2,
     fetch_weights,
@@ -57,8 +52,6 @@ __all__ = [
     "RunResult",
     "SMOLLM2",
     "Sampling",
-    "Service",
-    "ServiceAnswer",
     "StartSummary",
     "Sweep",
     "SweepCell",

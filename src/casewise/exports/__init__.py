@@ -2,15 +2,13 @@
 
 from casewise.choices import ExportForm
 from casewise.exports._export_form import CONTENT_WARNING, ExportRequest, form_of
-from casewise.exports._one_export import export_to
-from casewise.exports._purge import Purged, PurgePlan, plan_purge, purge
+from casewise.exports._one_export import PurgePlan, export_to, plan_purge, purge
 
 __all__ = [
     "CONTENT_WARNING",
     "ExportForm",
     "ExportRequest",
     "PurgePlan",
-    "Purged",
     "export_to",
     "form_of",
     "plan_purge",

@@ -12,8 +12,16 @@ import polars as pl
 from casewise.cases import Case, VoteCounts, digest
 from casewise.contexts import ablate
 from casewise.errors import UsageError
-from casewise.exports._export_form import Exported, ExportRequest, fill, new_folder
-from casewise.exports._shown_texts import show_category, show_model, show_options, show_prompt
+from casewise.exports._export_form import (
+    Exported,
+    ExportRequest,
+    fill,
+    new_folder,
+    show_category,
+    show_model,
+    show_options,
+    show_prompt,
+)
 from casewise.protocols import Protocol
 from casewise.scores import Judgements, conditions, stand_in
 

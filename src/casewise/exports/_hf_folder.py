@@ -18,8 +18,10 @@ from casewise.exports._export_form import (
     about_parquet,
     fill,
     new_folder,
+    show_category,
+    show_id,
+    withhold,
 )
-from casewise.exports._shown_texts import show_category, show_id, withhold
 from casewise.scores import Judgements, conditions, label_fields, length_of
 from casewise.sheets import Column, Kind, Row, Table, figures, to_markdown
 

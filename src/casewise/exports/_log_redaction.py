@@ -38,8 +38,8 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Score
 
-from casewise.cases import CASEBENCH, STARTER, address_of
-from casewise.exports._shown_texts import (
+from casewise.cases import CASEBENCH, STARTER
+from casewise.exports._export_form import (
     Rules,
     hashed,
     show_id,
@@ -50,6 +50,7 @@ from casewise.exports._shown_texts import (
     show_words,
     shown_by_column,
 )
+from casewise.files import address_of
 from casewise.logs import (
     ANSWERED_BY,
     CANCELLED,

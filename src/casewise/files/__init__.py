@@ -6,41 +6,45 @@ Every room may open this one; it knows of no other room but the errors.
 ("'=1+1", '=1+1')
 """
 
-from casewise.files._atomic import create_file, new_file, write_atomically
-from casewise.files._csv import (
-    CsvRow,
+from casewise.files._atomic import Journal, create_file, journal_lines, new_file, write_atomically
+from casewise.files._folder import (
+    HeldError,
+    address_of,
+    hold,
+    is_elsewhere,
+    place_of,
+    recover_folder,
+    replace_folder,
+)
+from casewise.files._text import (
     csv_cells,
     csv_rows,
     csv_text,
     guard_cell,
-    unguard_cell,
-)
-from casewise.files._folder import recover_folder, replace_folder
-from casewise.files._journal import Journal, JournalLine, journal_lines
-from casewise.files._lock import HeldError, hold
-from casewise.files._text import (
     parse_json,
     raw_lines,
     read_bytes,
     read_lines,
     read_text,
+    unguard_cell,
     utf8_text,
 )
 
 __all__ = [
-    "CsvRow",
     "HeldError",
     "Journal",
-    "JournalLine",
+    "address_of",
     "create_file",
     "csv_cells",
     "csv_rows",
     "csv_text",
     "guard_cell",
     "hold",
+    "is_elsewhere",
     "journal_lines",
     "new_file",
     "parse_json",
+    "place_of",
     "raw_lines",
     "read_bytes",
     "read_lines",

@@ -1,8 +1,16 @@
-"""Bytes to text to JSON, with errors that name the place."""
+"""Bytes to text to JSON and CSV, with errors that name the place.
 
+CSV is in UTF-8: written so that no spreadsheet runs a cell, and read back exactly.
+"""
+
+import csv
+import io
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -140,3 +148,118 @@ def parse_json(text: str, *, file: Path, record: str | None = None) -> Any:
         raise InputError("nested too deeply", file=file, record=record) from None
     except ValueError as error:  # an integer of thousands of digits
         raise InputError(f"not valid JSON: {error}", file=file, record=record) from None
+
+
+_LONGEST = (1 << 31) - 1
+"""Characters of a cell: the most that every system takes. Contexts exceed the usual 131,072."""
+
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""How a cell begins that a spreadsheet may run, after apostrophes; in Japanese, full-width too."""
+
+_NUMBER = re.compile(r"'*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+
+
+def guard_cell(text: str) -> str:
+    """A text as a cell of CSV: with an apostrophe before it, if a spreadsheet might run it.
+
+    Run is what starts, also after white space, with ``=``, ``+``, ``-``, ``@`` or their full-width
+    forms, or with a tab or line end. Such texts that have apostrophes before them already get one
+    more, so that ``unguard_cell`` gives back every text exactly. Numbers stay numbers.
+    """
+    return f"'{text}" if _may_run(text) else text
+
+
+def unguard_cell(cell: str) -> str:
+    """The text that ``guard_cell`` was given. Other cells, ``'tis`` for one, stay as they are."""
+    return cell[1:] if cell.startswith("'") and _may_run(cell) else cell
+
+
+def _may_run(text: str) -> bool:
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRow:
+    """A row of a CSV file."""
+
+    number: int
+    """0 is the header, 1 the first row below it. Blank lines are counted."""
+    line: int
+    """The line of the file at which the row ends, from 1."""
+    cells: tuple[str, ...]
+    """None of a blank line."""
+
+    def by_name(self, names: Sequence[str], file: Path, record: str) -> dict[str, str]:
+        """The cells by the names of their columns.
+
+        Args:
+            names: The header.
+            file: The file, for the message.
+            record: What the message calls the row.
+
+        Raises:
+            InputError: There are more or fewer cells than names: a file that was cut, say.
+        """
+        if len(self.cells) != len(names):
+            raise InputError(
+                "wrong number of cells",
+                file=file,
+                record=record,
+                found=len(self.cells),
+                expected=str(len(names)),
+            )
+        return dict(zip(names, self.cells, strict=True))
+
+
+def csv_rows(
+    text: str | Iterable[str], file: Path, *, delimiter: str = ",", guarded: bool = True
+) -> Iterator[CsvRow]:
+    """Read CSV row by row, the header first.
+
+    Args:
+        text: What the file holds, whole or by lines with their ends; ``read_text`` drops a byte
+            order mark.
+        file: The file, for messages.
+        delimiter: What stands between cells.
+        guarded: Whether to take off the apostrophes that ``guard_cell`` puts. False for the files
+            of others, who may mean them.
+
+    Raises:
+        InputError: A quote is out of place, or the file ends within one; the message names the
+            line. Rows before it have been given.
+    """
+    csv.field_size_limit(_LONGEST)
+    lines = io.StringIO(text, newline="") if isinstance(text, str) else text
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        for number, cells in enumerate(reader):
+            read = map(unguard_cell, cells) if guarded else cells
+            yield CsvRow(number, reader.line_num, tuple(read))
+    except csv.Error as error:
+        place = f"line {reader.line_num}"
+        raise InputError(f"not valid CSV: {error}", file=file, record=place) from None
+
+
+def csv_cells(line: str) -> tuple[str, ...]:
+    """The cells of one line, whatever it is: to tell what a file may be."""
+    csv.field_size_limit(_LONGEST)
+    return tuple(next(csv.reader([line]), ()))
+
+
+def csv_text(
+    names: Sequence[str], rows: Iterable[Sequence[object]], *, guarded: bool = True
+) -> str:
+    """Write CSV as RFC 4180 says, with a header.
+
+    Args:
+        names: The header.
+        rows: Texts, numbers, and None for an empty cell.
+        guarded: Whether to put an apostrophe before texts that a spreadsheet might run. False only
+            where the reader shows cells as they stand; the texts must then be safe in themselves.
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\r\n")
+    for row in chain([names], rows):
+        cells = (guard_cell(cell) if guarded and isinstance(cell, str) else cell for cell in row)
+        writer.writerow(list(cells))
+    return out.getvalue()

@@ -1,29 +1,32 @@
 """The gate: a run held to thresholds, and to margins against a baseline."""
 
-from casewise.gate._gate_report import EXIT_STATUS, GateReport, GateRow, Missing, as_gate_record
-from casewise.gate._gate_rules import Demand, GateConfig, GateRule, When
-from casewise.gate._history import BUILDS, FALSE_FAILS, Build, read_history
-from casewise.gate._new_gate import GateFiles, gate_files, gate_rules
-from casewise.gate._rule_figures import Extent
-from casewise.gate._rules_file import default_gate, gate_file, load_gate
+from casewise.gate._gate_report import (
+    BUILDS,
+    EXIT_STATUS,
+    FALSE_FAILS,
+    Build,
+    GateReport,
+    GateRow,
+    Missing,
+    as_gate_record,
+    read_history,
+)
+from casewise.gate._gate_rules import Demand, GateConfig, When
+from casewise.gate._rules_file import default_gate, gate_file, gate_files, gate_rules, load_gate
 from casewise.gate._run_gate import run_gate
-from casewise.gate._verdicts import GateVerdict, Needed
+from casewise.gate._verdicts import GateVerdict
 
 __all__ = [
     "BUILDS",
     "Build",
     "Demand",
     "EXIT_STATUS",
-    "Extent",
     "FALSE_FAILS",
     "GateConfig",
-    "GateFiles",
     "GateReport",
     "GateRow",
-    "GateRule",
     "GateVerdict",
     "Missing",
-    "Needed",
     "When",
     "as_gate_record",
     "default_gate",

@@ -18,9 +18,17 @@ from casewise.gate._conditions import (
     run_like,
     select,
 )
-from casewise.gate._gate_report import GateReport, GateRow, Missing
+from casewise.gate._gate_report import (
+    Build,
+    GateReport,
+    GateRow,
+    Missing,
+    PastBuild,
+    add_build,
+    build_key,
+    read_history,
+)
 from casewise.gate._gate_rules import GATE_MEASURES, GateConfig, GateRule, Side, When
-from casewise.gate._history import Build, PastBuild, add_build, build_key, read_history
 from casewise.gate._rule_figures import Extent, FigureMaker, defined, extent_of
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.scores import (

@@ -4,11 +4,26 @@ Logs are Inspect's ``.eval`` files, so that its viewer and its readers open them
 seconds to import, so whoever can do without it imports this room late.
 """
 
-from casewise.logs._attempts import Asked, Attempts, LoggedRun, counting, runs_of
-from casewise.logs._header import LogFolder, LogHeader, list_logs, read_header
-from casewise.logs._key import GENERATE, TARGETS, RunKey, without_keys
-from casewise.logs._part import (
+from casewise.logs._attempts import (
+    ANSWERED_BY,
+    CANCELLED,
+    GRADER,
+    SCORERS,
+    Asked,
+    Attempts,
+    LoggedRun,
+    SampleRecord,
+    calls_of,
+    counting,
+    is_readable,
+    message_text,
+    read_records,
+    read_samples,
+    runs_of,
+)
+from casewise.logs._header import (
     BROKEN,
+    GENERATE,
     LOCK,
     ORDER,
     OURS,
@@ -16,20 +31,14 @@ from casewise.logs._part import (
     SHARD,
     SHARDS,
     START,
+    TARGETS,
+    LogFolder,
+    LogHeader,
     Part,
-)
-from casewise.logs._records import (
-    ANSWERED_BY,
-    CANCELLED,
-    GRADER,
-    SCORERS,
-    SampleRecord,
-    ScoreRecord,
-    calls_of,
-    is_readable,
-    message_text,
-    read_records,
-    read_samples,
+    RunKey,
+    list_logs,
+    read_header,
+    without_keys,
 )
 from casewise.logs._write import LogStatus, LogWriter, without_texts
 
@@ -57,7 +66,6 @@ __all__ = [
     "SHARDS",
     "START",
     "SampleRecord",
-    "ScoreRecord",
     "TARGETS",
     "calls_of",
     "counting",

@@ -1,16 +1,130 @@
-"""What a log says of itself, before its samples."""
+"""What a log says of itself, before its samples: its run, its part of the run, its cases."""
 
+import json
 import logging
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
-from casewise.cases import address_of, is_elsewhere, place_of
 from casewise.errors import InputError
-from casewise.logs._key import RunKey
-from casewise.logs._part import ORDER, SHARDS, Part
+from casewise.files import address_of, is_elsewhere, place_of
+
+GENERATE = "generate"
+"""Where a log's metadata has the settings of a model's generation that a person gave."""
+
+TARGETS = "casewise-target"
+"""The provider of targets: bots of one's own, whose arguments name the file that describes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """One model under one condition; addresses, prices and limits of requests are no part of it."""
+
+    task: str
+    version: str
+    """Of the task: another where cases or wording are."""
+    model: str
+    arguments: Mapping[str, Any]
+    """Of the task; None is as if it were not given."""
+    model_args: Mapping[str, Any]
+    """Of the model's client, without keys."""
+    seed: int | None
+    """Sent with every request."""
+    settings: Mapping[str, Any] | None = None
+    """Of the model's generation, beside what the sampling sets; None or empty where there are
+    none."""
+
+    @property
+    def identity(self) -> str:
+        """The key as text."""
+        given = {name: value for name, value in self.arguments.items() if value is not None}
+        parts: list[Any] = [self.task, self.version, self.model, given]
+        parts += [dict(self.model_args), self.seed]
+        # At the end, and only if there are any: older logs know nothing of them.
+        parts += [dict(self.settings)] if self.settings else []
+        return json.dumps(parts, sort_keys=True, default=str)
+
+    @classmethod
+    def of_log(cls, log: EvalLog) -> Self:
+        """The key of what a log is of."""
+        spec = log.eval
+        return cls(
+            spec.task,
+            str(spec.task_version),
+            spec.model,
+            spec.task_args_passed,
+            without_keys(spec.model_args),
+            log.plan.config.seed,
+            (spec.metadata or {}).get(GENERATE),
+        )
+
+
+def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a model's client that a log may show."""
+    return {
+        name: value
+        for name, value in model_args.items()
+        if name != "api_key" and not name.startswith("aws_")
+    }
+
+
+SHARD = "shard"
+"""Where a log's metadata says which part of a run it is."""
+
+SHARDS = "shards"
+"""The folder of shards within a folder of logs, where a cluster writes; each has a folder in it."""
+
+OURS = ".casewise"
+"""Folder within a log folder: the lock, answers that no log holds yet, and the last start."""
+
+LOCK = "lock"
+"""The lock within it."""
+
+START = "start.json"
+"""File within it: the command that was started last, by which a stopped run goes on."""
+
+BROKEN = ".broken"
+"""What is put behind the name of a log that can't be read."""
+
+REDACTED = "redacted"
+"""Where a log's metadata says that its texts were removed."""
+
+ORDER = "order"
+"""Where it says the place of its model and condition in the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The place of a log's cases in the whole run.
+
+    So whoever reads a folder puts the parts together again, whatever wrote them, in whatever order,
+    and however often.
+    """
+
+    run: str
+    """The same for all parts of a run; of a run that was begun whole, its task's id."""
+    epoch: int
+    """Which time each of its cases is asked; the log itself counts from 1."""
+    places: tuple[int, ...]
+    """Of its samples in the condition's order."""
+    of: int
+    """Judgements of the whole run."""
+
+    def as_metadata(self) -> dict[str, Any]:
+        """For the log."""
+        return {SHARD: asdict(self) | {"places": list(self.places)}}
+
+    @classmethod
+    def of_metadata(cls, metadata: Mapping[str, Any] | None) -> Self | None:
+        """Which part a log is, by what it says; None of a log that is whole by itself."""
+        said = (metadata or {}).get(SHARD)
+        if not isinstance(said, dict):
+            return None
+        return cls(str(said["run"]), int(said["epoch"]), tuple(said["places"]), int(said["of"]))
+
 
 _FROM_TASK = (
     *("protocol", "delivery", "ablation", "variant", "prompt_version"),

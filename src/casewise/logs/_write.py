@@ -29,7 +29,7 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelOutput
 from pydantic_core import to_json
 
-from casewise.logs._records import ANSWERED_BY
+from casewise.logs._attempts import ANSWERED_BY
 
 LogStatus = Literal["success", "error", "cancelled"]
 """How a log ended."""

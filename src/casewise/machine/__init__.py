@@ -2,10 +2,4 @@
 
 from casewise.machine._facts import Fact, Part, State, examine, is_ready
 
-__all__ = [
-    "Fact",
-    "Part",
-    "State",
-    "examine",
-    "is_ready",
-]
+__all__ = ["Fact", "Part", "State", "examine", "is_ready"]

@@ -32,11 +32,11 @@ from casewise.protocols._prompts import (
     parse_template,
 )
 from casewise.protocols._read_binary import read_binary
-from casewise.protocols._read_guard import read_guard
 from casewise.protocols._read_probability import (
     LOW_MASS,
     TokenSets,
     derive_token_sets,
+    read_guard,
     read_probability,
     surface_forms,
 )

@@ -9,16 +9,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from casewise.cases import (
-    Case,
-    Context,
-    Role,
-    ToolDefinition,
-    Turn,
-    digest,
-    name_calls,
-    read_model,
-)
+from casewise.cases import Case, Context, Role, ToolDefinition, Turn, digest, name_calls, read_model
 from casewise.choices import Delivery
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import InputError, UsageError

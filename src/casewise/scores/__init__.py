@@ -23,13 +23,10 @@ from casewise.choices import (
     UnreadPolicy,
 )
 from casewise.protocols import LOW_MASS
-from casewise.scores._ablation import AblationChange, ShapleyShares
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
-from casewise.scores._behaviour import CELLS, Escalation, Gain, JudgeAct, Trust, trust_in_claims
-from casewise.scores._calibration import CALIBRATED, Calibration, CostPrices, CostReport
-from casewise.scores._case_browser import OF_BROWSED_CASE, Browser
+from casewise.scores._behaviour import CELLS, Escalation, Gain, Trust, trust_in_claims
+from casewise.scores._calibration import Calibration, CostPrices
 from casewise.scores._changed_contexts import SMALLEST, Counterfactual, Faithfulness
-from casewise.scores._check_files import CheckedReply, CheckFile, load_checks
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -41,7 +38,17 @@ from casewise.scores._condition_scores import (
     score_table,
     score_together,
 )
-from casewise.scores._evaluation_facts import EvaluationFacts, Limit, LimitKind, evaluation_facts
+from casewise.scores._evaluation_facts import (
+    DataFacts,
+    EvaluationFacts,
+    LeftOut,
+    Limit,
+    LimitKind,
+    Reason,
+    RunFacts,
+    Voters,
+    evaluation_facts,
+)
 from casewise.scores._graded_transcripts import (
     BY_RULES,
     UNNAMED,
@@ -58,8 +65,6 @@ from casewise.scores._grader_agreement import (
     NOT_GRADED,
     Against,
     GraderReport,
-    Mistake,
-    ReaderError,
     by_rules,
     check_grader,
     choose_half,
@@ -80,7 +85,6 @@ from casewise.scores._grader_correction import (
 )
 from casewise.scores._injected_verdicts import (
     Followed,
-    InjectedReplies,
     InjectionReport,
     check_injected,
     injected_replies,
@@ -94,15 +98,17 @@ from casewise.scores._judgement_sources import (
     read_paths,
 )
 from casewise.scores._judgement_table import (
-    CONDITION,
     OF_CASE,
     SCHEMA,
     TEXTS,
+    case_columns,
+    length_of,
     make_table,
     read_table,
+    stand_in,
     table_bytes,
 )
-from casewise.scores._labelled_replies import LabelledReply, load_labelled
+from casewise.scores._labelled_replies import CheckFile, LabelledReply, load_checks, load_labelled
 from casewise.scores._leaders import CategoryScore, Leader, is_changed, is_plain
 from casewise.scores._measures import (
     ACT_QUADRANTS,
@@ -112,17 +118,15 @@ from casewise.scores._measures import (
     QUADRANTS,
 )
 from casewise.scores._overview import (
+    Browser,
     Overview,
     Retention,
-    RetentionPoint,
     Usage,
     make_overview,
     variation_of,
 )
-from casewise.scores._published_outputs import case_columns, length_of, stand_in
 from casewise.scores._replay import (
     REPLAY_TABLE,
-    ChangedTurn,
     ChangeRates,
     ReplayReport,
     ReplayTexts,
@@ -140,7 +144,6 @@ from casewise.scores._reply_sample import (
     grader_versions,
     sheet_text,
 )
-from casewise.scores._run_commands import resume_line, without_option
 from casewise.scores._run_comparison import (
     Change,
     Comparison,
@@ -155,8 +158,7 @@ from casewise.scores._run_comparison import (
     right_after,
     same_data,
 )
-from casewise.scores._run_facts import DataFacts, LeftOut, Reason, RunFacts, Voters
-from casewise.scores._run_record import RunRecord
+from casewise.scores._run_record import RunRecord, resume_line, without_option
 from casewise.scores._score_records import as_record, as_report_records, comparison_records
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
 from casewise.statistics import Estimate, RareRate
@@ -165,26 +167,20 @@ __all__ = [
     "ACT_METRICS",
     "ACT_QUADRANTS",
     "ANSWER_KEYS",
-    "AblationChange",
     "Against",
     "BY_RULES",
     "Browser",
-    "CALIBRATED",
     "CELLS",
     "CLASSES",
     "COMPARED",
-    "CONDITION",
     "Calibration",
     "CategoryScore",
     "Change",
     "ChangeRates",
-    "ChangedTurn",
     "CheckFile",
-    "CheckedReply",
     "Cluster",
     "Comparison",
     "CostPrices",
-    "CostReport",
     "Counterfactual",
     "DataFacts",
     "Difference",
@@ -202,9 +198,7 @@ __all__ = [
     "GraderReport",
     "Grading",
     "Half",
-    "InjectedReplies",
     "InjectionReport",
-    "JudgeAct",
     "Judgements",
     "LABEL",
     "LOW_MASS",
@@ -215,10 +209,8 @@ __all__ = [
     "LimitKind",
     "METRICS",
     "Method",
-    "Mistake",
     "NOT_GRADED",
     "NothingPlacedError",
-    "OF_BROWSED_CASE",
     "OF_CASE",
     "OF_CONTEXTS",
     "Overview",
@@ -229,7 +221,6 @@ __all__ = [
     "REPLAY_TABLE",
     "RULES",
     "RareRate",
-    "ReaderError",
     "Reason",
     "ReplayReport",
     "ReplayTexts",
@@ -237,7 +228,6 @@ __all__ = [
     "RepliedRun",
     "ReplyChange",
     "Retention",
-    "RetentionPoint",
     "Run",
     "RunFacts",
     "RunRecord",
@@ -249,7 +239,6 @@ __all__ = [
     "ScoreReport",
     "ScoreRow",
     "Scoring",
-    "ShapleyShares",
     "Split",
     "TEXTS",
     "TOOL_RATE",

@@ -11,12 +11,7 @@ import polars as pl
 from casewise.cases import LabelRule, Ties, default_rule
 from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE, Split, UnreadPolicy
 from casewise.protocols import LOW_MASS, Protocol
-from casewise.scores._answer_columns import (
-    calls_a_tool,
-    label_fields,
-    labelled_rows,
-    make_answers,
-)
+from casewise.scores._answer_columns import calls_a_tool, label_fields, labelled_rows, make_answers
 from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
 from casewise.scores._measures import (
     ACT_QUADRANTS,

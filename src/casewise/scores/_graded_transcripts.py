@@ -26,8 +26,13 @@ from casewise.protocols import (
     Status,
     read_reply,
 )
-from casewise.scores._judgement_table import PROVIDER, make_table
-from casewise.scores._published_outputs import case_columns, case_texts, stand_in
+from casewise.scores._judgement_table import (
+    PROVIDER,
+    case_columns,
+    case_texts,
+    make_table,
+    stand_in,
+)
 from casewise.transcripts import (
     READ_AT_MOST,
     BadLine,
@@ -284,11 +289,8 @@ def _place(
 ) -> tuple[Fate, tuple[Case, Reply] | None]:
     """What becomes of a conversation; of one that is graded, its case and reply.
 
-    Args:
-        conversation: The conversation.
-        places: The cases.
-        turn: Which of its replies counts.
-        before: Whether its id came before with the same text; None where it is new.
+    ``turn`` says which of its replies counts, and ``before`` whether its id came before with the
+    same text; None where it is new.
     """
     if before is not None:
         return (Fate.DUPLICATE if before else Fate.CONTRADICTORY), None

@@ -19,9 +19,9 @@ from casewise.scores._answer_columns import (
     labelled_rows,
     make_answers,
 )
-from casewise.scores._check_files import GRADES, CheckedReply, CheckFile
 from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, shared_rows
 from casewise.scores._judgement_table import PROVIDER
+from casewise.scores._labelled_replies import GRADES, CheckedReply, CheckFile
 from casewise.scores._measures import act_measures
 from casewise.scores._reply_sample import drawable, reply_ids
 from casewise.sheets import interval, number

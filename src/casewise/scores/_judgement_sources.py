@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from casewise.cases import Case, SharedCases, address_of, is_elsewhere, is_output, place_of
+from casewise.cases import Case, SharedCases, is_output
 from casewise.errors import InputError
+from casewise.files import address_of, is_elsewhere, place_of
 from casewise.scores._judgement_table import (
     CONDITION,
     OF_CASE,
@@ -21,9 +22,9 @@ from casewise.scores._judgement_table import (
     all_distinct,
     make_table,
     read_case_rows,
+    read_outputs,
     read_table,
 )
-from casewise.scores._published_outputs import read_outputs
 
 if TYPE_CHECKING:
     from casewise.logs import LoggedRun

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from inspect_ai.model import ModelUsage
 
-from casewise.cases import address_of
+from casewise.files import address_of
 from casewise.logs import (
     ANSWERED_BY,
     GRADER,

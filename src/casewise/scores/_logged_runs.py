@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import is_elsewhere
+from casewise.files import is_elsewhere
 from casewise.logs import REDACTED, SHARDS, TARGETS, LoggedRun
-from casewise.scores._run_commands import resume_line, run_commands
 from casewise.scores._run_record import (
     RunRecord,
     clean_arguments,
     clean_settings,
     last_part,
+    resume_line,
+    run_commands,
     without_paths,
 )
 

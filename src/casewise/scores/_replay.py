@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from casewise.choices import Cluster
 from casewise.protocols import ResponseClass
-from casewise.scores._check_files import GRADES, CheckFile
 from casewise.scores._grader_correction import DRAWS, checked_grades, no_better
+from casewise.scores._labelled_replies import GRADES, CheckFile
 from casewise.statistics import (
     CheckSample,
     CorrectedChanges,

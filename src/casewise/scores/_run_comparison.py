@@ -13,7 +13,6 @@ from casewise.choices import COMPARED
 from casewise.errors import InputError
 from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
-from casewise.scores._check_files import CheckFile
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -24,6 +23,7 @@ from casewise.scores._condition_scores import (
     shared_rows,
 )
 from casewise.scores._grader_correction import GraderCorrection, RepliedRun, correct_rates
+from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._measures import verdict_credits
 from casewise.statistics import (
     DETECTABLE,

@@ -43,10 +43,10 @@ from casewise.scores._changed_contexts import (
     counterfactuals,
     faithfulness,
 )
-from casewise.scores._check_files import CheckFile
 from casewise.scores._condition_scores import Score, Scoring, conditions, score_table
 from casewise.scores._grader_correction import GraderCorrection, correct_table
 from casewise.scores._judgement_table import OF_CASE
+from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._measures import QUADRANTS
 from casewise.statistics import UNDEFINED, Estimate, one_person, oracle, reliability_icc
 

@@ -1,27 +1,35 @@
 """Tables, how each kind of number in them is written, and what they are rendered to."""
 
-from casewise.sheets._data import (
-    json_fields,
-    json_interval,
-    json_number,
-    to_csv,
-    to_json,
-    to_records,
-)
-from casewise.sheets._html import markdown_to_html, to_html
-from casewise.sheets._markdown import (
+from casewise.sheets._formats import (
     code_block,
     escape,
     folded,
-    heading_text,
+    json_fields,
+    json_interval,
+    json_number,
     markdown,
+    markdown_to_html,
+    to_csv,
+    to_html,
+    to_json,
     to_markdown,
+    to_records,
 )
-from casewise.sheets._numbers import (
+from casewise.sheets._table import (
     UNDEFINED,
+    Cell,
+    Code,
+    Column,
+    Kind,
+    Link,
     Measured,
+    Row,
+    Table,
+    Tone,
+    Word,
     count,
     estimate,
+    figures,
     interval,
     margin,
     money,
@@ -32,7 +40,6 @@ from casewise.sheets._numbers import (
     setting,
     signed,
 )
-from casewise.sheets._table import Cell, Code, Column, Kind, Link, Row, Table, Tone, Word, figures
 from casewise.sheets._terminal import terminal
 
 __all__ = [
@@ -53,7 +60,6 @@ __all__ = [
     "estimate",
     "figures",
     "folded",
-    "heading_text",
     "interval",
     "json_fields",
     "json_interval",

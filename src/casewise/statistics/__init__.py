@@ -6,25 +6,11 @@ from casewise.statistics._agreement import (
     LEFT_OPEN,
     Agreement,
     AgreementOfTwo,
-    Coefficient,
     agreement,
     agreement_of_two,
     cohen_kappa,
 )
-from casewise.statistics._calibration import (
-    REFERENCE_EPSILON,
-    Bin,
-    Recalibrated,
-    Reliability,
-    bin_places,
-    brier_scores,
-    cross_entropies,
-    grouped_folds,
-    recalibrate,
-    reliability,
-)
 from casewise.statistics._ceilings import (
-    BetaBinomial,
     Oracle,
     Panel,
     Tally,
@@ -37,13 +23,22 @@ from casewise.statistics._ceilings import (
     tallies,
 )
 from casewise.statistics._classification import (
+    Bin,
     Classification,
     Costs,
+    Recalibrated,
+    Reliability,
+    bin_places,
+    brier_scores,
     classify,
     cost_curve,
     credits,
+    cross_entropies,
+    grouped_folds,
     mistake_costs,
     ratio,
+    recalibrate,
+    reliability,
 )
 from casewise.statistics._clustered import (
     UNDEFINED,
@@ -75,6 +70,7 @@ from casewise.statistics._effects import (
     kruskal_wallis,
     mantel_haenszel,
     proportion_tests,
+    two_groups,
     two_proportion_p,
 )
 from casewise.statistics._grader_error import (
@@ -89,24 +85,10 @@ from casewise.statistics._grader_error import (
     separation,
 )
 from casewise.statistics._label_noise import VotedVerdicts, corrected_accuracy
-from casewise.statistics._one_sided import (
-    Bounds,
-    Steps,
-    alike_bounds,
-    drawn_bounds,
-    find_steps,
-    noninferiority_power,
-    null_variance,
-    paired_share_bounds,
-    share_bounds,
-    student_bounds,
-)
 from casewise.statistics._pairs import (
     Contexts,
     ContextSensitivity,
-    Flips,
     Pairs,
-    SeenContext,
     WithinQueries,
     context_sensitivity,
     context_share,
@@ -144,29 +126,41 @@ from casewise.statistics._power import (
     whole,
     within_degrees,
 )
-from casewise.statistics._power_proportions import (
+from casewise.statistics._rare_events import (
+    Draw,
+    RareRate,
+    SurvivalCurve,
+    Units,
+    draw_units,
+    kaplan_meier,
+    rare_rate,
+)
+from casewise.statistics._shares import (
     MOST_EXACT,
-    ExactSize,
+    Bounds,
+    alike_bounds,
+    drawn_bounds,
+    find_steps,
     fisher_power,
     fisher_size,
+    noninferiority_power,
+    null_variance,
+    paired_share_bounds,
     proportions_power,
+    share_bounds,
+    student_bounds,
 )
-from casewise.statistics._rare_events import Draw, RareRate, Units, draw_units, rare_rate
-from casewise.statistics._survival import SurvivalCurve, kaplan_meier
-from casewise.statistics._two_groups import TwoGroups, two_groups
 from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
     "Agreement",
     "AgreementOfTwo",
-    "BetaBinomial",
     "Bin",
     "Bounds",
     "COEFFICIENTS",
     "CheckSample",
     "Classification",
     "Clusters",
-    "Coefficient",
     "ContextSensitivity",
     "Contexts",
     "CorrectedChanges",
@@ -175,8 +169,6 @@ __all__ = [
     "DawidSkene",
     "Draw",
     "Estimate",
-    "ExactSize",
-    "Flips",
     "GradedReplies",
     "GroupTest",
     "LEAST_SIZE",
@@ -196,16 +188,12 @@ __all__ = [
     "ProportionMethod",
     "ProportionTests",
     "Question",
-    "REFERENCE_EPSILON",
     "RareRate",
     "Recalibrated",
     "Reliability",
     "Resampling",
-    "SeenContext",
-    "Steps",
     "SurvivalCurve",
     "Tally",
-    "TwoGroups",
     "TwoWay",
     "UNDEFINED",
     "Units",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from casewise.statistics._clusters import Clusters, percentile_interval
 from casewise.statistics._comparison import bootstrap_p
-from casewise.statistics._one_sided import paired_share_bounds
+from casewise.statistics._shares import paired_share_bounds
 
 FloatArray = NDArray[np.float64]
 

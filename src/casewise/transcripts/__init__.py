@@ -5,21 +5,18 @@ from casewise.transcripts._masking import Mask, open_mask
 from casewise.transcripts._other_tools import turns_of_messages
 from casewise.transcripts._placing import (
     READ_AT_MOST,
-    Places,
-    Reply,
-    Unplaced,
-    plain,
-    reply_of,
-)
-from casewise.transcripts._prefixes import (
     Chosen,
-    FirstLook,
     LeftOut,
     NoReply,
+    Places,
     Prefix,
     Prefixes,
+    Reply,
+    Unplaced,
     look_at,
+    plain,
     read_chosen,
+    reply_of,
 )
 from casewise.transcripts._sources import read_conversations
 
@@ -27,7 +24,6 @@ __all__ = [
     "BadLine",
     "Chosen",
     "Conversation",
-    "FirstLook",
     "LeftOut",
     "Mask",
     "NoReply",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 
-from casewise.cases import address_of
 from casewise.errors import InputError
+from casewise.files import address_of
 from casewise.logs import read_samples
 from casewise.transcripts._conversation import (
     CASE_FIELDS,

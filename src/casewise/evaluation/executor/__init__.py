@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from casewise.cases import address_of, is_elsewhere
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.executor._cluster import Cluster, ShardResult
 from casewise.evaluation.executor._done import CellState, State, hold, logs_of, read_done
@@ -42,6 +41,7 @@ from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
 from casewise.evaluation.tasks._samples import task_metadata
+from casewise.files import address_of, is_elsewhere
 from casewise.logs import SHARDS, LogFolder
 
 

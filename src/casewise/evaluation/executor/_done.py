@@ -8,12 +8,12 @@ from pathlib import Path
 
 from inspect_ai.model import ModelUsage
 
-from casewise.cases import address_of
 from casewise.errors import InputError, UsageError
 from casewise.evaluation.models import Prices
 from casewise.evaluation.models._faults import FaultCounts, FaultKind, logged_kind
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget, cost_of, input_tokens
+from casewise.files import address_of
 from casewise.logs import (
     REDACTED,
     Asked,

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from inspect_ai.model import Model
 
-from casewise.cases import address_of, is_elsewhere
 from casewise.errors import UsageError
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import MADE_WITH
@@ -23,7 +22,7 @@ from casewise.evaluation.models._batches import BatchLedger, batches_kept, words
 from casewise.evaluation.models._faults import FaultCounts, Faults, by_model, counted, redacted
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
-from casewise.files import hold, write_atomically
+from casewise.files import address_of, hold, is_elsewhere, write_atomically
 from casewise.logs import BROKEN, LOCK, OURS, SHARDS, START, LogFolder, is_readable
 
 

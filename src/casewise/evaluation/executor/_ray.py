@@ -13,7 +13,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from casewise.cases import is_elsewhere
 from casewise.errors import CasewiseError, ModelError, UsageError, install_hint
 from casewise.evaluation.executor import Base, RunResult, base_of, run_shard
 from casewise.evaluation.executor._cluster import (
@@ -33,6 +32,7 @@ from casewise.evaluation.models import loads_weights
 from casewise.evaluation.models._faults import by_model, counted
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
+from casewise.files import is_elsewhere
 from casewise.logs import LogFolder
 
 RETRIES = 3

@@ -30,12 +30,7 @@ from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.generate._context_attempts import ContextWork, compare, read_attempt
 from casewise.evaluation.generate._files import Reply, ReplyJournal
 from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
-from casewise.evaluation.models._faults import (
-    FailedRequestError,
-    FaultKind,
-    failed,
-    failure_reason,
-)
+from casewise.evaluation.models._faults import FailedRequestError, FaultKind, failed, failure_reason
 from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._reachability import UnreachableError
 from casewise.evaluation.tasks._samples import provider_refused

@@ -26,13 +26,7 @@ from casewise.evaluation.plan._request import (
     draw_seed_of,
 )
 from casewise.evaluation.plan._sampling import check_settings, setting_parts
-from casewise.evaluation.plan._sweep_file import (
-    GridLine,
-    ModelEntry,
-    Rule,
-    SweepFile,
-    load_sweep,
-)
+from casewise.evaluation.plan._sweep_file import GridLine, ModelEntry, Rule, SweepFile, load_sweep
 from casewise.protocols import UPSTREAM, Protocol, is_ours
 
 AXES = (

@@ -8,13 +8,7 @@ from typing import Any
 
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import (
-    ChatMessage,
-    GenerateConfig,
-    Model,
-    ModelOutput,
-    get_model,
-)
+from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, get_model
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer
 from inspect_ai.solver import Generate, Solver, TaskState
 from inspect_ai.util import Store

@@ -67,7 +67,7 @@ async function draw(plot, { spec, rows }) {
   }
 }
 
-/** A text that a spreadsheet might run, with an apostrophe before it: as guard_cell in files/_csv.py. */
+/** A text that a spreadsheet might run, with an apostrophe before it: as guard_cell in files/_text.py. */
 function guarded(text) {
   const runs = /^'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/.test(text);
   const number = /^'*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?$/.test(text);

@@ -7,7 +7,7 @@ from typing import Final
 
 from casewise.cases import Side
 from casewise.contexts._likeness import context_text, misfits, near_copies, words_of
-from casewise.contexts.making._form import (
+from casewise.contexts._making import (
     PARAMETERS,
     ContextFault,
     Fault,

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import yaml
 
 from casewise.cases import GROUPS, Side
-from casewise.contexts.making._form import ContextFault, Fault, place_of
+from casewise.contexts._making import ContextFault, Fault, place_of
 
 LONGEST: Final = 50_000
 """Characters of an answer that are read."""

@@ -1,0 +1,251 @@
+"""Tables as Markdown, HTML, CSV and JSON.
+
+In Markdown, texts hold nothing that is markup. HTML is readable without scripts, and on paper.
+"""
+
+import html
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from itertools import groupby
+from typing import Any
+
+import markupsafe
+
+from casewise.files import csv_text
+from casewise.sheets._table import Cell, Code, Column, Kind, Link, Row, Table, Tone, Word
+
+_MARKS = re.compile(r"[\\`*\[\]>|~&$#]|<(?=[\w/!?])|!(?=\[)|(?<![^\W_])_|_(?![^\W_])")
+"""What starts emphasis, code, a link, a cell, HTML or a formula; an underscore inside of a word
+does not, and neither does ``<`` before a space."""
+
+_LIST = re.compile(r"^([+-]|\d+[.)])(?=\s)")
+"""What makes a list at the start of a line."""
+
+
+def escape(text: object) -> str:
+    """A text on one line in which nothing is markup."""
+    plain = _MARKS.sub(lambda found: f"\\{found[0]}", _one_line(str(text)))
+    return _LIST.sub(lambda found: f"{found[1][:-1]}\\{found[1][-1]}", plain)
+
+
+def code_block(text: str, language: str) -> str:
+    """A text in a fence that it can't close."""
+    fence = "`" * max(3, 1 + _longest_ticks(text))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def to_markdown(table: Table) -> str:
+    """A table alone, without title and note; groups of rows each under their name."""
+    parts = []
+    for group, rows in groupby(table.rows, key=lambda row: row.group):
+        parts += [f"**{escape(group)}**"] if group else []
+        parts.append(_rows(table, list(rows)))
+    return "\n\n".join(parts or [_rows(table, [])])
+
+
+def markdown(*parts: Table | str, level: int = 3) -> str:
+    """Tables and paragraphs below each other.
+
+    Args:
+        parts: Tables, and texts in Markdown.
+        level: Of the tables' headings.
+    """
+    blocks = []
+    for part in parts:
+        if isinstance(part, str):
+            blocks.append(part.strip("\n"))
+            continue
+        blocks += [f"{'#' * level} {escape(part.title)}"] if part.title else []
+        blocks += [to_markdown(part), *([escape(part.note)] if part.note else [])]
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def folded(summary: str, text: str) -> str:
+    """A part that stands folded until it is opened, under a line of text.
+
+    Args:
+        summary: What is seen of it.
+        text: In Markdown.
+    """
+    return f"<details><summary>{html.escape(_one_line(summary))}</summary>\n\n{text}\n\n</details>"
+
+
+def heading_text(column: Column) -> str:
+    """A column's heading in Markdown."""
+    return escape(column.title)
+
+
+def _rows(table: Table, rows: list[Row]) -> str:
+    lines = [_line([heading_text(column) for column in table.columns])]
+    lines.append("|" + "|".join("---" if one.is_text else "---:" for one in table.columns) + "|")
+    lines += [_line(list(map(_markdown_cell, table.columns, row.cells))) for row in rows]
+    return "\n".join(lines)
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _markdown_cell(column: Column, cell: Cell) -> str:
+    if isinstance(cell, Code):
+        return _code(cell.text)
+    text = escape(column.write(cell))
+    if isinstance(cell, Link):
+        return f"[{text}]({cell.address})"
+    return f"**{text}**" if isinstance(cell, Word) and cell.tone is not Tone.GOOD else text
+
+
+def _code(text: str) -> str:
+    """A text as code in a cell: there, alone of all marks, a bar is escaped."""
+    line = _one_line(text)
+    ticks = "`" * (1 + _longest_ticks(line))
+    room = " " if "`" in line else ""
+    return f"{ticks}{room}{line}{room}{ticks}".replace("|", "\\|")
+
+
+def _one_line(text: str) -> str:
+    plain = (" " if unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp") else one for one in text)
+    return " ".join("".join(plain).split())
+
+
+def _longest_ticks(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)
+
+
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+_INLINE = re.compile(r"\A<div id=\"[^\"]*\" style=\"[^\"]*\">")
+
+
+def to_html(table: Table, id: str) -> markupsafe.Markup:
+    """A table without title and note, every text escaped; its style is left to the page.
+
+    Args:
+        table: The table.
+        id: Of the element; unique on the page.
+    """
+    # Imported late: they take longer to load than most commands take to run.
+    import polars as pl
+    from great_tables import GT, html
+
+    names = [f"c{place}" for place in range(len(table.columns))]
+    cells = {
+        name: [column.write(row.cells[place]) for row in table.rows]
+        for place, (name, column) in enumerate(zip(names, table.columns, strict=True))
+    }
+    heads: dict[str, Any] = {
+        name: html(str(markupsafe.escape(column.title)))
+        for name, column in zip(names, table.columns, strict=True)
+    }
+    numbers = [
+        name for name, column in zip(names, table.columns, strict=True) if not column.is_text
+    ]
+    made = GT(pl.DataFrame(cells), id=id).cols_label(heads).cols_align("left")
+    text = made.cols_align("right", numbers).as_raw_html()
+    # The page's own style serves light, dark and paper.
+    return markupsafe.Markup(_INLINE.sub("<div>", _STYLE.sub("", text).lstrip()))
+
+
+_FOLD = re.compile(r"<details><summary>[^<>]*</summary>|</details>")
+"""The only HTML in Markdown that is taken as such: what ``folded`` writes."""
+
+
+def markdown_to_html(text: str) -> str:
+    """Markdown as HTML; what is HTML in it is shown as text, but for parts that are folded."""
+    from markdown_it import MarkdownIt
+
+    def shown(_: Any, tokens: Any, place: int, *__: Any) -> str:
+        part: str = tokens[place].content.strip()
+        return part if _FOLD.fullmatch(part) else str(markupsafe.escape(part))
+
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    parser.add_render_rule("html_block", shown)
+    parser.add_render_rule(
+        "html_inline", lambda *args: str(markupsafe.escape(args[1][args[2]].content))
+    )
+    made: str = parser.render(text)
+    return made
+
+
+def to_json(value: object) -> str:
+    """Write a JSON document; what is undefined (NaN, infinite) is null."""
+    return json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_records(table: Table) -> list[dict[str, Any]]:
+    """A table's rows as records: values as they are, an interval as two of them."""
+    records = []
+    for row in table.rows:
+        record: dict[str, Any] = {}
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            record |= _fields(column, cell)
+        records.append(record)
+    return records
+
+
+def to_csv(table: Table) -> str:
+    """Write a table as CSV; what is undefined is empty, what has parts is JSON.
+
+    Groups, title and note are left out; texts that a spreadsheet might run are guarded.
+    """
+    records = to_records(table)
+    names = list(dict.fromkeys(name for one in records for name in one))
+    return csv_text(names, ([_csv_cell(one.get(name)) for name in names] for one in records))
+
+
+def _fields(column: Column, cell: Any) -> dict[str, Any]:
+    name = column.key or column.title
+    if isinstance(cell, Word | Code | Link):
+        return {name: cell.text}
+    if column.kind is Kind.INTERVAL and not isinstance(cell, str):
+        low, high = cell or (None, None)
+        return {f"{name}_low": _finite(low), f"{name}_high": _finite(high)}
+    if column.kind in (Kind.ESTIMATE, Kind.MARGIN) and not isinstance(cell, str):
+        value, ends = (None, (None, None)) if cell is None else (cell.value, cell.interval)
+        return {name: _finite(value)} | {
+            f"{name}_{end}": _finite(one) for end, one in zip(("low", "high"), ends, strict=True)
+        }
+    return {name: _finite(cell)}
+
+
+def _csv_cell(value: object) -> object:
+    return json.dumps(value) if isinstance(value, dict | list) else value
+
+
+def _finite(value: Any) -> Any:
+    """A value in which what is undefined is None."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value
+
+
+def json_interval(ends: tuple[float, float]) -> list[float] | None:
+    """Both ends, or None where they are undefined."""
+    return list(ends) if all(map(math.isfinite, ends)) else None
+
+
+def json_number(number: float) -> float | None:
+    """A number, or None where it is undefined or infinite."""
+    if number == 0:
+        return abs(number)  # without the sign of -0
+    return number if math.isfinite(number) else None
+
+
+def json_fields(result: object, *names: str) -> dict[str, Any]:
+    """Fields of a result by their names: what is undefined is None, also both ends at once."""
+    return {name: _json_value(getattr(result, name)) for name in names}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float):
+        return json_number(value)
+    if isinstance(value, tuple):
+        ends = len(value) == 2 and all(isinstance(end, float) for end in value)
+        return json_interval(value) if ends else list(value)
+    return value
