@@ -16,7 +16,7 @@ from support.studies import KEYS, write_study
 
 from casewise.annotation.app_study.site import Sessions
 from casewise.annotation.store.standing import Visitor
-from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.study.accounts import Secrets
 
 NASTY = (
     "'; DROP TABLE vote; --",

@@ -21,8 +21,8 @@ from casewise.annotation.rehearsal.simulated_people import Mixture, Trace
 from casewise.annotation.store.database import Database, alembic_config
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.screening_rules import PLANNED, Rule, Screening
 from casewise.annotation.study.study_file import load_study, study_hashes
+from casewise.annotation.study.study_rules import PLANNED, Rule, Screening
 from casewise.annotation.votes.collected import Collected, vote_table
 from casewise.annotation.votes.collected_csv import read_collected, write_collected
 from casewise.annotation.votes.data_card import ExportChoices

@@ -22,8 +22,8 @@ from casewise.annotation.rehearsal.rehearse import send_people
 from casewise.annotation.rehearsal.seen_pages import known_pages
 from casewise.annotation.rehearsal.simulated_people import Mixture, true_rates
 from casewise.annotation.rehearsal.visit import Mishaps, Scene
-from casewise.annotation.store.study_secrets import load_secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import load_secrets
 from casewise.annotation.study.schema import Timing
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import load_cases

@@ -25,8 +25,8 @@ from casewise.annotation.rehearsal.simulated_people import (
     true_rates,
 )
 from casewise.annotation.rehearsal.visit import Mishaps, Scene
-from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.study_file import load_study
 
 KEYS = Secrets("the secret of a rehearsal", "the token of its administrator")

@@ -8,7 +8,7 @@ from typing import Any
 from casewise.annotation.study.block_balance import Balance, Range, efficiency_bound
 from casewise.annotation.study.planning import (
     Forecast,
-    Measured,
+    PilotTimes,
     check_ready,
     forecast,
     other_tasks,
@@ -16,7 +16,7 @@ from casewise.annotation.study.planning import (
 )
 from casewise.annotation.study.reading_times import PACES, reading
 from casewise.annotation.study.schema import Arm, Platform, Study
-from casewise.annotation.study.stopping import Savings
+from casewise.annotation.study.study_rules import Savings
 from casewise.cases import CaseSet
 from casewise.cli._annotate_savings import savings_range, savings_record
 from casewise.cli._console import out, write_out
@@ -81,7 +81,7 @@ class PlanSheet:
     dropout: float
     knows_fee: bool
     """Whether the platform's fee was given."""
-    pilot: Measured | None = None
+    pilot: PilotTimes | None = None
     """The times of the pilot, where one was given."""
     savings: tuple[Savings, ...] = ()
     """Of simulated studies under sequential collection."""

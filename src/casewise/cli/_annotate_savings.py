@@ -6,12 +6,12 @@ from typing import Any
 
 from casewise.annotation.rehearsal.simulated_people import marginal_rate, true_rates
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.stopping import (
+from casewise.annotation.study.study_rules import (
     LEAST_VOTES,
     POSTERIOR,
     Collection,
-    Rule,
     Savings,
+    StoppingRule,
     expected_savings,
 )
 from casewise.errors import UsageError
@@ -19,7 +19,7 @@ from casewise.sheets import Column, Kind, Row, Table, number, percent
 
 
 def chosen_collection(
-    rule: Rule, posterior: float | None, least: int | None, votes: int
+    rule: StoppingRule, posterior: float | None, least: int | None, votes: int
 ) -> Collection:
     """Read the options of ``annotate plan``.
 
@@ -28,11 +28,11 @@ def chosen_collection(
     """
     asked = {"--posterior": posterior, "--least-votes": least}
     given = {name: value for name, value in asked.items() if value is not None}
-    if given and rule is Rule.FIXED:
+    if given and rule is StoppingRule.FIXED:
         raise UsageError(f"{', '.join(given)}: of --collection sequential; add that, or drop it")
     if posterior is not None and not 0.5 < posterior < 1:
         raise UsageError(f"--posterior {posterior:g}: a probability above .5 and below 1")
-    if rule is Rule.SEQUENTIAL and (least or LEAST_VOTES) > votes:
+    if rule is StoppingRule.SEQUENTIAL and (least or LEAST_VOTES) > votes:
         raise UsageError(
             f"--least-votes {least or LEAST_VOTES}: at most --votes, {votes}; lower either"
         )

@@ -10,8 +10,8 @@ import typer
 from rich.console import RenderableType
 
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.stopping import Savings
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.study.study_rules import Savings
 from casewise.cases import MAX_SEED
 from casewise.cli._annotate_savings import (
     savings_range,
@@ -313,8 +313,8 @@ def _rehearse(
     from casewise.annotation.rehearsal.seen_pages import known_pages
     from casewise.annotation.rehearsal.simulated_people import machine_rates, true_rates
     from casewise.annotation.rehearsal.visit import Mishaps, Scene
-    from casewise.annotation.store.study_secrets import Secrets
     from casewise.annotation.store.study_store import Store
+    from casewise.annotation.study.accounts import Secrets
 
     rates = true_rates(study, seed)
     blocks = len(study.design.blocks)

@@ -15,8 +15,8 @@ from casewise.cli._console import note
 from casewise.errors import InputError, UsageError, install_hint
 
 if TYPE_CHECKING:
-    from casewise.annotation.store.study_secrets import Secrets
     from casewise.annotation.store.study_store import Store
+    from casewise.annotation.study.accounts import Secrets
 
 
 _EXTRA = ("alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy")
@@ -86,7 +86,7 @@ def database_address(file: Path, given: str | None) -> str:
 
 def study_keys(file: Path) -> "Secrets":
     """The study's secrets, beside its file."""
-    from casewise.annotation.store.study_secrets import load_secrets
+    from casewise.annotation.study.accounts import load_secrets
 
     return load_secrets(file.resolve().with_suffix(".secrets.json"))
 

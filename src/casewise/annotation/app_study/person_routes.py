@@ -21,7 +21,7 @@ from casewise.annotation.app_study.site import (
 )
 from casewise.annotation.store.people import REMARK, TOOL
 from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor
-from casewise.annotation.study.schema import Question
+from casewise.annotation.study.schema import ComprehensionQuestion
 from casewise.annotation.votes.collected import TOOL_ANSWERS, PersonStatus
 
 
@@ -136,7 +136,9 @@ def _add_check(app: FastAPI, site: Site) -> None:
         return go(place_of(site.store.lease(known.visitor.key)))
 
 
-def _answers(questions: tuple[Question, ...], fields: dict[str, str]) -> dict[int, int]:
+def _answers(
+    questions: tuple[ComprehensionQuestion, ...], fields: dict[str, str]
+) -> dict[int, int]:
     """The chosen option of each answered question, by the question's number."""
     chosen = {}
     for number, question in enumerate(questions):

@@ -20,8 +20,8 @@ from casewise.annotation.app_study.page_signals import SentSignals
 from casewise.annotation.app_study.prolific_links import ProlificLinks
 from casewise.annotation.app_study.study_guard import Arrivals, Rates, Settings
 from casewise.annotation.store.standing import Person, Visitor
-from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Study

@@ -14,7 +14,7 @@ from pathlib import Path
 from casewise.annotation.exchange.platform_files import read_csv
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Platform, Study
-from casewise.annotation.study.screening_rules import Rule
+from casewise.annotation.study.study_rules import Rule
 from casewise.annotation.votes.collected import (
     Collected,
     PersonRecord,

@@ -17,8 +17,8 @@ from casewise.annotation.rehearsal.simulated_people import (
 )
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.study.stopping import Savings
 from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.study.study_rules import Savings
 from casewise.annotation.votes.cells import Stopped, cell_stops, decided_cases
 from casewise.annotation.votes.collected import (
     Collected,

@@ -23,8 +23,8 @@ from casewise.annotation.rehearsal.simulated_people import (
 )
 from casewise.annotation.rehearsal.visit import Scene, Visit
 from casewise.annotation.store.database import steady_clock
-from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.votes.collected import Collected
 from casewise.errors import UsageError
 

@@ -31,7 +31,7 @@ from casewise.annotation.store.tables import (
 )
 from casewise.annotation.study.block_design import DrawnFrom, draw_block
 from casewise.annotation.study.schema import Block, Study
-from casewise.annotation.study.stopping import Ints
+from casewise.annotation.study.study_rules import Ints
 from casewise.annotation.votes.collected import PersonStatus
 
 _FREE = (

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, insert, select, update
 
-from casewise.annotation.store import blocks, identity, people
+from casewise.annotation.store import blocks, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise.annotation.store.signals import PageSignals, write_signals
 from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
-from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.tables import assignment, participant, study
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.block_design import DrawnFrom
 from casewise.annotation.study.reading_times import pages_of, reading
 from casewise.annotation.study.schema import Study
@@ -61,7 +61,7 @@ class Store:
         self._database = Database(address, patience=patience)
         try:
             upgrade(self._database)
-            self._database.write(partial(identity.claim, of=of, keys=keys, now=self._clock()))
+            self._database.write(partial(people.claim, of=of, keys=keys, now=self._clock()))
             self._database.write(partial(people.give_codes, keys=keys))
             self._go_on_from(self._database.read(people.latest))
         except BaseException:
@@ -169,7 +169,7 @@ class Store:
             for kind, key in pairs:
                 other = people.find(connection, participant.c.key == key) if key else None
                 if other is not None:
-                    identity.link(connection, now, kind, person, other)
+                    people.link(connection, now, kind, person, other)
             return person
 
         return self._database.write(work)
@@ -183,7 +183,7 @@ class Store:
         """
 
         def work(connection: Connection) -> None:
-            identity.link(connection, self._clock(), "browser", person, other)
+            people.link(connection, self._clock(), "browser", person, other)
 
         self._database.write(work)
 
@@ -282,7 +282,7 @@ class Store:
             if position + 1 == len(pages):
                 status = block_status = PersonStatus.COMPLETED
                 people.end(connection, person.id, status, now)
-                if identity.is_left_out(connection, self.study.second_accounts, person.id):
+                if people.is_left_out(connection, self.study.second_accounts, person.id):
                     block_status = PersonStatus.ABANDONED
             held = update(assignment).where(assignment.c.participant == person.id)
             moved = {"position": position + 1, "shown": now, "lease_until": now + self._until}

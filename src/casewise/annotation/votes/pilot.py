@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from statistics import median
 
-from casewise.annotation.study.planning import Measured
+from casewise.annotation.study.planning import PilotTimes
 from casewise.annotation.study.reading_times import (
     QUESTION,
     USUAL,
@@ -23,7 +23,7 @@ from casewise.annotation.votes.typed_csv import to_utc
 from casewise.errors import UsageError
 
 
-def measured_times(pilot: Study, collected: Collected) -> Measured:
+def measured_times(pilot: Study, collected: Collected) -> PilotTimes:
     """Measure how long the people of a pilot took, of those who finished it.
 
     A page counts for ``timing.most_seconds`` at most, since whoever takes longer has paused. What
@@ -69,7 +69,7 @@ def measured_times(pilot: Study, collected: Collected) -> Measured:
         factors.append(judging / read.seconds(USUAL, read_words, len(spent)))
         besides.append(rest)
         sessions.append(judging / 60 + rest)
-    return Measured(
+    return PilotTimes(
         len(done),
         median(factors),
         median(besides),

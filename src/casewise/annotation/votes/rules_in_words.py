@@ -4,7 +4,7 @@ from collections import Counter
 
 from casewise.annotation.study.reading_times import FAST_SECONDS, UNDERSTOOD
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.screening_rules import Screening
+from casewise.annotation.study.study_rules import Screening
 from casewise.annotation.votes.collected import TOOL_ANSWERS, Collected
 from casewise.annotation.votes.signals import LEAST_TIMES
 

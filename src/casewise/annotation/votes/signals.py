@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from casewise.annotation.study.reading_times import reading
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.screening_rules import Rule, Screening
+from casewise.annotation.study.study_rules import Rule, Screening
 from casewise.annotation.votes.collected import PersonRecord, VoteTable
 from casewise.statistics import benjamini_hochberg, clustered_spearman, number_clusters
 
