@@ -24,7 +24,7 @@ from casewise.annotation.votes.collected import Collected, vote_table
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices
 from casewise.annotation.votes.export import export_study
-from casewise.annotation.votes.pilot import measured_times
+from casewise.annotation.votes.quality import measured_times
 from casewise.annotation.votes.results import summarise
 from casewise.cases import Side, digest
 

@@ -20,11 +20,11 @@ from casewise.annotation.exchange.sittings import (
     keep_salt,
     read_salt,
 )
-from casewise.annotation.result_folders import check_free, write_folder
 from casewise.annotation.study.planning import check_ready
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected_csv import read_collected, write_collected
+from casewise.annotation.votes.result_files import check_free, write_folder
 from casewise.cli._annotate_store import open_store, rater_of
 from casewise.cli._console import note, working, write_out
 from casewise.errors import InputError, UsageError

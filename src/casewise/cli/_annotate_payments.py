@@ -8,10 +8,10 @@ import typer
 
 from casewise.annotation.exchange.payments import Payment, Proposal, payments_csv, propose_payments
 from casewise.annotation.exchange.sittings import read_salt
-from casewise.annotation.result_folders import is_in_export
 from casewise.annotation.study.schema import Platform, Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected_csv import read_collected
+from casewise.annotation.votes.result_files import is_in_export
 from casewise.cli._annotate_store import DatabaseOption, open_store, rater_of
 from casewise.cli._console import note, write_out
 from casewise.errors import UsageError

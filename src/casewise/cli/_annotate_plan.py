@@ -22,7 +22,7 @@ from casewise.annotation.study.schema import Arm, Pay, Platform
 from casewise.annotation.study.study_file import load_study, study_cases, write_study
 from casewise.annotation.study.study_rules import StoppingRule
 from casewise.annotation.study.study_texts import Investigator, text_warnings
-from casewise.annotation.votes.pilot import measured_times
+from casewise.annotation.votes.quality import measured_times
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
 from casewise.cli._annotate_savings import chosen_collection, simulated_savings

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import typer
 
-from casewise.annotation.result_folders import write_folder
 from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.study.study_texts import text_warnings
+from casewise.annotation.votes.result_files import write_folder
 from casewise.cli._annotate_store import (
     DatabaseOption,
     database_address,

@@ -7,7 +7,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from casewise.annotation.app_study.entry_routes import add_entry_routes, in_use
-from casewise.annotation.app_study.page_signals import hidden_word
 from casewise.annotation.app_study.site import (
     MOST_REASON,
     Known,
@@ -20,7 +19,7 @@ from casewise.annotation.app_study.site import (
     place_of,
 )
 from casewise.annotation.store.people import REMARK, TOOL
-from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor
+from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor, hidden_word
 from casewise.annotation.study.schema import ComprehensionQuestion
 from casewise.annotation.votes.collected import TOOL_ANSWERS, PersonStatus
 

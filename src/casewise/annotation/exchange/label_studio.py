@@ -23,7 +23,7 @@ from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import QUESTION
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_language
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.result_files import ValuePlace
 from casewise.errors import InputError
 from casewise.files import parse_json, read_text
 

@@ -27,7 +27,7 @@ from casewise.annotation.study.reading_times import (
     QUESTION,
 )
 from casewise.annotation.study.study_file import study_language
-from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
+from casewise.annotation.votes.result_files import PlacedRow, ValuePlace
 from casewise.contexts import render_text
 
 MOST_BYTES = 65_535

@@ -21,9 +21,9 @@ from casewise.annotation.votes.collected import (
     PersonStatus,
     active_minutes,
 )
+from casewise.annotation.votes.result_files import row_of, to_csv
 from casewise.annotation.votes.screening import PersonScreen, screen
 from casewise.annotation.votes.signals import Flag
-from casewise.annotation.votes.typed_csv import row_of, to_csv
 from casewise.errors import UsageError
 
 _LEAST_FAILED = 2

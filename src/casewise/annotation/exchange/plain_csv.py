@@ -15,7 +15,7 @@ from casewise.annotation.exchange.platform_files import (
 )
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle
-from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
+from casewise.annotation.votes.result_files import PlacedRow, ValuePlace
 
 _KIND = "a CSV of answers: study, rater, block, position, verdict"
 _TASKS = ("study", "block", "position", "case_id", "query_id", "arm", "check", "query", "context")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from casewise.annotation.exchange.shown_pages import Tasks
 from casewise.annotation.exchange.sittings import Sitting, TaskAnswer
-from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
+from casewise.annotation.votes.result_files import PlacedRow, ValuePlace
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
 

@@ -19,8 +19,7 @@ from sqlalchemy import (
     update,
 )
 
-from casewise.annotation.store import signals
-from casewise.annotation.store.standing import Person
+from casewise.annotation.store.standing import PageSignals, Person, signals_by_person, write_signals
 from casewise.annotation.store.tables import (
     about_answer,
     assignment,
@@ -122,6 +121,7 @@ def write_answer(
     person: Person,
     page: Page,
     given: Mapping[str, Any],
+    signals: PageSignals | None,
 ) -> None:
     """Write the answer to a page: a vote, or whether an attention check was passed.
 
@@ -131,6 +131,7 @@ def write_answer(
         person: Whose answer it is.
         page: What was answered.
         given: By the names of the columns: verdict, confidence, reason, seconds, time.
+        signals: Of the page; None where the study records none.
     """
     if page.place is not None:
         query = study_cases(of)[page.place].query_id
@@ -141,6 +142,8 @@ def write_answer(
         passed = given["verdict"] == check.expected
         row = insert(check_answer).values(name=check.id, passed=passed, **timed)
     connection.execute(row.values(participant=person.id, position=page.position))
+    if signals is not None:
+        write_signals(connection, person.id, page.position, signals, given["seconds"])
 
 
 IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
@@ -231,7 +234,7 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    seen = signals.signals_by_person(connection)
+    seen = signals_by_person(connection)
     people = ((PersonRecord(*row[:-2], **seen.get(row.id, {})), row) for row in rows)
     return tuple(_person(person, said[row.id], row.reason) for person, row in people)
 

@@ -11,8 +11,15 @@ from sqlalchemy import Connection, insert, select, update
 
 from casewise.annotation.store import blocks, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
-from casewise.annotation.store.signals import PageSignals, write_signals
-from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
+from casewise.annotation.store.standing import (
+    AnswerStep,
+    PageSignals,
+    Person,
+    Progress,
+    Taken,
+    Vacancy,
+    Visitor,
+)
 from casewise.annotation.store.tables import assignment, participant, study
 from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.block_design import DrawnFrom
@@ -162,11 +169,8 @@ class Store:
             people.log(connection, now, "consented", number[0])
             person = people.find(connection, participant.c.id == number[0])
             assert person is not None
-            pairs: tuple[tuple[Kind, str | None], ...] = (
-                ("browser", visitor.earlier),
-                ("address", near),
-            )
-            for kind, key in pairs:
+            others: dict[Kind, str | None] = {"browser": visitor.earlier, "address": near}
+            for kind, key in others.items():
                 other = people.find(connection, participant.c.key == key) if key else None
                 if other is not None:
                     people.link(connection, now, kind, person, other)
@@ -181,10 +185,7 @@ class Store:
             person: Who was known there.
             other: Who has shown to be the owner of the other id; None of an id alone.
         """
-
-        def work(connection: Connection) -> None:
-            people.link(connection, self._clock(), "browser", person, other)
-
+        work = partial(people.link, now=self._clock(), kind="browser", person=person, other=other)
         self._database.write(work)
 
     def decline(self) -> None:
@@ -274,11 +275,8 @@ class Store:
             seconds = min(passed, self.study.timing.most_seconds)
             given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
             given |= {"seconds": seconds, "time": now}
-            people.write_answer(connection, self.study, person, pages[position], given)
-            if signals is not None:
-                write_signals(connection, person.id, position, signals, seconds)
-            status = PersonStatus.ACTIVE
-            block_status = status
+            people.write_answer(connection, self.study, person, pages[position], given, signals)
+            status = block_status = PersonStatus.ACTIVE
             if position + 1 == len(pages):
                 status = block_status = PersonStatus.COMPLETED
                 people.end(connection, person.id, status, now)

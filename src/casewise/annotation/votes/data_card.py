@@ -21,7 +21,7 @@ from casewise.annotation.study.schema import Arm, Platform, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.results import Results, division
-from casewise.annotation.votes.rules_in_words import observed_in_words, rules_in_words
+from casewise.annotation.votes.signals import observed_in_words, rules_in_words
 from casewise.sheets import (
     UNDEFINED,
     Cell,
