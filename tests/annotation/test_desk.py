@@ -24,8 +24,8 @@ from casewise.annotation.revision.journal import (
     VotedError,
     journal_path,
 )
+from casewise.annotation.revision.revised_cases import Pair, PairStatus
 from casewise.annotation.revision.revised_file import accepted_cases, read_history
-from casewise.annotation.revision.revision_state import Pair, PairStatus
 from casewise.cases import Case, dataset_hash, load_cases, to_fields, to_line
 from casewise.errors import InputError, UsageError
 

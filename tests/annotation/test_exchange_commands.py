@@ -22,7 +22,7 @@ from support.exchanged import (
 from support.studies import write_three_arms
 
 from casewise.annotation.exchange.mturk import mturk_files
-from casewise.annotation.exchange.shown_pages import plan_tasks
+from casewise.annotation.exchange.sittings import plan_tasks
 from casewise.annotation.store.standing import Visitor
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.accounts import load_secrets

@@ -12,8 +12,8 @@ from support.pairs import HOSTILE, a_case, a_pair, every_kind, write
 from support.revising import Revising
 
 from casewise.annotation.revision.journal import journal_path, read_journal
+from casewise.annotation.revision.revised_cases import replay
 from casewise.annotation.revision.revised_file import read_history
-from casewise.annotation.revision.revision_state import replay
 from casewise.cases import load_cases
 
 

@@ -17,7 +17,7 @@ from support.studied import Simulated, World, simulate
 from support.studies import KEYS, write_study
 
 from casewise.annotation.exchange.mturk import mturk_files
-from casewise.annotation.exchange.shown_pages import plan_tasks
+from casewise.annotation.exchange.sittings import plan_tasks
 from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.study.block_balance import balance
 from casewise.annotation.study.planning import StudyPlan, forecast, time_warnings

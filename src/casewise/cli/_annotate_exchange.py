@@ -10,14 +10,15 @@ import typer
 
 from casewise.annotation.exchange.label_studio import label_studio_files, read_label_studio
 from casewise.annotation.exchange.mturk import mturk_files, read_mturk, too_long
-from casewise.annotation.exchange.plain_csv import csv_tasks, read_csv_answers
+from casewise.annotation.exchange.platform_files import csv_tasks, read_csv_answers
 from casewise.annotation.exchange.prolific import join_prolific, prolific_files
-from casewise.annotation.exchange.shown_pages import Tasks, plan_tasks
 from casewise.annotation.exchange.sittings import (
     Salt,
     TakenIn,
+    Tasks,
     is_open_to_others,
     keep_salt,
+    plan_tasks,
     read_salt,
 )
 from casewise.annotation.study.planning import check_ready

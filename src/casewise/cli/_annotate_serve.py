@@ -13,12 +13,7 @@ from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.study.study_texts import text_warnings
 from casewise.annotation.votes.result_files import write_folder
-from casewise.cli._annotate_store import (
-    DatabaseOption,
-    database_address,
-    need_extra,
-    study_keys,
-)
+from casewise.cli._annotate_store import DatabaseOption, database_address, need_extra, study_keys
 from casewise.cli._console import note, write_out
 from casewise.errors import UsageError
 

@@ -37,8 +37,8 @@ from casewise.sheets import (
 )
 
 if TYPE_CHECKING:
-    from casewise.annotation.rehearsal.drawn_studies import DrawnStudies
     from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
+    from casewise.annotation.rehearsal.rehearse import DrawnStudies
     from casewise.annotation.rehearsal.simulated_people import Mixture, Trace, VisitLog
 
 
@@ -269,7 +269,7 @@ def _screen_only(
     studies: int,
     format: ResultFormat,
 ) -> None:
-    from casewise.annotation.rehearsal.drawn_studies import screen_drawn
+    from casewise.annotation.rehearsal.rehearse import screen_drawn
 
     drawn = screen_drawn(study, mixture, traces, seed, studies)
     if format is ResultFormat.JSON:

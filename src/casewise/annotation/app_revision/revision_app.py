@@ -16,7 +16,6 @@ from casewise.annotation.app_base import new_app, templates
 from casewise.annotation.app_revision.revision_guard import Keys, RevisionGuard
 from casewise.annotation.revision.context_tree import Node, from_tree, to_tree
 from casewise.annotation.revision.desk import Desk, progress
-from casewise.annotation.revision.edition import changes_between, is_voted
 from casewise.annotation.revision.journal import (
     SNAPSHOTS,
     Action,
@@ -28,7 +27,7 @@ from casewise.annotation.revision.journal import (
     UnwrittenError,
     VotedError,
 )
-from casewise.annotation.revision.revision_state import Pair, PairStatus
+from casewise.annotation.revision.revised_cases import Pair, PairStatus, changes_between, is_voted
 from casewise.cases import Case, Side, Turn, digest
 from casewise.contexts import differing_parameters
 from casewise.errors import UsageError

@@ -8,13 +8,8 @@ from typing import Annotated
 from fastapi import FastAPI, Form, Request
 from fastapi.responses import Response
 
-from casewise.annotation.app_study.prolific_links import TOKEN_PARAMETER, KeysUnavailableError
-from casewise.annotation.app_study.site import (
-    SentCode,
-    Site,
-    go,
-    place_of,
-)
+from casewise.annotation.app_study.site import SentCode, Site, go, place_of
+from casewise.annotation.app_study.study_guard import TOKEN_PARAMETER, KeysUnavailableError
 from casewise.annotation.store.standing import Person, Visitor
 from casewise.annotation.study.accounts import (
     ACCOUNT_FORM,

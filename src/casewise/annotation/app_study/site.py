@@ -16,8 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, S
 
 from casewise import __version__
 from casewise.annotation.app_base import constant_time_equal, templates
-from casewise.annotation.app_study.prolific_links import ProlificLinks
-from casewise.annotation.app_study.study_guard import Arrivals, Rates, Settings
+from casewise.annotation.app_study.study_guard import Arrivals, ProlificLinks, Rates, Settings
 from casewise.annotation.store.standing import Person, SentSignals, Visitor
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.accounts import Secrets

@@ -17,8 +17,14 @@ from casewise.annotation.exchange.platform_files import (
     read_time,
     to_csv,
 )
-from casewise.annotation.exchange.shown_pages import ShownPage, Tasks, as_html
-from casewise.annotation.exchange.sittings import Sitting, TakenIn, settle
+from casewise.annotation.exchange.sittings import (
+    ShownPage,
+    Sitting,
+    TakenIn,
+    Tasks,
+    as_html,
+    settle,
+)
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import (
     IMPOSSIBLE,

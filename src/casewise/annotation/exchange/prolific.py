@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from casewise.annotation.exchange.platform_files import CsvTable, read_csv
-from casewise.annotation.exchange.shown_pages import Tasks
-from casewise.annotation.exchange.sittings import TakenIn, tell
+from casewise.annotation.exchange.sittings import TakenIn, Tasks, tell
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.planning import PROLIFIC_RETURN
 from casewise.annotation.study.schema import Study

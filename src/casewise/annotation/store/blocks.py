@@ -6,17 +6,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    case,
-    exists,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Table, case, exists, func, insert, select, update
 
 from casewise.annotation.store.people import change, end, latest, log, own_votes, set_status
 from casewise.annotation.store.standing import Person, Progress, Vacancy

@@ -7,17 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    case,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
 from casewise.annotation.store.standing import PageSignals, Person, signals_by_person, write_signals
 from casewise.annotation.store.tables import (

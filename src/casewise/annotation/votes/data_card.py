@@ -11,12 +11,7 @@ from typing import Any
 import casewise
 from casewise.annotation.study.block_balance import Balance
 from casewise.annotation.study.planning import pay_shortfall
-from casewise.annotation.study.reading_times import (
-    IMPOSSIBLE,
-    USUAL,
-    least_seconds,
-    reading,
-)
+from casewise.annotation.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
 from casewise.annotation.study.schema import Arm, Platform, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected

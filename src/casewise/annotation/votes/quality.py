@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.annotation.study.planning import PilotTimes
-from casewise.annotation.study.reading_times import (
-    QUESTION,
-    USUAL,
-    count_words,
-    pages_of,
-    reading,
-)
+from casewise.annotation.study.reading_times import QUESTION, USUAL, count_words, pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.votes.collected import (
     CheckRecord,
