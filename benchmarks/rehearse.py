@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from casewise.annotation.rehearsal.visit import Mishaps
+from casewise.annotation.rehearsal.simulated_people import Mishaps
 from casewise.annotation.study.planning import StudyPlan, plan_study
 from casewise.annotation.study.schema import Timing
 from casewise.annotation.study.study_file import write_study

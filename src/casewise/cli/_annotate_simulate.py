@@ -309,10 +309,9 @@ def _rehearse(
     database: str | None,
 ) -> "Rehearsal":
     from casewise.annotation.rehearsal.rehearsal_result import sum_up
-    from casewise.annotation.rehearsal.rehearse import read_back, send_people, served
-    from casewise.annotation.rehearsal.seen_pages import known_pages
-    from casewise.annotation.rehearsal.simulated_people import machine_rates, true_rates
-    from casewise.annotation.rehearsal.visit import Mishaps, Scene
+    from casewise.annotation.rehearsal.rehearse import known_pages, read_back, send_people, served
+    from casewise.annotation.rehearsal.simulated_people import Mishaps, machine_rates, true_rates
+    from casewise.annotation.rehearsal.visit import Scene
     from casewise.annotation.store.study_store import Store
     from casewise.annotation.study.accounts import Secrets
 

@@ -27,7 +27,7 @@ from casewise.annotation.rehearsal.simulated_people import (
     make_person,
     true_rates,
 )
-from casewise.annotation.rehearsal.visit import Scene, Visit
+from casewise.annotation.rehearsal.visit import Scene, Visit, Words, split_words
 from casewise.annotation.store.database import steady_clock
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
@@ -43,6 +43,7 @@ from casewise.annotation.votes.collected import (
     vote_table,
 )
 from casewise.annotation.votes.screening import groups_of, screen
+from casewise.contexts import render_text
 from casewise.errors import UsageError
 
 _ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -132,6 +133,22 @@ def read_back(store: Store, logs: Iterable[VisitLog]) -> tuple[Collected, dict[s
         if person is not None:
             raters[log.platform_id] = person.rater
     return store.collected(), raters
+
+
+def known_pages(study: Study) -> dict[Words, int | str]:
+    """Map the words of each page to its cell's place, or to its attention check's id.
+
+    A person knows nothing of ids and arms, so a page is known by its words alone: what the
+    database says was shown is held against what was shown.
+    """
+    pages: dict[Words, int | str] = {}
+    for check in study.attention.checks:
+        context = render_text(check.context) if check.context else ""
+        pages[split_words(check.query), split_words(context)] = check.id
+    for place, case in enumerate(study_cases(study)):
+        context = render_text(case.context) if case.context and case.context.root else ""
+        pages[split_words(case.query), split_words(context)] = place
+    return pages
 
 
 PANELS = 3
