@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.pairs import a_case, a_pair, every_kind, write
 
-from casewise.annotation.revision.context_tree import from_tree, to_tree
+from casewise.annotation.app_revision.page_records import from_tree, to_tree
 from casewise.annotation.revision.desk import Desk, progress
 from casewise.annotation.revision.journal import (
     Action,

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import cycle, product
 from pathlib import Path
 
 from casewise.annotation.rehearsal.rehearsal_result import Flagged
@@ -233,7 +232,11 @@ def screen_drawn(
         for person in people:
             came[person.manner, person.trace] += 1
             flagged[person.manner, person.trace] += name_of(person) in flags
-    rows = (Flagged(*key, came[key], flagged[key]) for key in product(Manner, Trace) if came[key])
+    rows = (
+        Flagged(*key, came[key], flagged[key])
+        for key in itertools.product(Manner, Trace)
+        if came[key]
+    )
     return DrawnStudies(studies, tuple(rows), told)
 
 
@@ -249,7 +252,7 @@ def draw_study(
     rates = true_rates(study, seed)
     asked, read, cases = machine_rates(rates, seed), reading(study), study_cases(study)
     expected = {check.id: check.expected for check in study.attention.checks}
-    turns = cycle(traces)
+    turns = itertools.cycle(traces)
     people, records, votes, checks = [], [], list[VoteRecord](), list[CheckRecord]()
     for number in range(len(study.design.blocks)):
         person = make_person(number, mixture, seed, turns)
