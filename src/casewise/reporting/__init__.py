@@ -2,6 +2,7 @@
 
 from casewise.choices import Undecided
 from casewise.reporting._audit import audit_json, audit_markdown, audit_renderable
+from casewise.reporting._card import evaluation_card
 from casewise.reporting._case_diff import (
     diff_json,
     diff_markdown,
@@ -22,7 +23,6 @@ from casewise.reporting._describe import (
     description_markdown,
     description_renderable,
 )
-from casewise.reporting._formats import to_csv, to_json, to_markdown
 from casewise.reporting._gate import (
     gate_annotations,
     gate_json,
@@ -51,9 +51,8 @@ from casewise.reporting._power import (
     plan_markdown,
 )
 from casewise.reporting._replay import replay_json, replay_markdown, replay_renderable
-from casewise.reporting._score import score_renderable
+from casewise.reporting._score import score_renderable, to_csv, to_json, to_markdown
 from casewise.reporting._scores import condition_text
-from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import label_page, report_page
 
 __all__ = [
