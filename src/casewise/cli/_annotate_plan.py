@@ -24,8 +24,13 @@ from casewise.annotation.study.study_rules import StoppingRule
 from casewise.annotation.study.study_texts import Investigator, text_warnings
 from casewise.annotation.votes.quality import measured_times
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
-from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
-from casewise.cli._annotate_savings import chosen_collection, simulated_savings
+from casewise.cli._annotate_plan_tables import (
+    PlanFormat,
+    PlanSheet,
+    chosen_collection,
+    print_plan,
+    simulated_savings,
+)
 from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
 from casewise.cli._console import note, working, write_out

@@ -13,7 +13,7 @@ from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.study.study_rules import Savings
 from casewise.cases import MAX_SEED
-from casewise.cli._annotate_savings import (
+from casewise.cli._annotate_plan_tables import (
     savings_range,
     savings_record,
     savings_table,

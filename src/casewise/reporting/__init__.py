@@ -1,9 +1,11 @@
 """Tables for people and for programs. Formats, and never computes."""
 
 from casewise.choices import Undecided
-from casewise.reporting._audit import audit_json, audit_markdown, audit_renderable
 from casewise.reporting._card import evaluation_card
-from casewise.reporting._case_diff import (
+from casewise.reporting._case_sets import (
+    audit_json,
+    audit_markdown,
+    audit_renderable,
     diff_json,
     diff_markdown,
     diff_renderable,
