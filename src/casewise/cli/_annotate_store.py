@@ -15,7 +15,6 @@ from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.study.study_texts import text_warnings
-from casewise.annotation.votes.result_files import write_folder
 from casewise.cases import digest
 from casewise.cli._console import note, write_out
 from casewise.errors import InputError, UsageError, install_hint
@@ -244,27 +243,24 @@ def serve(
     from casewise.annotation.app_base import listen
     from casewise.annotation.app_study.study_app import serve as serve_study
     from casewise.annotation.app_study.study_guard import Settings
-    from casewise.annotation.store.database import Clock
     from casewise.annotation.store.standing import Progress
     from casewise.annotation.store.study_store import Store
 
     study = load_study(file)
-    problems = check_ready(study)
-    if problems and speed == 1:
+    if speed == 1 and (problems := check_ready(study)):
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
     warnings = (*time_warnings(study), *text_warnings(study))
     for line in (*warnings, *_open_to_others(host, public_url, behind_proxy)):
         note(f"warning: {line}")
     keys = study_keys(file)
-    clock: Clock | None = None
+    clock = None
     if speed != 1:
         # It brings the simulated browsers along, which a real study has no use for.
         from casewise.annotation.rehearsal.rehearse import fast_clock
 
         clock = fast_clock(speed)
-    address = database_address(file, database)
-    with Store(study, address, keys, clock=clock) as store:
+    with Store(study, database_address(file, database), keys, clock=clock) as store:
         store.renew_leases()
         listening = listen(host, port)
         number = listening.getsockname()[1]
@@ -299,6 +295,9 @@ def serve(
 
 def _write_service(out: Path) -> None:
     """Write the files that ship with casewise to a new or an empty folder."""
+    # The room of votes loads scipy, which no other command here needs.
+    from casewise.annotation.votes.result_files import write_folder
+
     shipped = files("casewise.data") / "study" / "service"
     write_folder(out, {one.name: one.read_bytes() for one in shipped.iterdir()})
     for name in sorted(one.name for one in shipped.iterdir()):

@@ -1,4 +1,4 @@
-"""Who may come in: the server's settings, rate limits and guard, and links that Prolific signs."""
+"""Who may come in: rate limits, cookies and forms, links that Prolific signs, and the guard."""
 
 import base64
 import hashlib
@@ -17,11 +17,15 @@ from urllib.parse import urlsplit
 
 import httpx
 from fastapi import Request, Response
+from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
 from limits import RateLimitItem, parse_many
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
-from casewise.annotation.app_base import App, Guard, Write, security_headers
+from casewise.annotation.app_base import App, Guard, Write, constant_time_equal, security_headers
+from casewise.annotation.store.standing import Visitor
+from casewise.annotation.study.accounts import Secrets
+from casewise.cases import digest
 from casewise.errors import UsageError
 
 TOKEN_PARAMETER = "prolific_token"
@@ -236,6 +240,85 @@ def _parsed(rate: str) -> list[RateLimitItem]:
         return parse_many(rate)
     except ValueError:
         raise UsageError(f"--rate: {rate!r} is not a rate, such as 300/second") from None
+
+
+SESSION_SECONDS = 180 * 24 * 3600
+_ADMIN_SECONDS = 12 * 3600
+
+
+class Sessions:
+    """Sign and check cookies, personal addresses and forms with the study's secret."""
+
+    def __init__(self, keys: Secrets, study_id: str, *, secure: bool) -> None:
+        self._admin = keys.admin
+        self._visits = URLSafeTimedSerializer(keys.derived("session"), salt="visit")
+        self._admins = URLSafeTimedSerializer(keys.derived("session"), salt="admin")
+        self._addresses = URLSafeSerializer(keys.derived("address"), salt="resume")
+        self._forms = Signer(keys.derived("form"), salt="form")
+        self.secure = secure
+        prefix = "__Host-" if secure else ""
+        # The ports of a host share cookies, and so do studies that follow each other on one.
+        self.cookie = f"{prefix}casewise_{digest(study_id)[:8]}"
+        self.admin_cookie = f"{self.cookie}_admin"
+
+    def visit(self, visitor: Visitor) -> str:
+        """The cookie of a visitor or person."""
+        named = [visitor.key, visitor.platform_key or "", visitor.panel]
+        return self._visits.dumps([*named, visitor.signed, visitor.earlier or ""])
+
+    def read_visit(self, cookie: str) -> Visitor | None:
+        """Read a visitor's cookie; None if it was not signed here or is too old."""
+        try:
+            said, made = self._visits.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return None
+        if _age(made) > SESSION_SECONDS:
+            return None
+        key, platform_key, panel, *more = said
+        if len(more) == 1 and more[0]:
+            return None  # an earlier version let somebody in by the platform's id alone
+        signed, earlier = more if len(more) == 2 else (False, "")
+        return Visitor(key, platform_key or None, panel, signed, earlier or None)
+
+    def token(self, key: str) -> str:
+        """The signed token in a person's own address."""
+        return self._addresses.dumps(key)
+
+    def read_token(self, token: str) -> str | None:
+        """The key of the person whose address it is."""
+        try:
+            return str(self._addresses.loads(token))
+        except BadSignature:
+            return None
+
+    def form(self, key: str) -> str:
+        """The CSRF token of a person's forms."""
+        return self._forms.get_signature(key).decode()
+
+    def fits(self, key: str, given: str) -> bool:
+        """Whether a CSRF token is this person's."""
+        return constant_time_equal(given, self.form(key))
+
+    def is_admin_token(self, given: str) -> bool:
+        """Whether a token is the administrator's."""
+        return constant_time_equal(given, self._admin)
+
+    def admin(self) -> str:
+        """The administrator's cookie; a new token invalidates it."""
+        return self._admins.dumps(digest(self._admin))
+
+    def read_admin(self, cookie: str) -> bool:
+        """Whether the cookie is the administrator's."""
+        try:
+            token, made = self._admins.loads(cookie, return_timestamp=True)
+        except BadSignature:
+            return False
+        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(token), digest(self._admin))
+
+
+def _age(made: datetime) -> float:
+    """Seconds; below 0 after the clock was set back, which makes no cookie worthless."""
+    return time.time() - made.timestamp()
 
 
 class StudyGuard(Guard):
