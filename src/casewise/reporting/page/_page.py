@@ -28,7 +28,13 @@ from casewise.reporting.page._acting_sections import (
     judge_act,
     retention,
 )
-from casewise.reporting.page._change_sections import changed_cases, comparisons, trends, usage
+from casewise.reporting.page._comparison_sections import (
+    changed_cases,
+    comparisons,
+    reliability,
+    usage,
+    votes,
+)
 from casewise.reporting.page._context_sections import (
     ablations,
     contexts,
@@ -39,10 +45,9 @@ from casewise.reporting.page._context_sections import (
     swaps,
 )
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
-from casewise.reporting.page._probability_sections import reliability, votes
 from casewise.reporting.page._score_sections import acting, categories, judging, plane, quadrants
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.reporting.page._strips import lay_cells, lay_lines
+from casewise.reporting.page._strips import lay_cells, lay_lines, trends
 from casewise.scores import Browser, EvaluationFacts, Overview, as_report_records
 from casewise.sheets import count, to_html
 

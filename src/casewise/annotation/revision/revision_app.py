@@ -23,13 +23,6 @@ from casewise.annotation.app_base import (
     security_headers,
     templates,
 )
-from casewise.annotation.app_revision.page_records import (
-    Node,
-    from_tree,
-    key_of,
-    list_record,
-    pair_record,
-)
 from casewise.annotation.revision.desk import Desk
 from casewise.annotation.revision.journal import (
     Action,
@@ -39,6 +32,13 @@ from casewise.annotation.revision.journal import (
     UnknownPairError,
     UnwrittenError,
     VotedError,
+)
+from casewise.annotation.revision.page_records import (
+    Node,
+    from_tree,
+    key_of,
+    list_record,
+    pair_record,
 )
 from casewise.annotation.revision.revised_cases import Pair
 from casewise.cases import Side, Turn, digest
