@@ -42,7 +42,7 @@ def test_only_the_page_itself_is_let_in(tmp_path: Path) -> None:
             (409, "PUT", at, {}),
             (404, "PUT", "/api/pairs/nothing", {}),
             (404, "GET", "/api/pairs/nothing", {}),
-            (404, "GET", "/static/..%2frevision_guard.py", {}),
+            (404, "GET", "/static/..%2frevision_app.py", {}),
             (405, "DELETE", at, {}),
             (404, "GET", "/docs", {}),
             (404, "GET", "/openapi.json", {}),
