@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from casewise.annotation.rehearsal.visit import Mishaps
+from casewise.annotation.rehearsal.simulated_people import Mishaps
 from casewise.annotation.study.planning import StudyPlan, plan_study
 from casewise.annotation.study.schema import Timing
-from casewise.annotation.study.stopping import Collection, Rule
 from casewise.annotation.study.study_file import write_study
+from casewise.annotation.study.study_rules import Collection, StoppingRule
 from casewise.annotation.study.study_texts import Investigator
 from casewise.cases import Case, Context, load_cases, write_cases
 
@@ -87,10 +87,10 @@ def database(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], None]]
         yield cluster.database(), gone(cluster, 5)
 
 
-def run(kind: str, speed: float, at_once: int, rule: Rule) -> dict[str, object]:
+def run(kind: str, speed: float, at_once: int, rule: StoppingRule) -> dict[str, object]:
     """One rehearsal; returns its figures."""
     # The storms come when so many of the blocks are done, and fewer are to be done if votes stop.
-    share = 1.0 if rule is Rule.FIXED else 0.5
+    share = 1.0 if rule is StoppingRule.FIXED else 0.5
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         study = make_study(folder, Collection(rule=rule))
@@ -140,16 +140,16 @@ def run(kind: str, speed: float, at_once: int, rule: Rule) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--database", choices=("sqlite", "postgresql", "both"), default="both")
-    parser.add_argument("--collection", choices=list(Rule), help="this alone")
+    parser.add_argument("--collection", choices=list(StoppingRule), help="this alone")
     parser.add_argument("--speed", type=float, default=1, help="time runs so much faster")
     parser.add_argument("--at-once", type=int, default=50)
     parser.add_argument("--json", type=Path, help="write the figures there")
     given = parser.parse_args()
     kinds = ("sqlite", "postgresql") if given.database == "both" else (given.database,)
-    rule = Rule(given.collection or Rule.FIXED)
+    rule = StoppingRule(given.collection or StoppingRule.FIXED)
     runs = [(kind, rule, given.speed) for kind in kinds]
     if given.collection is None and given.database != "postgresql":
-        runs.append(("sqlite", Rule.SEQUENTIAL, 1.5 * given.speed))
+        runs.append(("sqlite", StoppingRule.SEQUENTIAL, 1.5 * given.speed))
     found = []
     for kind, collection, speed in runs:
         figures = run(kind, speed, given.at_once, collection)

@@ -21,8 +21,8 @@ from make_gallery import judgements
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from casewise.annotation.store.standing import Visitor
-from casewise.annotation.store.study_secrets import load_secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import load_secrets
 from casewise.annotation.study.schema import Arm, Ask, Consent, Design, Study, StudyCell, Timing
 from casewise.annotation.study.study_file import by_arm, load_study
 from casewise.cases import STARTER, dataset_hash, open_cases, write_cases

@@ -62,7 +62,9 @@ WALLED = {
     "torch": lambda path: path.startswith("evaluation/models/_hf_"),
     "transformers": lambda path: path.startswith("evaluation/models/_hf_"),
     "ray": lambda path: path == "evaluation/executor/_ray.py",
-    "fastapi": lambda path: path.startswith("annotation/app_"),
+    "fastapi": lambda path: path.startswith(
+        ("annotation/app_", "annotation/revision/revision_app.py")
+    ),
     "sqlalchemy": lambda path: path.startswith("annotation/store/"),
     "alembic": lambda path: path.startswith("annotation/store/"),
     "filelock": lambda path: path == "files/_folder.py",

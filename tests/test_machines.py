@@ -22,7 +22,7 @@ DYNAMIC = {
     "evaluation/models/_target_file.py": {"{env:NAME}"},
     "evaluation/models/_model_address.py": {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"},
     "evaluation/models/_services.py": {"..._API_KEY", "..._BASE_URL"},
-    "annotation/store/study_secrets.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
+    "annotation/study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
     # All of it, passed on to a process of our own.
     "annotation/rehearsal/rehearse.py": set(),
     "machine/_facts.py": {"HF_TOKEN"},

@@ -14,9 +14,9 @@ from support.pairs import HOSTILE
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
-from casewise.annotation.app_study.site import Sessions
+from casewise.annotation.app_study.study_guard import Sessions
 from casewise.annotation.store.standing import Visitor
-from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.study.accounts import Secrets
 
 NASTY = (
     "'; DROP TABLE vote; --",

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from support.studies import write_three_arms
 
-from casewise.annotation.app_study.admin_routes import figures
+from casewise.annotation.app_study.study_app import figures
 from casewise.annotation.store.standing import Progress, Vacancy
-from casewise.annotation.study.screening_rules import Screening
 from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.study.study_rules import Screening
 from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,

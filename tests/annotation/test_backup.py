@@ -21,13 +21,13 @@ from support.storms import StudyServer, running
 from support.studies import KEYS, write_study
 
 from casewise.annotation.store.standing import Visitor
-from casewise.annotation.store.study_secrets import (
+from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import (
     ADMIN_VARIABLE,
     SECRET_VARIABLE,
     Secrets,
     load_secrets,
 )
-from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.study_file import load_study
 
 PEOPLE = 4

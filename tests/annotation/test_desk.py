@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from support.pairs import a_case, a_pair, every_kind, write
 
-from casewise.annotation.revision.context_tree import from_tree, to_tree
 from casewise.annotation.revision.desk import Desk, progress
 from casewise.annotation.revision.journal import (
     Action,
@@ -24,8 +23,9 @@ from casewise.annotation.revision.journal import (
     VotedError,
     journal_path,
 )
+from casewise.annotation.revision.page_records import from_tree, to_tree
+from casewise.annotation.revision.revised_cases import Pair, PairStatus
 from casewise.annotation.revision.revised_file import accepted_cases, read_history
-from casewise.annotation.revision.revision_state import Pair, PairStatus
 from casewise.cases import Case, dataset_hash, load_cases, to_fields, to_line
 from casewise.errors import InputError, UsageError
 

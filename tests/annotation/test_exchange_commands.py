@@ -22,10 +22,10 @@ from support.exchanged import (
 from support.studies import write_three_arms
 
 from casewise.annotation.exchange.mturk import mturk_files
-from casewise.annotation.exchange.shown_pages import plan_tasks
+from casewise.annotation.exchange.sittings import plan_tasks
 from casewise.annotation.store.standing import Visitor
-from casewise.annotation.store.study_secrets import load_secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import load_secrets
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Platform, Recruitment
 from casewise.annotation.study.study_file import load_study

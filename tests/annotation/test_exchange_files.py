@@ -24,10 +24,9 @@ from support.exchanged import (
 
 from casewise.annotation.exchange.label_studio import label_studio_files, read_label_studio
 from casewise.annotation.exchange.mturk import mturk_files, read_mturk, too_long
-from casewise.annotation.exchange.plain_csv import csv_tasks, read_csv_answers
+from casewise.annotation.exchange.platform_files import csv_tasks, read_csv_answers
 from casewise.annotation.exchange.prolific import join_prolific
-from casewise.annotation.exchange.shown_pages import Tasks
-from casewise.annotation.exchange.sittings import TakenIn, read_salt
+from casewise.annotation.exchange.sittings import TakenIn, Tasks, read_salt
 from casewise.annotation.study.language import messages, open_language, paragraphs
 from casewise.annotation.votes.collected import Collected
 from casewise.errors import CasewiseError, InputError

@@ -19,9 +19,8 @@ from support.exchanged import (
 
 from casewise.annotation.exchange.label_studio import read_label_studio
 from casewise.annotation.exchange.mturk import mturk_files, read_mturk
-from casewise.annotation.exchange.plain_csv import read_csv_answers
-from casewise.annotation.exchange.platform_files import to_csv
-from casewise.annotation.exchange.shown_pages import Tasks
+from casewise.annotation.exchange.platform_files import read_csv_answers, to_csv
+from casewise.annotation.exchange.sittings import Tasks
 from casewise.annotation.study.accounts import hash_platform_id
 from casewise.annotation.votes.collected import Collected
 

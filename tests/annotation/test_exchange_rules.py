@@ -9,8 +9,7 @@ from support.exchanged import Came, Told, label_studio_export, tasks_of, turk_cs
 
 from casewise.annotation.exchange.label_studio import read_label_studio
 from casewise.annotation.exchange.mturk import mturk_files, read_mturk
-from casewise.annotation.exchange.shown_pages import Tasks
-from casewise.annotation.exchange.sittings import TakenIn
+from casewise.annotation.exchange.sittings import TakenIn, Tasks
 from casewise.annotation.study.accounts import hash_platform_id
 
 SAFE = Told("safe", 4.0, None, None)

@@ -11,8 +11,8 @@ from support.pairs import a_case, a_pair, write
 
 from casewise.annotation.revision.desk import Desk
 from casewise.annotation.revision.journal import Action, RevisionError, journal_path, read_journal
+from casewise.annotation.revision.revised_cases import PairStatus, replay
 from casewise.annotation.revision.revised_file import accepted_cases, read_history
-from casewise.annotation.revision.revision_state import PairStatus, replay
 from casewise.cases import load_cases, to_line
 from casewise.errors import InputError
 

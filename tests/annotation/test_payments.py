@@ -10,11 +10,11 @@ from support.exchanged import prolific_csv, turk_csv
 from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study, write_three_arms
 
-from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.study.schema import Pay, Platform, Recruitment, Study, Timing
-from casewise.annotation.study.screening_rules import Screening
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.study.study_rules import Screening
 from casewise.annotation.votes.collected import PersonStatus, active_minutes
 from casewise.annotation.votes.collected_csv import read_collected
 

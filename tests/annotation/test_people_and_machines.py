@@ -12,7 +12,7 @@ from support.studies import write_three_arms
 
 from casewise.annotation.rehearsal.simulated_people import machine_rates
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.screening_rules import Rule
+from casewise.annotation.study.study_rules import Rule
 from casewise.annotation.votes.collected import vote_table
 from casewise.annotation.votes.results import division, summarise
 from casewise.annotation.votes.screening import GROUP_P, Groups, groups_of, screen

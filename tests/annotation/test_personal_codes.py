@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, MetaData, create_engine, insert, sele
 from support.serving import Guest, Serving
 from support.studies import KEYS, write_study
 
-from casewise.annotation.app_study.site import Sessions
+from casewise.annotation.app_study.study_guard import Sessions
 from casewise.annotation.store.database import Database, alembic_config
-from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
+from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
 from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.cases import digest
 from casewise.cli._annotate_store import purge

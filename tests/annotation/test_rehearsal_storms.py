@@ -12,8 +12,7 @@ from support.storms import StudyServer, gone, killed, locked, rehearse, running
 from support.studies import latin_blocks, write_three_arms
 
 from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
-from casewise.annotation.rehearsal.simulated_people import VisitOutcome
-from casewise.annotation.rehearsal.visit import Mishaps
+from casewise.annotation.rehearsal.simulated_people import Mishaps, VisitOutcome
 from casewise.annotation.study.schema import Timing
 
 SPEED = 20

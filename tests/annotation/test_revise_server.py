@@ -12,8 +12,8 @@ from support.pairs import HOSTILE, a_case, a_pair, every_kind, write
 from support.revising import Revising
 
 from casewise.annotation.revision.journal import journal_path, read_journal
+from casewise.annotation.revision.revised_cases import replay
 from casewise.annotation.revision.revised_file import read_history
-from casewise.annotation.revision.revision_state import replay
 from casewise.cases import load_cases
 
 
@@ -42,7 +42,7 @@ def test_only_the_page_itself_is_let_in(tmp_path: Path) -> None:
             (409, "PUT", at, {}),
             (404, "PUT", "/api/pairs/nothing", {}),
             (404, "GET", "/api/pairs/nothing", {}),
-            (404, "GET", "/static/..%2frevision_guard.py", {}),
+            (404, "GET", "/static/..%2frevision_app.py", {}),
             (405, "DELETE", at, {}),
             (404, "GET", "/docs", {}),
             (404, "GET", "/openapi.json", {}),

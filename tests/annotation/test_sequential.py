@@ -17,14 +17,14 @@ from casewise.annotation.store.standing import Vacancy
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.block_design import DrawnFrom, draw_block
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.stopping import Collection, Rule
 from casewise.annotation.study.study_file import load_study, study_hashes
+from casewise.annotation.study.study_rules import Collection, StoppingRule
 from casewise.annotation.votes.cells import Stopped, cell_stops
 from casewise.annotation.votes.collected import Collected, vote_table
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices
 from casewise.annotation.votes.export import export_study
-from casewise.annotation.votes.pilot import measured_times
+from casewise.annotation.votes.quality import measured_times
 from casewise.annotation.votes.results import summarise
 from casewise.cases import Side, digest
 
@@ -332,5 +332,5 @@ def test_what_is_fixed_has_the_hash_that_it_had(tmp_path: Path) -> None:
     fixed = write_three_arms(tmp_path)
     before = digest(fixed.model_dump(mode="json", exclude={"collection"}))
     assert study_hashes(fixed)[0] == before
-    sequential = fixed.model_copy(update={"collection": Collection(rule=Rule.SEQUENTIAL)})
+    sequential = fixed.model_copy(update={"collection": Collection(rule=StoppingRule.SEQUENTIAL)})
     assert before not in study_hashes(sequential)

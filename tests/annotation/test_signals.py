@@ -16,13 +16,13 @@ from support.studied import World, a_study, simulate
 from support.studies import KEYS, Clock, enter, write_study
 
 from casewise.annotation.exchange.payments import Payment, Proposal, propose_payments
-from casewise.annotation.rehearsal.drawn_studies import screen_drawn
+from casewise.annotation.rehearsal.rehearse import screen_drawn
 from casewise.annotation.rehearsal.simulated_people import Mixture, Trace
 from casewise.annotation.store.database import Database, alembic_config
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.screening_rules import PLANNED, Rule, Screening
 from casewise.annotation.study.study_file import load_study, study_hashes
+from casewise.annotation.study.study_rules import PLANNED, Rule, Screening
 from casewise.annotation.votes.collected import Collected, vote_table
 from casewise.annotation.votes.collected_csv import read_collected, write_collected
 from casewise.annotation.votes.data_card import ExportChoices

@@ -13,17 +13,17 @@ from scipy.stats import beta
 from support.planned import a_plan, a_study, pairs
 
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.stopping import (
+from casewise.annotation.study.study_rules import (
     Collection,
     Ints,
-    Rule,
     Savings,
+    StoppingRule,
     expected_savings,
     posterior,
     replay,
 )
 
-RULE = Collection(rule=Rule.SEQUENTIAL)
+RULE = Collection(rule=StoppingRule.SEQUENTIAL)
 
 
 def test_the_posterior_by_hand() -> None:
@@ -79,7 +79,7 @@ def test_savings_by_hand() -> None:
 def test_a_cell_stops_at_its_first_vote_that_decides(
     said: list[tuple[int, bool]], threshold: float, least: int
 ) -> None:
-    rule = Collection(rule=Rule.SEQUENTIAL, posterior=threshold, least=least)
+    rule = Collection(rule=StoppingRule.SEQUENTIAL, posterior=threshold, least=least)
     stops = rule.stops([cell for cell, _ in said], [safe for _, safe in said], 5)
     for cell in range(5):
         own = [safe for place, safe in said if place == cell]

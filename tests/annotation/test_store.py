@@ -12,8 +12,8 @@ from sqlalchemy.exc import IntegrityError, ProgrammingError
 from support.studies import KEYS, Clock, enter, finish, write_study
 
 from casewise.annotation.store.standing import Taken, Vacancy, Visitor
-from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected import PersonStatus
 from casewise.errors import UsageError

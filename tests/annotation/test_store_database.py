@@ -15,9 +15,9 @@ from support.postgres import Postgres
 from support.studies import KEYS, Clock, enter, write_study
 
 from casewise.annotation.store.database import Database, StoreUnavailableError, upgrade
-from casewise.annotation.store.study_secrets import load_secrets
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.store.tables import metadata
+from casewise.annotation.study.accounts import load_secrets
 from casewise.annotation.study.study_file import load_study
 from casewise.errors import InputError, UsageError
 

@@ -17,8 +17,8 @@ from support.studied import Simulated, World, simulate
 from support.studies import KEYS, write_study
 
 from casewise.annotation.exchange.mturk import mturk_files
-from casewise.annotation.exchange.shown_pages import plan_tasks
-from casewise.annotation.store.study_secrets import ADMIN_VARIABLE, SECRET_VARIABLE
+from casewise.annotation.exchange.sittings import plan_tasks
+from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.study.block_balance import balance
 from casewise.annotation.study.planning import StudyPlan, forecast, time_warnings
 from casewise.annotation.study.reading_times import (
@@ -30,9 +30,9 @@ from casewise.annotation.study.reading_times import (
     reading,
 )
 from casewise.annotation.study.schema import Arm, Pay, Study, Timing
-from casewise.annotation.study.screening_rules import Rule, Screening
 from casewise.annotation.study.study_file import load_study, study_cases
 from casewise.annotation.study.study_file import write_study as write_file
+from casewise.annotation.study.study_rules import Rule, Screening
 from casewise.annotation.study.study_texts import Investigator
 from casewise.annotation.votes.data_card import ExportChoices, data_card
 from casewise.annotation.votes.results import summarise

@@ -8,9 +8,9 @@ from conftest import Cli
 from support.own_prompt import HISTORY
 
 from casewise.annotation.app_base import templates
-from casewise.annotation.app_revision.revision_app import SentCase
 from casewise.annotation.app_study.site import shown_case
-from casewise.annotation.exchange.shown_pages import _with_history
+from casewise.annotation.exchange.sittings import _with_history
+from casewise.annotation.revision.revision_app import SentCase
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import case_words
 from casewise.cases import Case, load_cases, to_fields

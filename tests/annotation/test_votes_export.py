@@ -20,7 +20,7 @@ from casewise.annotation.study.schema import (
     Study,
     Timing,
 )
-from casewise.annotation.study.screening_rules import Screening
+from casewise.annotation.study.study_rules import Screening
 from casewise.annotation.votes.collected import Collected, Identity, SecondAccount
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices, data_card

@@ -10,7 +10,7 @@ import pytest
 from support.studied import Simulated, World, a_study, simulate, without_times
 
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.screening_rules import Rule, Screening
+from casewise.annotation.study.study_rules import Rule, Screening
 from casewise.annotation.votes.collected import CheckRecord, Collected, VoteRecord
 from casewise.annotation.votes.screening import Screened, screen
 

@@ -16,8 +16,7 @@ import yaml
 from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study
 
-from casewise.annotation.app_study.prolific_links import RsaKey, is_signed
-from casewise.annotation.app_study.study_guard import Arrivals, address_range
+from casewise.annotation.app_study.study_guard import Arrivals, RsaKey, address_range, is_signed
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import digest

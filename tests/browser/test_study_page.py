@@ -11,7 +11,7 @@ from support.serving import Serving
 from support.studies import KEYS, write_study
 
 from casewise.annotation.store.database import utc_now
-from casewise.annotation.study.screening_rules import PLANNED
+from casewise.annotation.study.study_rules import PLANNED
 
 pytestmark = pytest.mark.browser
 

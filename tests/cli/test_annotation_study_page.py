@@ -18,12 +18,11 @@ from support.exchanged import prolific_csv
 from support.starts import Start
 from support.studies import write_three_arms
 
-from casewise.annotation.rehearsal.rehearse import send_people
-from casewise.annotation.rehearsal.seen_pages import known_pages
-from casewise.annotation.rehearsal.simulated_people import Mixture, true_rates
-from casewise.annotation.rehearsal.visit import Mishaps, Scene
-from casewise.annotation.store.study_secrets import load_secrets
+from casewise.annotation.rehearsal.rehearse import known_pages, send_people
+from casewise.annotation.rehearsal.simulated_people import Mishaps, Mixture, true_rates
+from casewise.annotation.rehearsal.visit import Scene
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import load_secrets
 from casewise.annotation.study.schema import Timing
 from casewise.annotation.study.study_file import load_study
 from casewise.cases import load_cases

@@ -14,9 +14,9 @@ import pytest
 from conftest import Cli, clean_env
 from support.tables import random_table
 
-from casewise.annotation.result_folders import write_folder
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
 from casewise.annotation.votes.collected_csv import write_collected
+from casewise.annotation.votes.result_files import write_folder
 from casewise.errors import UsageError
 from casewise.files import recover_folder, replace_folder
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from support.tables import random_table
 
 from casewise.annotation.exchange.platform_files import read_csv, to_csv
-from casewise.annotation.votes.typed_csv import VoteColumn
-from casewise.annotation.votes.typed_csv import read_table as read_votes_table
-from casewise.annotation.votes.typed_csv import to_csv as votes_csv
+from casewise.annotation.votes.result_files import VoteColumn
+from casewise.annotation.votes.result_files import read_table as read_votes_table
+from casewise.annotation.votes.result_files import to_csv as votes_csv
 from casewise.cases import Case, load_cases, write_cases
 from casewise.files import guard_cell, unguard_cell
 from casewise.reporting import to_csv as scores_csv

@@ -24,7 +24,7 @@ from casewise.cases import LabelRule, load_cases
 from casewise.cli._run import run as run_command
 from casewise.evaluation import RunRequest, make_plan
 from casewise.protocols import READER_VERSION, Delivery, Protocol, load_prompts
-from casewise.reporting.card import evaluation_card
+from casewise.reporting import evaluation_card
 from casewise.scores import (
     LimitKind,
     RunRecord,

@@ -16,7 +16,7 @@ from support.tables import asked, follows, ignores, judgement, random_table, tab
 from casewise.cases import LabelRule
 from casewise.reporting import change_sentences
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
-from casewise.reporting.page._trend import trends
+from casewise.reporting.page._strips import trends
 from casewise.scores import (
     Judgements,
     Overview,

@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 from support.studies import fields, on_disk
 
-from casewise.annotation.exchange.shown_pages import Tasks, plan_tasks
+from casewise.annotation.exchange.sittings import Tasks, plan_tasks
 from casewise.annotation.study.schema import (
     Arm,
     Study,

@@ -15,18 +15,18 @@ from support.postgres import Postgres
 from support.starts import Start, free_port
 
 from casewise.annotation.rehearsal.rehearsal_result import Rehearsal, sum_up
-from casewise.annotation.rehearsal.rehearse import read_back, send_people
-from casewise.annotation.rehearsal.seen_pages import known_pages
+from casewise.annotation.rehearsal.rehearse import known_pages, read_back, send_people
 from casewise.annotation.rehearsal.simulated_people import (
+    Mishaps,
     Mixture,
     VisitLog,
     VisitOutcome,
     machine_rates,
     true_rates,
 )
-from casewise.annotation.rehearsal.visit import Mishaps, Scene
-from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.rehearsal.visit import Scene
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.study_file import load_study
 
 KEYS = Secrets("the secret of a rehearsal", "the token of its administrator")

@@ -10,8 +10,8 @@ from support.pairs import a_pair
 from support.planned import pairs
 
 from casewise.annotation.store.standing import Person, Visitor
-from casewise.annotation.store.study_secrets import Secrets
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_file import by_arm, load_study
 from casewise.cases import Case, dataset_hash, write_cases

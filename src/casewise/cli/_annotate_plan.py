@@ -12,20 +12,25 @@ from casewise.annotation.study.block_balance import balance
 from casewise.annotation.study.language import SOURCE, messages, write_catalogue
 from casewise.annotation.study.planning import (
     PAPER_VOTES,
-    Measured,
+    PilotTimes,
     StudyPlan,
     check_ready,
     plan_study,
     time_warnings,
 )
 from casewise.annotation.study.schema import Arm, Pay, Platform
-from casewise.annotation.study.stopping import Rule
 from casewise.annotation.study.study_file import load_study, study_cases, write_study
+from casewise.annotation.study.study_rules import StoppingRule
 from casewise.annotation.study.study_texts import Investigator, text_warnings
-from casewise.annotation.votes.pilot import measured_times
+from casewise.annotation.votes.quality import measured_times
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
-from casewise.cli._annotate_plan_tables import PlanFormat, PlanSheet, print_plan
-from casewise.cli._annotate_savings import chosen_collection, simulated_savings
+from casewise.cli._annotate_plan_tables import (
+    PlanFormat,
+    PlanSheet,
+    chosen_collection,
+    print_plan,
+    simulated_savings,
+)
 from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
 from casewise.cli._console import note, working, write_out
@@ -141,12 +146,12 @@ def plan(
         typer.Option(help="Of the two-sided test. Default: .05.", rich_help_panel=_VOTES),
     ] = None,
     collection: Annotated[
-        Rule,
+        StoppingRule,
         typer.Option(
             help="sequential: a case stops once its majority is decided; --votes is the most.",
             rich_help_panel=_COLLECTION,
         ),
-    ] = Rule.FIXED,
+    ] = StoppingRule.FIXED,
     posterior: Annotated[
         float | None,
         typer.Option(
@@ -305,7 +310,7 @@ def texts(
     write_out(f"{to}\n")
 
 
-def _measured(pilot: Path) -> Measured:
+def _measured(pilot: Path) -> PilotTimes:
     """The times of a pilot, whose database lies beside its study file."""
     study = load_study(pilot)
     with open_store(study, pilot, None, "plan") as store:

@@ -10,10 +10,10 @@ import typer
 from rich.console import RenderableType
 
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.stopping import Savings
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.study.study_rules import Savings
 from casewise.cases import MAX_SEED
-from casewise.cli._annotate_savings import (
+from casewise.cli._annotate_plan_tables import (
     savings_range,
     savings_record,
     savings_table,
@@ -37,8 +37,8 @@ from casewise.sheets import (
 )
 
 if TYPE_CHECKING:
-    from casewise.annotation.rehearsal.drawn_studies import DrawnStudies
     from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
+    from casewise.annotation.rehearsal.rehearse import DrawnStudies
     from casewise.annotation.rehearsal.simulated_people import Mixture, Trace, VisitLog
 
 
@@ -269,7 +269,7 @@ def _screen_only(
     studies: int,
     format: ResultFormat,
 ) -> None:
-    from casewise.annotation.rehearsal.drawn_studies import screen_drawn
+    from casewise.annotation.rehearsal.rehearse import screen_drawn
 
     drawn = screen_drawn(study, mixture, traces, seed, studies)
     if format is ResultFormat.JSON:
@@ -309,12 +309,11 @@ def _rehearse(
     database: str | None,
 ) -> "Rehearsal":
     from casewise.annotation.rehearsal.rehearsal_result import sum_up
-    from casewise.annotation.rehearsal.rehearse import read_back, send_people, served
-    from casewise.annotation.rehearsal.seen_pages import known_pages
-    from casewise.annotation.rehearsal.simulated_people import machine_rates, true_rates
-    from casewise.annotation.rehearsal.visit import Mishaps, Scene
-    from casewise.annotation.store.study_secrets import Secrets
+    from casewise.annotation.rehearsal.rehearse import known_pages, read_back, send_people, served
+    from casewise.annotation.rehearsal.simulated_people import Mishaps, machine_rates, true_rates
+    from casewise.annotation.rehearsal.visit import Scene
     from casewise.annotation.store.study_store import Store
+    from casewise.annotation.study.accounts import Secrets
 
     rates = true_rates(study, seed)
     blocks = len(study.design.blocks)

@@ -1,23 +1,27 @@
-"""The database of a study that is served here: opened, and a person excluded or deleted."""
+"""The database of a study that is served here: served, copied, a person excluded or deleted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from importlib.resources import files
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
+from casewise.annotation.study.planning import check_ready, time_warnings
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.study.study_texts import text_warnings
 from casewise.cases import digest
-from casewise.cli._console import note
+from casewise.cli._console import note, write_out
 from casewise.errors import InputError, UsageError, install_hint
 
 if TYPE_CHECKING:
-    from casewise.annotation.store.study_secrets import Secrets
     from casewise.annotation.store.study_store import Store
-
+    from casewise.annotation.study.accounts import Secrets
 
 _EXTRA = ("alembic", "itsdangerous", "limits", "pg8000", "python_multipart", "sqlalchemy")
 
@@ -86,7 +90,7 @@ def database_address(file: Path, given: str | None) -> str:
 
 def study_keys(file: Path) -> "Secrets":
     """The study's secrets, beside its file."""
-    from casewise.annotation.store.study_secrets import load_secrets
+    from casewise.annotation.study.accounts import load_secrets
 
     return load_secrets(file.resolve().with_suffix(".secrets.json"))
 
@@ -177,3 +181,219 @@ def purge(
             "the study knows no such person, or has deleted all of it before; nothing was deleted"
         )
     note(f"deleted: every answer of {purged}; the block is free for another")
+
+
+_ANYWHERE = ("0.0.0.0", "::")
+
+
+def serve(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    database: DatabaseOption = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="What people reach it by, such as https://study.example."),
+    ] = None,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option("--behind-proxy", help="Take a person's address from X-Forwarded-For."),
+    ] = False,
+    rate: Annotated[
+        str, typer.Option(help="Requests that one address may make; none: any number.")
+    ] = "300/second",
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Log requests, without content; -: standard error."),
+    ] = None,
+    write_service: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write container, compose, proxy and systemd files to start from; serve nothing.",
+        ),
+    ] = None,
+    speed: Annotated[
+        float, typer.Option(min=1, hidden=True, help="For rehearsals: time runs so much faster.")
+    ] = 1,
+) -> None:
+    """Serve a study: people judge its cases on pages in their browsers.
+
+    Everything that is answered is on the disk before the next page is shown:
+    stop and start the server as you like. The study file must stay as it is
+    while people take part. Platform ids are kept as keyed hashes alone; their
+    key lies in STUDY.secrets.json, readable by you alone: keep it, and never
+    publish it.
+
+    Content warning: queries and contexts may be distressing.
+
+    [bold]Examples[/]
+
+    casewise annotate serve study.yaml
+
+    casewise annotate serve study.yaml --public-url https://study.example --behind-proxy
+
+    casewise annotate serve study.yaml --database postgresql://me@db.example/study
+    """
+    if write_service is not None:
+        _write_service(write_service)
+        return
+    need_extra("serve")
+    # The web framework takes a while to load, and few commands need it.
+    from casewise.annotation.app_base import listen
+    from casewise.annotation.app_study.study_app import serve as serve_study
+    from casewise.annotation.app_study.study_guard import Settings
+    from casewise.annotation.store.standing import Progress
+    from casewise.annotation.store.study_store import Store
+
+    study = load_study(file)
+    if speed == 1 and (problems := check_ready(study)):
+        raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
+    origin = _origin(public_url) if public_url else None
+    warnings = (*time_warnings(study), *text_warnings(study))
+    for line in (*warnings, *_open_to_others(host, public_url, behind_proxy)):
+        note(f"warning: {line}")
+    keys = study_keys(file)
+    clock = None
+    if speed != 1:
+        # It brings the simulated browsers along, which a real study has no use for.
+        from casewise.annotation.rehearsal.rehearse import fast_clock
+
+        clock = fast_clock(speed)
+    with Store(study, database_address(file, database), keys, clock=clock) as store:
+        store.renew_leases()
+        listening = listen(host, port)
+        number = listening.getsockname()[1]
+        shown = "127.0.0.1" if host in _ANYWHERE else host
+        shown = f"[{shown}]" if ":" in shown else shown
+        settings = Settings(
+            origin or f"http://{shown}:{number}",
+            behind_proxy=behind_proxy,
+            rate=None if rate == "none" else rate,
+            log=log,
+        )
+
+        def done(progress: Progress) -> str:
+            most = "at most " if study.collection.is_sequential else ""
+            return f"{progress.completed} of {most}{progress.blocks} blocks completed"
+
+        def ready() -> None:
+            progress = store.progress()
+            note(f"{study.title}: {done(progress)}.")
+            if host in _ANYWHERE and origin is None:
+                note("note: people's own addresses name this computer alone; give --public-url")
+            if progress.paused:
+                note("note: the study is paused; resume it on the administrator's page")
+            note("Ctrl-C stops; everything answered is kept.")
+            write_out(f"study  {settings.origin}/\n")
+            write_out(f"admin  {settings.origin}/admin/enter/{keys.admin}\n")
+
+        serve_study(store, settings, listening, ready=ready)
+        progress = store.progress()
+        note(f"stopped: {done(progress)}, {progress.active} held")
+
+
+def _write_service(out: Path) -> None:
+    """Write the files that ship with casewise to a new or an empty folder."""
+    # The room of votes loads scipy, which no other command here needs.
+    from casewise.annotation.votes.result_files import write_folder
+
+    shipped = files("casewise.data") / "study" / "service"
+    write_folder(out, {one.name: one.read_bytes() for one in shipped.iterdir()})
+    for name in sorted(one.name for one in shipped.iterdir()):
+        write_out(f"{out / name}\n")
+    note("each says at its head what to change; docs/how-to/annotation-running.md explains them")
+
+
+def _open_to_others(host: str, public_url: str | None, behind_proxy: bool) -> Iterator[str]:
+    """Warn of what others could read on its way."""
+    if not behind_proxy and not _is_this_computer(host):
+        yield (
+            f"--host {host}: others reach the server itself, which speaks no HTTPS. Put a proxy "
+            "before it that does, and give --behind-proxy and --public-url https://..."
+        )
+    parts = urlsplit(public_url or "")
+    if parts.scheme == "http" and not _is_this_computer(parts.hostname or ""):
+        yield f"--public-url {public_url}: without HTTPS others can read what people answer"
+
+
+def _is_this_computer(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
+        raise UsageError(
+            f"--public-url {url}: an address without a path, such as https://study.example"
+        )
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    to: Annotated[
+        Path, typer.Option("--out", metavar="FOLDER", help="The backup, readable by you alone.")
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier backup.")] = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Copy a study's database, secrets, plan and cases while the server runs.
+
+    A copy of the .db file made by other means lacks the latest votes, which
+    SQLite keeps in a file beside it until they are many. The backup has every
+    vote that was taken before; it is checked, and not there at all if
+    something is wrong. PostgreSQL is written to SQLite, too: the folder is a
+    study that can be exported or served as it is. Its secrets tell who people
+    are: keep it as you keep the study.
+
+    [bold]Examples[/]
+
+    casewise annotate backup study.yaml --out backup
+
+    casewise annotate export backup/study.yaml --out votes
+    """
+    address = find_database(file, database, "backup")
+    from casewise.annotation.store.backup import back_up
+
+    made = back_up(file, address, to, force=force)
+    people = "1 person" if made.people == 1 else f"{made.people} people"
+    votes = "1 vote" if made.votes == 1 else f"{made.votes} votes"
+    note(f"{people} and {votes}; the copy is whole")
+    for what in made.left_out:
+        note(f"note: not in the backup, so keep it too: {what}")
+    write_out(f"{to}\n")
+
+
+def restore(
+    folder: Annotated[Path, typer.Argument(metavar="BACKUP", help="What backup wrote.")],
+    to: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new or an empty folder.")],
+    database: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="An empty PostgreSQL. Default: SQLite beside the study, as usual."
+        ),
+    ] = None,
+) -> None:
+    """Make a study from a backup, to be served again.
+
+    The backup is checked first, and stays as it is. Nothing is overwritten:
+    move away what is broken, then restore to its name. People go on where the
+    backup has them.
+
+    [bold]Examples[/]
+
+    casewise annotate restore backup --out restored
+
+    casewise annotate restore backup --out restored
+    --database postgresql://me@db.example/study
+    """
+    need_extra("restore")
+    from casewise.annotation.store.backup import restore_study
+
+    made = restore_study(folder, to, database)
+    note(f"restored: {made.people} people and {made.votes} votes")
+    write_out(f"{to / made.file}\n")

@@ -86,7 +86,7 @@ def _serve(
     file: Path, given: str | None, port: int | None, *, browser: bool, record_outside: bool
 ) -> None:
     # The web framework takes a while to load, and no other command needs it.
-    from casewise.annotation.app_revision.revision_app import listen, serve
+    from casewise.annotation.revision.revision_app import listen, serve
 
     author = _author(given, file)
     with Desk(file, author=author, record_outside=record_outside) as desk:

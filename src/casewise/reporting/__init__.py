@@ -1,8 +1,11 @@
 """Tables for people and for programs. Formats, and never computes."""
 
 from casewise.choices import Undecided
-from casewise.reporting._audit import audit_json, audit_markdown, audit_renderable
-from casewise.reporting._case_diff import (
+from casewise.reporting._card import evaluation_card
+from casewise.reporting._case_sets import (
+    audit_json,
+    audit_markdown,
+    audit_renderable,
     diff_json,
     diff_markdown,
     diff_renderable,
@@ -22,7 +25,6 @@ from casewise.reporting._describe import (
     description_markdown,
     description_renderable,
 )
-from casewise.reporting._formats import to_csv, to_json, to_markdown
 from casewise.reporting._gate import (
     gate_annotations,
     gate_json,
@@ -51,9 +53,8 @@ from casewise.reporting._power import (
     plan_markdown,
 )
 from casewise.reporting._replay import replay_json, replay_markdown, replay_renderable
-from casewise.reporting._score import score_renderable
+from casewise.reporting._score import score_renderable, to_csv, to_json, to_markdown
 from casewise.reporting._scores import condition_text
-from casewise.reporting.card import evaluation_card
 from casewise.reporting.page import label_page, report_page
 
 __all__ = [

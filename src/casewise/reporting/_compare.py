@@ -9,8 +9,7 @@ from rich.text import Text
 
 from casewise.reporting._acting import corrected_table
 from casewise.reporting._scores import rules_remark
-from casewise.reporting._shares import adapting
-from casewise.reporting._wording import Wording, wording
+from casewise.reporting._wording import Wording, adapting, wording
 from casewise.scores import (
     ACT_METRICS,
     Change,

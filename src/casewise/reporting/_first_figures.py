@@ -9,19 +9,21 @@ from dataclasses import dataclass
 
 from casewise.reporting._compare import ChangeSentence, change_sentences
 from casewise.reporting._scores import condition_text
-from casewise.reporting._shares import (
+from casewise.reporting._wording import (
     TOLD_BY,
     Share,
+    Wording,
     adapting,
     adapts_means,
     find_baseline,
+    first_upper,
     lean,
     points,
     refusals,
     signed,
     whole_percent,
+    wording,
 )
-from casewise.reporting._wording import Wording, first_upper, wording
 from casewise.scores import LOW_MASS, TOOL_RATE, Comparison, Overview, Score, is_plain
 from casewise.sheets import Column, Row, Table, count, number
 

@@ -6,13 +6,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from casewise.scores import (
-    ChangeRates,
-    RareRate,
-    ReplayReport,
-    ReplayTexts,
-    ReplyChange,
-)
+from casewise.scores import ChangeRates, RareRate, ReplayReport, ReplayTexts, ReplyChange
 from casewise.sheets import (
     Cell,
     Column,

@@ -1,6 +1,8 @@
-"""Scores for a terminal: tables that fit it, and what must be said beside the numbers."""
+"""Scores as tables for a terminal, as Markdown, CSV or JSON."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from rich.console import RenderableType
 
@@ -9,6 +11,7 @@ from casewise.reporting._acting import (
     act_tables,
     act_title,
     change_tables,
+    correction_table,
     pair_columns,
 )
 from casewise.reporting._first_figures import figures_table
@@ -22,10 +25,24 @@ from casewise.reporting._scores import (
     number_columns,
     of_contexts,
     remarks,
+    rules_remark,
     title,
 )
-from casewise.scores import Score, ScoreReport, ScoreRow
-from casewise.sheets import Cell, Column, Kind, Row, Table, figures, number, terminal
+from casewise.scores import Score, ScoreReport, ScoreRow, as_report_records
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    figures,
+    markdown,
+    number,
+    terminal,
+)
+from casewise.sheets import to_csv as table_csv
+from casewise.sheets import to_json as as_json
 
 WIDE = 100
 """Columns of terminal from which on F1 is shown too; other formats always have it."""
@@ -221,3 +238,57 @@ def _cost_cells(row: ScoreRow) -> list[Cell]:
     if found.thresholds is not None:
         best, held_out = found.thresholds.threshold, found.thresholds.held_out
     return [found.verdicts, found.always_safe, found.always_unsafe, best, held_out]
+
+
+def to_markdown(reports: Sequence[ScoreReport]) -> str:
+    """Two tables a report and what was corrected, under a line that names labels and policy."""
+    parts: list[Table | str] = []
+    for report in reports:
+        scores = [row.score for row in report.rows]
+        judged = [score for score in scores if not score.acts]
+        acted = [score for score in scores if score.acts]
+        everything = [*judged, *report.baselines]
+        if judged:
+            paired = [score for score in everything if score.pairs]
+            parts.append(_table(title(judged), everything, number_columns(wide=True)))
+            parts.append(_table("What the context does", paired, context_columns(wide=True)))
+        parts += [_table(*one) for one in of_contexts(judged)]
+        if acted:
+            parts.append(_table(act_title(acted), acted, [*act_columns(acted), *pair_columns()]))
+            corrected = correction_table(report)
+            parts += [corrected] if corrected.rows else []
+            parts += [_table(*one) for one in of_contexts(acted)]
+            parts.append(escape(rules_remark(acted)))
+    return markdown(*parts)
+
+
+def _table(heading: str, scores: Sequence[Score], numbers: Sequence[ScoreColumn]) -> Table:
+    names: list[ScoreColumn] = [(Column("model"), _model), (Column("condition"), _condition)]
+    if any(score.group for score in scores):
+        names.append((Column(", ".join(scores[0].group)), group_text))
+    columns = [*names, *numbers]
+    rows = [Row([cell(score) for _, cell in columns]) for score in scores]
+    return Table([column for column, _ in columns], rows, heading, keys=len(names))
+
+
+def _model(score: Score) -> str:
+    model = str(score.condition["model"])
+    return f"baseline: {baseline_text(score)}" if model.startswith("baseline:") else model
+
+
+def _condition(score: Score) -> str:
+    return "" if str(score.condition["model"]).startswith("baseline:") else condition_text(score)
+
+
+def to_csv(reports: Sequence[ScoreReport]) -> str:
+    """One line a row, columns as in JSON, which lists stay; what is undefined is empty."""
+    return table_csv(Table.of_records(_records(reports)))
+
+
+def to_json(reports: Sequence[ScoreReport]) -> str:
+    """A list of objects, the baselines of each report last; what is undefined is null."""
+    return as_json(_records(reports))
+
+
+def _records(reports: Sequence[ScoreReport]) -> list[dict[str, Any]]:
+    return list(chain.from_iterable(as_report_records(report) for report in reports))

@@ -1,39 +1,187 @@
-"""A participant's pages: consent, tutorial, comprehension check, cases, end."""
+"""A participant's pages: coming and coming back, consent, tutorial, check, cases, end."""
 
+import re
+import secrets
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import FastAPI, Form, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from casewise.annotation.app_study.entry_routes import add_entry_routes, in_use
-from casewise.annotation.app_study.page_signals import hidden_word
 from casewise.annotation.app_study.site import (
     MOST_REASON,
     Known,
     PageForm,
     SentAnswer,
+    SentCode,
     SentConsent,
     Site,
     clean,
     go,
     place_of,
 )
+from casewise.annotation.app_study.study_guard import TOKEN_PARAMETER, KeysUnavailableError
 from casewise.annotation.store.people import REMARK, TOOL
 from casewise.annotation.store.standing import Person, Taken, Vacancy, Visitor
-from casewise.annotation.study.schema import Question
+from casewise.annotation.study.accounts import (
+    ACCOUNT_FORM,
+    ACCOUNT_PARAMETER,
+    AccountFault,
+    account_fault,
+    given_account,
+)
+from casewise.annotation.study.schema import ComprehensionQuestion, Platform
 from casewise.annotation.votes.collected import TOOL_ANSWERS, PersonStatus
+
+_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+"""MTurk's assignmentId of those who only look."""
+
+_SHOWN = 60
+"""Characters of an id that isn't one which its page shows."""
+
+_PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def add_person_routes(app: FastAPI, site: Site) -> None:
     """Add the participants' addresses, from the invitation link to the completion code."""
-    add_entry_routes(app, site)
+    _add_start(app, site)
+    _add_return(app, site)
     _add_consent(app, site)
     _add_check(app, site)
     _add_cases(app, site)
     _add_about(app, site)
     _add_withdrawal(app, site)
     _add_end(app, site)
+
+
+def _add_start(app: FastAPI, site: Site) -> None:
+    @app.get("/")
+    def start(request: Request) -> Response:
+        """Start here: platforms and invitations link to this address."""
+        platform = site.study.recruitment.platform
+        given = dict(request.query_params)
+        if given.get("assignmentId") == _PREVIEW:
+            return site.show("preview.html")
+        account = given_account(platform, given)
+        known = site.known(request)
+        if account is None:
+            if known is not None:
+                return go(place_of(known.person))
+            if platform is not Platform.NONE:
+                return site.show("no_account.html", status=400, platform=platform)
+            return site.remember(go("/consent"), _visitor(given))
+        fault, signed = _checked(site, given, account)
+        if fault is not None:
+            return _bad_account(site, account, fault)
+        platform_key = site.store.keys.platform_key(platform, account)
+        if known is not None and known.visitor.platform_key == platform_key:
+            return go(place_of(known.person))
+        before = site.store.person_of_platform(platform_key)
+        here = known.person if known is not None else None
+        if here is not None and (before is None or here.id != before.id):
+            site.store.same_browser(here, before if signed else None)
+        if before is None:
+            earlier = here.key if here is not None else None
+            visitor = _visitor(given, platform_key, signed, earlier)
+            return site.remember(go("/consent"), visitor)
+        if here is not None and here.id == before.id:
+            return go(place_of(before))
+        if not signed:
+            return _in_use(site)
+        return site.remember(go(place_of(before)), Visitor(before.key, platform_key, signed=True))
+
+
+def _visitor(
+    given: Mapping[str, str],
+    platform_key: str | None = None,
+    signed: bool = False,
+    earlier: str | None = None,
+) -> Visitor:
+    return Visitor(secrets.token_urlsafe(16), platform_key, _panel(given), signed, earlier)
+
+
+def _checked(
+    site: Site, given: Mapping[str, str], account: str
+) -> tuple[AccountFault | None, bool]:
+    """What is wrong with an id, and whether the platform has signed that it is the person's."""
+    recruitment = site.study.recruitment
+    if fault := account_fault(recruitment.platform, account):
+        return fault, False
+    if recruitment.platform is not Platform.PROLIFIC:
+        return None, False
+    if TOKEN_PARAMETER not in given:
+        return (AccountFault.UNSIGNED if recruitment.signed else None), False
+    try:
+        holds = site.links.holds(given)
+    except KeysUnavailableError:
+        # Without the keys a link says what an unsigned one does.
+        return (AccountFault.UNCHECKED if recruitment.signed else None), False
+    return (None, True) if holds else (AccountFault.UNSIGNED, False)
+
+
+def _bad_account(site: Site, account: str, fault: AccountFault) -> Response:
+    """Explain a link without a valid id: whose mistake it is, and what to do."""
+    platform = site.study.recruitment.platform
+    return site.show(
+        "bad_account.html",
+        status=503 if fault is AccountFault.UNCHECKED else 400,
+        given=account[:_SHOWN],
+        fault=fault,
+        platform=platform,
+        parameter=ACCOUNT_PARAMETER[platform],
+        form_of=ACCOUNT_FORM.get(platform),
+    )
+
+
+def _in_use(site: Site) -> Response:
+    """Refuse an id in use that nobody has signed: whoever knows it could be here."""
+    return site.show("in_use.html", status=409)
+
+
+def _add_return(app: FastAPI, site: Site) -> None:
+    @app.get("/resume")
+    def ask_code() -> Response:
+        """Ask for the personal code of a returning person."""
+        return site.show("resume.html", problem=None)
+
+    @app.post("/resume")
+    def by_code(request: Request, sent: Annotated[SentCode, Form()]) -> Response:
+        """Admit a person by personal code."""
+        if not site.rates.admits("code", request):
+            return site.show(
+                "resume.html", status=429, problem=site.say("Too many tries. Wait a minute.")
+            )
+        person = site.store.person_of_code(sent.code)
+        if person is None:
+            problem = site.say(
+                "That is not your personal code: look at each letter and digit again."
+            )
+            return site.show("resume.html", status=403, problem=problem)
+        return _admit(site, request, person)
+
+    @app.get("/resume/{token}")
+    def resume(request: Request, token: str) -> Response:
+        """Admit a person by the signed address that is theirs alone."""
+        key = site.sessions.read_token(token)
+        person = site.store.person(key) if key else None
+        if person is None:
+            return site.show("lost.html", status=404)
+        return _admit(site, request, person)
+
+
+def _admit(site: Site, request: Request, person: Person) -> Response:
+    """Admit a person who has shown to be one, in whosever browser."""
+    known = site.known(request)
+    if known is not None and known.person is not None and known.person.id != person.id:
+        site.store.same_browser(known.person, person)
+    return site.remember(go(place_of(person)), Visitor(person.key))
+
+
+def _panel(given: Mapping[str, str]) -> str:
+    """The person's panel: the parameter ``panel``, or Prolific's study id."""
+    names = (given.get(name, "") for name in ("panel", "STUDY_ID"))
+    return next((panel for panel in names if _PANEL.fullmatch(panel)), "")
 
 
 def _add_consent(app: FastAPI, site: Site) -> None:
@@ -63,7 +211,7 @@ def _add_consent(app: FastAPI, site: Site) -> None:
         near = site.arrivals.near(address, visitor.key, site.store.now())
         person = site.store.enter(visitor, near)
         if person.key != visitor.key and not visitor.signed:
-            return in_use(site)
+            return _in_use(site)
         here = Visitor(person.key, visitor.platform_key, signed=visitor.signed)
         return site.remember(go(place_of(person)), here)
 
@@ -88,7 +236,7 @@ def _add_check(app: FastAPI, site: Site) -> None:
     def check(request: Request) -> Response:
         """The comprehension check."""
         known = site.known_at(request, "/tutorial")
-        return _check_page(site, known, {}, ())
+        return site.check_page(known, {}, ())
 
     @app.post("/check")
     async def read_check(request: Request) -> Response:
@@ -104,16 +252,14 @@ def _add_check(app: FastAPI, site: Site) -> None:
         if attempt != str(person.attempts + 1):
             return go(place_of(person))
         if len(given) < len(questions):
-            return _check_page(
-                site, known, given, (), 422, site.say("Please answer every question.")
-            )
+            return site.check_page(known, given, (), 422, site.say("Please answer every question."))
         missed = tuple(
             number for number, question in enumerate(questions) if given[number] != question.answer
         )
         after = site.store.answer_comprehension(known.visitor.key, int(attempt), passed=not missed)
         if after is None or after.status is not PersonStatus.STARTED or after.passed:
             return go(place_of(after))
-        return _check_page(site, Known(known.visitor, after), given, missed, 422)
+        return site.check_page(Known(known.visitor, after), given, missed, 422)
 
     @app.get("/wait")
     def wait(request: Request) -> Response:
@@ -136,7 +282,9 @@ def _add_check(app: FastAPI, site: Site) -> None:
         return go(place_of(site.store.lease(known.visitor.key)))
 
 
-def _answers(questions: tuple[Question, ...], fields: dict[str, str]) -> dict[int, int]:
+def _answers(
+    questions: tuple[ComprehensionQuestion, ...], fields: dict[str, str]
+) -> dict[int, int]:
     """The chosen option of each answered question, by the question's number."""
     chosen = {}
     for number, question in enumerate(questions):
@@ -144,24 +292,6 @@ def _answers(questions: tuple[Question, ...], fields: dict[str, str]) -> dict[in
         if value in {str(option) for option in range(len(question.options))}:
             chosen[number] = int(value)
     return chosen
-
-
-def _check_page(
-    site: Site,
-    known: Known,
-    given: dict[int, int],
-    missed: tuple[int, ...],
-    status: int = 200,
-    problem: str | None = None,
-) -> Response:
-    assert known.person is not None
-    left = site.study.comprehension.attempts - known.person.attempts
-    return site.show(
-        "check.html", known, status, given=given, missed=missed, left=left, problem=problem
-    )
-
-
-_UNSAID = SentAnswer(form="")
 
 
 def _add_cases(app: FastAPI, site: Site) -> None:
@@ -179,7 +309,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
             return site.show("answered.html", known, number=number, where=place_of(person))
         if number != person.position + 1:
             return go(place_of(person))
-        return _case_page(site, known, person)
+        return site.case_page(known, person)
 
     @app.post("/page/{number}")
     def answer(request: Request, number: int, sent: Annotated[SentAnswer, Form()]) -> Response:
@@ -189,7 +319,7 @@ def _add_cases(app: FastAPI, site: Site) -> None:
             return go(place_of(person))
         if sent.verdict is None:
             problem = site.say("Please choose safe or unsafe.")
-            return _case_page(site, known, person, sent, problem)
+            return site.case_page(known, person, sent, problem)
         ask = site.study.ask
         assert person.block is not None
         step = site.store.answer(
@@ -204,32 +334,8 @@ def _add_cases(app: FastAPI, site: Site) -> None:
             return site.show("lost.html", status=403)
         if step.taken is Taken.TOO_SOON:
             problem = site.say("Please read the case first: the answer was not taken yet.")
-            return _case_page(site, known, person, sent, problem)
+            return site.case_page(known, person, sent, problem)
         return go(place_of(step.person))
-
-
-def _case_page(
-    site: Site,
-    known: Known,
-    person: Person,
-    sent: SentAnswer = _UNSAID,
-    problem: str | None = None,
-) -> Response:
-    assert person.block is not None
-    assert person.position is not None
-    pages = site.store.pages(person.block, person.drawn)
-    return site.show(
-        "page.html",
-        known,
-        422 if problem else 200,
-        number=person.position + 1,
-        pages=len(pages),
-        shown=site.content(pages[person.position]),
-        wait=round(site.store.wait(person), 1),
-        word=hidden_word(site.study, person.block, person.position),
-        sent=sent,
-        problem=problem,
-    )
 
 
 def _add_about(app: FastAPI, site: Site) -> None:
@@ -284,15 +390,5 @@ def _add_end(app: FastAPI, site: Site) -> None:
         """Show the completion code and the way back to the platform."""
         known = site.known_at(request, "/done")
         assert known.person is not None
-        code = code_of(site, known.person)
+        code = site.code_of(known.person)
         return site.show("done.html", known, code=code, back=site.back(code))
-
-
-def code_of(site: Site, person: Person) -> str:
-    """The completion code that a person takes back to the platform."""
-    codes = site.study.recruitment
-    if person.outcome is PersonStatus.COMPLETED:
-        return codes.completed
-    if person.outcome is PersonStatus.SCREENED_OUT:
-        return codes.screened_out
-    return codes.withdrawn

@@ -1,33 +1,34 @@
 """What all routes share: study, store, templates, sessions, and the forms' fields."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 from unicodedata import category
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from itsdangerous import BadSignature, Signer, URLSafeSerializer, URLSafeTimedSerializer
 from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from casewise import __version__
-from casewise.annotation.app_base import constant_time_equal, templates
-from casewise.annotation.app_study.page_signals import SentSignals
-from casewise.annotation.app_study.prolific_links import ProlificLinks
-from casewise.annotation.app_study.study_guard import Arrivals, Rates, Settings
-from casewise.annotation.store.standing import Person, Visitor
-from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.app_base import templates
+from casewise.annotation.app_study.study_guard import (
+    SESSION_SECONDS,
+    Arrivals,
+    ProlificLinks,
+    Rates,
+    Sessions,
+    Settings,
+)
+from casewise.annotation.store.standing import Person, SentSignals, Visitor, hidden_word
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases, study_language
 from casewise.annotation.votes.collected import PersonStatus
-from casewise.cases import Case, Context, Side, Turn, digest
+from casewise.cases import Case, Context, Side, Turn
 from casewise.contexts import parameter_title, render_text
 
 MOST_REASON = 2000
@@ -149,85 +150,6 @@ def _lines(parts: tuple[ContextPart, ...], depth: int) -> Iterator[str]:
             yield f"{indent}{part.title}: {part.text}"
 
 
-_SESSION_SECONDS = 180 * 24 * 3600
-_ADMIN_SECONDS = 12 * 3600
-
-
-class Sessions:
-    """Sign and check cookies, personal addresses and forms with the study's secret."""
-
-    def __init__(self, keys: Secrets, study_id: str, *, secure: bool) -> None:
-        self._admin = keys.admin
-        self._visits = URLSafeTimedSerializer(keys.derived("session"), salt="visit")
-        self._admins = URLSafeTimedSerializer(keys.derived("session"), salt="admin")
-        self._addresses = URLSafeSerializer(keys.derived("address"), salt="resume")
-        self._forms = Signer(keys.derived("form"), salt="form")
-        self.secure = secure
-        prefix = "__Host-" if secure else ""
-        # The ports of a host share cookies, and so do studies that follow each other on one.
-        self.cookie = f"{prefix}casewise_{digest(study_id)[:8]}"
-        self.admin_cookie = f"{self.cookie}_admin"
-
-    def visit(self, visitor: Visitor) -> str:
-        """The cookie of a visitor or person."""
-        named = [visitor.key, visitor.platform_key or "", visitor.panel]
-        return self._visits.dumps([*named, visitor.signed, visitor.earlier or ""])
-
-    def read_visit(self, cookie: str) -> Visitor | None:
-        """Read a visitor's cookie; None if it was not signed here or is too old."""
-        try:
-            said, made = self._visits.loads(cookie, return_timestamp=True)
-        except BadSignature:
-            return None
-        if _age(made) > _SESSION_SECONDS:
-            return None
-        key, platform_key, panel, *more = said
-        if len(more) == 1 and more[0]:
-            return None  # an earlier version let somebody in by the platform's id alone
-        signed, earlier = more if len(more) == 2 else (False, "")
-        return Visitor(key, platform_key or None, panel, signed, earlier or None)
-
-    def token(self, key: str) -> str:
-        """The signed token in a person's own address."""
-        return self._addresses.dumps(key)
-
-    def read_token(self, token: str) -> str | None:
-        """The key of the person whose address it is."""
-        try:
-            return str(self._addresses.loads(token))
-        except BadSignature:
-            return None
-
-    def form(self, key: str) -> str:
-        """The CSRF token of a person's forms."""
-        return self._forms.get_signature(key).decode()
-
-    def fits(self, key: str, given: str) -> bool:
-        """Whether a CSRF token is this person's."""
-        return constant_time_equal(given, self.form(key))
-
-    def is_admin_token(self, given: str) -> bool:
-        """Whether a token is the administrator's."""
-        return constant_time_equal(given, self._admin)
-
-    def admin(self) -> str:
-        """The administrator's cookie; a new token invalidates it."""
-        return self._admins.dumps(digest(self._admin))
-
-    def read_admin(self, cookie: str) -> bool:
-        """Whether the cookie is the administrator's."""
-        try:
-            token, made = self._admins.loads(cookie, return_timestamp=True)
-        except BadSignature:
-            return False
-        return _age(made) <= _ADMIN_SECONDS and constant_time_equal(str(token), digest(self._admin))
-
-
-def _age(made: datetime) -> float:
-    """Seconds; below 0 after the clock was set back, which makes no cookie worthless."""
-    return time.time() - made.timestamp()
-
-
 @dataclass(frozen=True, slots=True)
 class Known:
     """The person or visitor who sends a request."""
@@ -235,6 +157,9 @@ class Known:
     visitor: Visitor
     person: Person | None
     """None before the consent."""
+
+
+_UNSAID = SentAnswer(form="")
 
 
 class Site:
@@ -302,10 +227,58 @@ class Site:
                 values["personal_code"] = self.store.keys.personal_code(key)
         return HTMLResponse(self.html(template, **values), status)
 
+    def check_page(
+        self,
+        known: Known,
+        given: dict[int, int],
+        missed: tuple[int, ...],
+        status: int = 200,
+        problem: str | None = None,
+    ) -> Response:
+        """The comprehension check, with what was answered and what was missed."""
+        assert known.person is not None
+        left = self.study.comprehension.attempts - known.person.attempts
+        return self.show(
+            "check.html", known, status, given=given, missed=missed, left=left, problem=problem
+        )
+
+    def case_page(
+        self,
+        known: Known,
+        person: Person,
+        sent: SentAnswer = _UNSAID,
+        problem: str | None = None,
+    ) -> Response:
+        """The page of the case that a person is to judge."""
+        assert person.block is not None
+        assert person.position is not None
+        pages = self.store.pages(person.block, person.drawn)
+        return self.show(
+            "page.html",
+            known,
+            422 if problem else 200,
+            number=person.position + 1,
+            pages=len(pages),
+            shown=self.content(pages[person.position]),
+            wait=round(self.store.wait(person), 1),
+            word=hidden_word(self.study, person.block, person.position),
+            sent=sent,
+            problem=problem,
+        )
+
     def back(self, code: str) -> str | None:
         """The platform's return address with a completion code; None without one."""
         address = self.study.recruitment.return_url
         return address.replace("{code}", code) if address else None
+
+    def code_of(self, person: Person) -> str:
+        """The completion code that a person takes back to the platform."""
+        codes = self.study.recruitment
+        if person.outcome is PersonStatus.COMPLETED:
+            return codes.completed
+        if person.outcome is PersonStatus.SCREENED_OUT:
+            return codes.screened_out
+        return codes.withdrawn
 
     def own_address(self, key: str) -> str:
         """The signed address by which a person comes back in any browser."""
@@ -363,7 +336,7 @@ class Site:
         response.set_cookie(
             self.sessions.cookie,
             self.sessions.visit(visitor),
-            max_age=_SESSION_SECONDS,
+            max_age=SESSION_SECONDS,
             secure=self.settings.secure,
             httponly=True,
             samesite="lax",

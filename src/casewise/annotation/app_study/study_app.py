@@ -1,24 +1,45 @@
-"""The application of a study, and its server."""
+"""The application of a study, its administrator's pages, and its server."""
 
 import contextlib
+import math
 import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Annotated
 
-from fastapi import Request, Response
+import numpy as np
+from fastapi import FastAPI, Form, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from casewise.annotation import app_base
 from casewise.annotation.app_base import Write, new_app, write_nothing
-from casewise.annotation.app_study.admin_routes import add_admin
 from casewise.annotation.app_study.person_routes import add_person_routes
-from casewise.annotation.app_study.site import ElsewhereError, Site
+from casewise.annotation.app_study.site import (
+    ElsewhereError,
+    PageForm,
+    SentPurge,
+    SentToken,
+    Site,
+    go,
+)
 from casewise.annotation.app_study.study_guard import Settings, StudyGuard
 from casewise.annotation.store.database import StoreUnavailableError
+from casewise.annotation.store.standing import Progress
 from casewise.annotation.store.study_store import Store
+from casewise.annotation.study.planning import pay_shortfall
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.votes.cells import cell_stops, decided_cases
+from casewise.annotation.votes.collected import Collected, Identity, PersonStatus, vote_table
+from casewise.annotation.votes.collected_csv import collected_files
+from casewise.annotation.votes.results import median_minutes
+from casewise.annotation.votes.screening import screen
+from casewise.sheets import UNDEFINED, percent, seconds
+from casewise.statistics import agreement
 
 _RETRY_SECONDS = "10"
 
@@ -98,3 +119,220 @@ def serve(
         app = make_app(store, settings, log)
         ready()
         app_base.serve(app, listening)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """The figures of one arm."""
+
+    arm: Arm
+    votes: int
+    wanted: int
+    full: int
+    """Cells with every vote, or decided with fewer."""
+    cells: int
+    agreement: str
+    """The chance that two people who judge one case say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdminFigures:
+    """Everything that the administrator's page shows."""
+
+    progress: Progress
+    arms: tuple[ArmFigures, ...]
+    funnel: tuple[tuple[str, int], ...]
+    seconds: str
+    checks: str
+    flagged: tuple[tuple[str, str], ...]
+    """Pseudonyms of people whom a rule of the study flags so far, and why."""
+    people: tuple[tuple[str, str, str, int], ...]
+    """Pseudonym, status, panel, votes."""
+    second_accounts: tuple[tuple[str, str, str, str], ...]
+    """Who may be a person who came before: pseudonyms, what they share, whether votes count."""
+    underpaid: str | None
+    """What the pay comes to in the median time so far, where the consent promises more."""
+
+
+def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
+    """Compute the figures of the administrator's page."""
+    votes: dict[str, int] = {}
+    for vote in collected.votes:
+        votes[vote.rater] = votes.get(vote.rater, 0) + 1
+    sequential = study.collection.is_sequential
+    stops = cell_stops(study, vote_table(study, collected)) if sequential else ()
+    passed = sum(check.passed for check in collected.checks)
+    return AdminFigures(
+        progress,
+        tuple(_arm(study, progress, arm, decided_cases(stops)) for arm in study.arms),
+        _funnel(progress),
+        seconds(median(progress.seconds) if progress.seconds else None),
+        f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
+        tuple(
+            (person.rater, "; ".join(flag.reason for flag in person.flags))
+            for person in screen(study, collected).people
+            if person.flags
+        ),
+        tuple(
+            (
+                person.rater,
+                person.status.replace("_", " "),
+                person.panel,
+                votes.get(person.rater, 0),
+            )
+            for person in reversed(collected.people)
+        ),
+        tuple(_second(study, collected.identity)),
+        pay_shortfall(study, median_minutes(study, collected)),
+    )
+
+
+def _second(study: Study, identity: Identity | None) -> Iterator[tuple[str, str, str, str]]:
+    out = identity.left_out(study.second_accounts) if identity else frozenset()
+    for second in identity.seconds if identity else ():
+        counts = "left out" if second.other and second.rater in out else "count"
+        other = second.other or "an id that did not begin there"
+        yield second.rater, other, SHARED[second.kind], counts
+
+
+SHARED = {"browser": "one browser", "address": "one address range, within minutes"}
+
+
+def _arm(study: Study, progress: Progress, arm: Arm, decided: frozenset[str]) -> ArmFigures:
+    both = zip(study.design.cells, progress.counts, strict=True)
+    cells = [(cell.case_id, count) for cell, count in both if cell.arm is arm]
+    counts = [count for _, count in cells]
+    table = np.array(counts, np.float64).reshape(-1, 2)
+    value = agreement(table[:, 0], table[:, 1]).pairwise.value if len(table) else math.nan
+    return ArmFigures(
+        arm,
+        int(table.sum()),
+        study.votes * len(counts),
+        sum(sum(count) >= study.votes or case_id in decided for case_id, count in cells),
+        len(counts),
+        percent(value, 0),
+    )
+
+
+def _funnel(progress: Progress) -> tuple[tuple[str, int], ...]:
+    people = progress.people
+    return (
+        ("did not agree", progress.declined),
+        ("agreed", sum(people.values())),
+        ("failed the comprehension check", people[PersonStatus.SCREENED_OUT]),
+        ("passed it", progress.passed),
+        ("answered a first page", progress.answered_one),
+        ("are at work or have left for now", people[PersonStatus.ACTIVE]),
+        ("lost their block to another", people[PersonStatus.ABANDONED]),
+        ("withdrew", people[PersonStatus.WITHDRAWN]),
+        ("finished", people[PersonStatus.COMPLETED]),
+    )
+
+
+_KEY = "admin"
+"""Whose forms the administrator's are."""
+
+
+def add_admin(app: FastAPI, site: Site) -> None:
+    """Add the administrator's addresses."""
+    _add_entry(app, site)
+    _add_pages(app, site)
+    _add_actions(app, site)
+
+
+def _is_admin(request: Request, site: Site) -> bool:
+    return site.sessions.read_admin(request.cookies.get(site.sessions.admin_cookie, ""))
+
+
+def _add_entry(app: FastAPI, site: Site) -> None:
+    def enter(request: Request, token: str) -> Response:
+        if not site.rates.admits("token", request):
+            return site.show(
+                "admin_entry.html", status=429, problem="Too many tries. Wait a minute."
+            )
+        if not site.sessions.is_admin_token(token):
+            return site.show("admin_entry.html", status=403, problem="That is not the token.")
+        response = go("/admin")
+        response.set_cookie(
+            site.sessions.admin_cookie,
+            site.sessions.admin(),
+            secure=site.settings.secure,
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+    @app.post("/admin/enter")
+    def by_form(request: Request, sent: Annotated[SentToken, Form()]) -> Response:
+        """Enter by typing the token."""
+        return enter(request, sent.token.strip())
+
+    @app.get("/admin/enter/{token}")
+    def by_address(request: Request, token: str) -> Response:
+        """Enter by the address that the terminal shows."""
+        return enter(request, token)
+
+
+def _add_pages(app: FastAPI, site: Site) -> None:
+    @app.get("/admin")
+    def admin(request: Request) -> Response:
+        """Show the progress of the study."""
+        if not _is_admin(request, site):
+            return site.show("admin_entry.html", status=403, problem=None)
+        return _admin_page(site)
+
+    @app.get("/admin/cells")
+    def cells(request: Request) -> Response:
+        """Every cell, by the ids of its case."""
+        if not _is_admin(request, site):
+            return go("/admin")
+        progress = site.store.progress()
+        rows = zip(site.study.design.cells, progress.counts, strict=True)
+        return site.show("admin_cells.html", rows=list(rows))
+
+    @app.get("/admin/votes.csv")
+    def votes(request: Request) -> Response:
+        """Every vote, by pseudonym, as the plain CSV that ``annotate export --votes`` reads."""
+        if not _is_admin(request, site):
+            return go("/admin")
+        text = collected_files(site.store.collected())["votes.csv"]
+        name = f'attachment; filename="{site.study.id}-votes.csv"'
+        headers = {"content-disposition": name}
+        return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def _add_actions(app: FastAPI, site: Site) -> None:
+    def check(request: Request, sent: PageForm) -> None:
+        if not _is_admin(request, site):
+            raise ElsewhereError(site.show("admin_entry.html", status=403, problem=None))
+        if not site.sessions.fits(_KEY, sent.form):
+            raise ElsewhereError(site.show("stale.html", status=403, where="/admin"))
+
+    @app.post("/admin/pause")
+    def pause(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+        """Pause: nobody gets a new block."""
+        check(request, sent)
+        site.store.pause(True)
+        return go("/admin")
+
+    @app.post("/admin/resume")
+    def resume(request: Request, sent: Annotated[PageForm, Form()]) -> Response:
+        """End the pause."""
+        check(request, sent)
+        site.store.pause(False)
+        return go("/admin")
+
+    @app.post("/admin/purge")
+    def purge(request: Request, sent: Annotated[SentPurge, Form()]) -> Response:
+        """Delete all data of a person."""
+        check(request, sent)
+        given = sent.rater.strip()
+        done = site.store.purge(rater=given) or site.store.purge(code=given)
+        said = "Deleted, and the block is free." if done else "Nobody has this pseudonym or code."
+        return _admin_page(site, said, 200 if done else 404)
+
+
+def _admin_page(site: Site, said: str | None = None, status: int = 200) -> Response:
+    shown = figures(site.study, site.store.progress(), site.store.collected())
+    form = site.sessions.form(_KEY)
+    return site.show("admin.html", status=status, figures=shown, form=form, said=said)

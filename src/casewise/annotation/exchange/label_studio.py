@@ -17,13 +17,21 @@ from casewise.annotation.exchange.platform_files import (
     read_time,
     sitting_of,
 )
-from casewise.annotation.exchange.shown_pages import ShownPage, Tasks, as_html, visible
-from casewise.annotation.exchange.sittings import TakenIn, TaskAnswer, settle, tell
+from casewise.annotation.exchange.sittings import (
+    ShownPage,
+    TakenIn,
+    TaskAnswer,
+    Tasks,
+    as_html,
+    settle,
+    tell,
+    visible,
+)
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import QUESTION
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_language
-from casewise.annotation.votes.typed_csv import ValuePlace
+from casewise.annotation.votes.result_files import ValuePlace
 from casewise.errors import InputError
 from casewise.files import parse_json, read_text
 

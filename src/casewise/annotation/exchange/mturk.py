@@ -17,8 +17,14 @@ from casewise.annotation.exchange.platform_files import (
     read_time,
     to_csv,
 )
-from casewise.annotation.exchange.shown_pages import ShownPage, Tasks, as_html
-from casewise.annotation.exchange.sittings import Sitting, TakenIn, settle
+from casewise.annotation.exchange.sittings import (
+    ShownPage,
+    Sitting,
+    TakenIn,
+    Tasks,
+    as_html,
+    settle,
+)
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.reading_times import (
     IMPOSSIBLE,
@@ -27,7 +33,7 @@ from casewise.annotation.study.reading_times import (
     QUESTION,
 )
 from casewise.annotation.study.study_file import study_language
-from casewise.annotation.votes.typed_csv import PlacedRow, ValuePlace
+from casewise.annotation.votes.result_files import PlacedRow, ValuePlace
 from casewise.contexts import render_text
 
 MOST_BYTES = 65_535

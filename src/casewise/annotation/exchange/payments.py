@@ -14,16 +14,16 @@ from pathlib import Path
 from casewise.annotation.exchange.platform_files import read_csv
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Platform, Study
-from casewise.annotation.study.screening_rules import Rule
+from casewise.annotation.study.study_rules import Rule
 from casewise.annotation.votes.collected import (
     Collected,
     PersonRecord,
     PersonStatus,
     active_minutes,
 )
+from casewise.annotation.votes.result_files import row_of, to_csv
 from casewise.annotation.votes.screening import PersonScreen, screen
 from casewise.annotation.votes.signals import Flag
-from casewise.annotation.votes.typed_csv import row_of, to_csv
 from casewise.errors import UsageError
 
 _LEAST_FAILED = 2

@@ -14,13 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from casewise.annotation.exchange.platform_files import CsvTable, read_csv
-from casewise.annotation.exchange.shown_pages import Tasks
-from casewise.annotation.exchange.sittings import TakenIn, tell
+from casewise.annotation.exchange.sittings import TakenIn, Tasks, tell
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.planning import PROLIFIC_RETURN
 from casewise.annotation.study.schema import Study
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
-from casewise.annotation.votes.typed_csv import PlacedRow
+from casewise.annotation.votes.result_files import PlacedRow
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Code, Column, Table, markdown, money
 from casewise.sheets import Row as Line

@@ -17,15 +17,10 @@ from casewise.annotation.rehearsal.simulated_people import (
 )
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.study.stopping import Savings
 from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.study.study_rules import Savings
 from casewise.annotation.votes.cells import Stopped, cell_stops, decided_cases
-from casewise.annotation.votes.collected import (
-    Collected,
-    PersonStatus,
-    VoteRecord,
-    vote_table,
-)
+from casewise.annotation.votes.collected import Collected, PersonStatus, VoteRecord, vote_table
 from casewise.annotation.votes.results import division
 from casewise.annotation.votes.screening import groups_of, screen
 from casewise.statistics import PairVotes, two_proportion_p, wilson_interval

@@ -9,7 +9,7 @@ from math import exp, log, sqrt
 import numpy as np
 
 from casewise.annotation.study.reading_times import USUAL
-from casewise.annotation.study.schema import Study
+from casewise.annotation.study.schema import Platform, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.cases import Side
 
@@ -30,6 +30,13 @@ words take."""
 
 CARELESS_SECONDS = (1.5, 0.4)
 """Median and spread (of the logarithm) of the time of who doesn't read."""
+
+ACCOUNTS = {
+    Platform.NONE: "sim-{:06d}",
+    Platform.PROLIFIC: "51a{:021x}",
+    Platform.MTURK: "ASIM{:010d}",
+}
+"""Ids of simulated people, in the form of each platform's."""
 
 
 MACHINE_SPREAD, MACHINE_LIKENESS = 4.0, 0.6
@@ -242,6 +249,22 @@ def machine_rates(rates: Sequence[float], seed: int) -> tuple[float, ...]:
     own = sqrt(1 - MACHINE_LIKENESS**2) * np.random.default_rng((seed, 0xA1)).normal(size=len(odds))
     chances = 1 / (1 + np.exp(-odds.mean() - MACHINE_SPREAD * (likeness + own)))
     return tuple(chances.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Mishaps:
+    """The chances of mishaps on the participant's side, for each person or page."""
+
+    leave: float = 0.04
+    """A person closes the browser half-way; half of them come back when the lease is over."""
+    withdraw: float = 0.01
+    """A person withdraws half-way."""
+    double: float = 0.02
+    """A page is sent twice at once."""
+    back: float = 0.02
+    """After a page the one before is shown again, and the other answer is sent from it."""
+    tabs: float = 0.02
+    """A page is open in two tabs, and answered otherwise in the second."""
 
 
 class VisitOutcome(StrEnum):

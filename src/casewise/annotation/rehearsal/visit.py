@@ -1,6 +1,7 @@
 """One simulated person's visit, over HTTP, from the study's address to the code."""
 
 import asyncio
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -9,23 +10,18 @@ from functools import cache
 from urllib.parse import urlencode
 
 import httpx
+from bs4 import BeautifulSoup, Tag
 
-from casewise.annotation.rehearsal.seen_pages import SeenPage, SentForm, Words
 from casewise.annotation.rehearsal.simulated_people import (
+    ACCOUNTS,
+    Mishaps,
     SimulatedPerson,
     TakenAnswer,
     VisitLog,
     VisitOutcome,
 )
 from casewise.annotation.study.accounts import ACCOUNT_PARAMETER
-from casewise.annotation.study.schema import Platform, Study
-
-_ACCOUNTS = {
-    Platform.NONE: "sim-{:06d}",
-    Platform.PROLIFIC: "51a{:021x}",
-    Platform.MTURK: "ASIM{:010d}",
-}
-"""Ids of simulated people, in the form of each platform's."""
+from casewise.annotation.study.schema import Study
 
 CONFUSED = 0.1
 """How often somebody misses the comprehension check, each time."""
@@ -37,20 +33,93 @@ AWAY_LEASES = 1.2
 """Who leaves and comes back does so after so many leases."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mishaps:
-    """The chances of mishaps on the participant's side, for each person or page."""
+Words = tuple[tuple[str, ...], tuple[str, ...]]
+"""Of a query and of its context, punctuation left out."""
 
-    leave: float = 0.04
-    """A person closes the browser half-way; half of them come back when the lease is over."""
-    withdraw: float = 0.01
-    """A person withdraws half-way."""
-    double: float = 0.02
-    """A page is sent twice at once."""
-    back: float = 0.02
-    """After a page the one before is shown again, and the other answer is sent from it."""
-    tabs: float = 0.02
-    """A page is open in two tabs, and answered otherwise in the second."""
+
+@dataclass(frozen=True, slots=True)
+class SentForm:
+    """A form: where it goes, and what it holds before anything is chosen."""
+
+    action: str
+    fields: dict[str, str]
+
+
+class SeenPage:
+    """A page's words and forms, read from its HTML alone."""
+
+    def __init__(self, html: str) -> None:
+        self._soup = BeautifulSoup(html, "html.parser")
+
+    @property
+    def state(self) -> str:
+        """What the first heading says, for programs: complete, withdrawn, or nothing."""
+        heading = self._soup.select_one("h1[data-state]")
+        return str(heading["data-state"]) if heading else ""
+
+    def form(self, action: str) -> SentForm | None:
+        """The form that goes to an address."""
+        element = self._soup.find("form", attrs={"action": action})
+        if not isinstance(element, Tag):
+            return None
+        hidden = element.find_all("input", attrs={"type": "hidden"})
+        return SentForm(action, {str(field["name"]): str(field["value"]) for field in hidden})
+
+    def questions(self) -> list[tuple[str, str, dict[str, str]]]:
+        """Of the comprehension check: each question's text, its name, and options by their text."""
+        questions = []
+        for fieldset in self._soup.find_all("fieldset"):
+            legend = fieldset.find("legend")
+            options = {
+                label.get_text(" ", strip=True): (
+                    str(label.input["name"]),
+                    str(label.input["value"]),
+                )
+                for label in fieldset.find_all("label")
+                if label.input is not None
+            }
+            if legend is not None and options:
+                name = next(iter(options.values()))[0]
+                values = {text: value for text, (_, value) in options.items()}
+                questions.append((legend.get_text(" ", strip=True), name, values))
+        return questions
+
+    def case(self) -> Words:
+        """The words of the query and of the context that are shown."""
+        query = self._soup.select_one("section.query blockquote")
+        context = self._soup.select_one("section.context dl, section.context pre")
+        return (
+            split_words(query.get_text(" ") if query else ""),
+            split_words(context.get_text(" ") if context else ""),
+        )
+
+    @property
+    def words(self) -> int:
+        """How many there are to read: on a case's page in the case and its question."""
+        parts = self._soup.select(".case, .verdicts legend") or self._soup.select("main")
+        return sum(len(part.get_text(" ").split()) for part in parts)
+
+    @property
+    def holds_hidden_text(self) -> bool:
+        """Whether its source has a field that people don't see."""
+        return self._soup.select_one("input[name=word]") is not None
+
+    @property
+    def wait(self) -> float:
+        """Seconds until an answer is taken."""
+        element = self._soup.select_one("form[data-wait]")
+        return float(str(element["data-wait"])) if element else 0.0
+
+    @property
+    def code(self) -> str | None:
+        """The code of the last page."""
+        element = self._soup.select_one("#code")
+        return element.get_text(strip=True) if element else None
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """The words of a text, punctuation left out."""
+    return tuple(re.findall(r"\w+", text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +162,7 @@ class Visit:
         self.scene = scene
         self.person = person
         platform = scene.study.recruitment.platform
-        account = _ACCOUNTS[platform].format(person.number)
+        account = ACCOUNTS[platform].format(person.number)
         self.log = VisitLog(person.number, account, person.manner, panel, trace=person.trace)
         self._client = httpx.AsyncClient(
             base_url=scene.url,

@@ -1,1 +1,1 @@
-"""Revising cases: the journal, the rules of editions, and the desk. No web framework."""
+"""Revising cases: journal, rules, desk and page. The page's application alone knows the web."""

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from casewise.annotation.revision.edition import Fields, is_voted, next_edition, revise_cases
 from casewise.annotation.revision.journal import (
     Action,
     ChangedError,
@@ -21,8 +20,17 @@ from casewise.annotation.revision.journal import (
     journal_path,
     seal,
 )
+from casewise.annotation.revision.revised_cases import (
+    DECISIONS,
+    Fields,
+    Pair,
+    PairStatus,
+    apply,
+    is_voted,
+    next_edition,
+    revise_cases,
+)
 from casewise.annotation.revision.revised_file import Opened, read_both, resolve, stamp
-from casewise.annotation.revision.revision_state import DECISIONS, Pair, PairStatus, apply
 from casewise.cases import Case, dataset_hash, to_line
 from casewise.errors import UsageError
 from casewise.files import HeldError, hold, write_atomically

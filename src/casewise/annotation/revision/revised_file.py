@@ -5,7 +5,6 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from casewise.annotation.revision.edition import changes_between
 from casewise.annotation.revision.journal import (
     SNAPSHOTS,
     Action,
@@ -16,12 +15,13 @@ from casewise.annotation.revision.journal import (
     journal_path,
     read_journal,
 )
-from casewise.annotation.revision.revision_state import (
+from casewise.annotation.revision.revised_cases import (
     VERDICTS,
     GapError,
     Pair,
     PairStatus,
     RevisionState,
+    changes_between,
     replay,
     state_of,
 )

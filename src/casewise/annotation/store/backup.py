@@ -11,11 +11,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, func, insert, select, text
 
-from casewise.annotation.result_folders import TASKS, FolderKind, new_folder
 from casewise.annotation.store.database import Database, read_address, upgrade
 from casewise.annotation.store.tables import metadata, study
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.result_files import TASKS, FolderKind, new_folder
 from casewise.cases import CASEBENCH, STARTER
 from casewise.errors import InputError, UsageError
 from casewise.files import new_file, read_bytes

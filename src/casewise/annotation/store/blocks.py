@@ -6,17 +6,7 @@ from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Table,
-    case,
-    exists,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Table, case, exists, func, insert, select, update
 
 from casewise.annotation.store.people import change, end, latest, log, own_votes, set_status
 from casewise.annotation.store.standing import Person, Progress, Vacancy
@@ -31,7 +21,7 @@ from casewise.annotation.store.tables import (
 )
 from casewise.annotation.study.block_design import DrawnFrom, draw_block
 from casewise.annotation.study.schema import Block, Study
-from casewise.annotation.study.stopping import Ints
+from casewise.annotation.study.study_rules import Ints
 from casewise.annotation.votes.collected import PersonStatus
 
 _FREE = (

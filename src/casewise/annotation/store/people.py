@@ -1,4 +1,4 @@
-"""Queries about people: their blocks, answers, and log of events."""
+"""Queries about people: who they are, their blocks, answers, and log of events."""
 
 import secrets
 from collections import defaultdict
@@ -7,40 +7,37 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    case,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
-from casewise.annotation.store import identity, signals
-from casewise.annotation.store.standing import Person
-from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.standing import PageSignals, Person, signals_by_person, write_signals
 from casewise.annotation.store.tables import (
     about_answer,
     assignment,
+    block,
     check_answer,
     event,
     exclusion,
     page_signal,
     participant,
+    second_account,
+    study,
     vote,
 )
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.reading_times import Page
-from casewise.annotation.study.schema import Study, StudyCell
-from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.study.schema import Counting, SecondAccounts, Study, StudyCell
+from casewise.annotation.study.study_file import study_cases, study_hashes
 from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
+    Identity,
+    Kind,
     PersonRecord,
     PersonStatus,
+    SecondAccount,
     VoteRecord,
 )
+from casewise.errors import UsageError
 
 REMARK, TOOL = "(exit)", "(tool)"
 """The names of the last answers beside; no question about oneself can have them."""
@@ -114,6 +111,7 @@ def write_answer(
     person: Person,
     page: Page,
     given: Mapping[str, Any],
+    signals: PageSignals | None,
 ) -> None:
     """Write the answer to a page: a vote, or whether an attention check was passed.
 
@@ -123,6 +121,7 @@ def write_answer(
         person: Whose answer it is.
         page: What was answered.
         given: By the names of the columns: verdict, confidence, reason, seconds, time.
+        signals: Of the page; None where the study records none.
     """
     if page.place is not None:
         query = study_cases(of)[page.place].query_id
@@ -133,6 +132,8 @@ def write_answer(
         passed = given["verdict"] == check.expected
         row = insert(check_answer).values(name=check.id, passed=passed, **timed)
     connection.execute(row.values(participant=person.id, position=page.position))
+    if signals is not None:
+        write_signals(connection, person.id, page.position, signals, given["seconds"])
 
 
 IN_STUDY = (PersonStatus.STARTED, PersonStatus.ACTIVE, PersonStatus.COMPLETED)
@@ -179,7 +180,7 @@ def purge(connection: Connection, person: Person, now: datetime) -> None:
     erase(connection, person.id)
     for table in (event, exclusion):
         connection.execute(delete(table).where(table.c.participant == person.id))
-    identity.forget(connection, person.id)
+    _forget_accounts(connection, person.id)
     change(
         connection,
         person.id,
@@ -204,7 +205,7 @@ def collected(connection: Connection, cells: Sequence[StudyCell]) -> Collected:
         _people(connection),
         _votes(connection, cells),
         _checks(connection),
-        identity.identity(connection),
+        identity(connection),
     )
 
 
@@ -223,7 +224,7 @@ def _people(connection: Connection) -> tuple[PersonRecord, ...]:
         .where(~participant.c.purged)
         .order_by(participant.c.started, participant.c.id)
     )
-    seen = signals.signals_by_person(connection)
+    seen = signals_by_person(connection)
     people = ((PersonRecord(*row[:-2], **seen.get(row.id, {})), row) for row in rows)
     return tuple(_person(person, said[row.id], row.reason) for person, row in people)
 
@@ -274,3 +275,93 @@ def latest(connection: Connection) -> datetime | None:
 def own_votes() -> ColumnElement[bool]:
     """Join votes with the block of whoever gave them."""
     return assignment.c.participant == vote.c.participant
+
+
+def claim(connection: Connection, of: Study, keys: Secrets, now: datetime) -> None:
+    """Bind a new database to a study, or check that it is this study's.
+
+    Raises:
+        UsageError: The database is of another study, or of other secrets.
+    """
+    own, *earlier = study_hashes(of)
+    proof = keys.derived("proof")
+    row = connection.execute(select(study)).one_or_none()
+    if row is None:
+        values = {"id": 1, "name": of.id, "hash": own, "secrets": proof, "paused": False}
+        connection.execute(insert(study).values(values | {"created": now}))
+        numbers = [{"number": number} for number in range(len(of.design.blocks))]
+        connection.execute(insert(block), numbers)
+    elif row.hash not in (own, *earlier):
+        raise UsageError(
+            f"the database holds the study {row.name!r} as it was when it was first served; "
+            "this study file says something else. Serve the file as it was, or begin "
+            "another database with --database"
+        )
+    elif row.secrets != proof:
+        raise UsageError(
+            "the database was made with other secrets: nobody who comes again would be known. "
+            "Bring back its .secrets.json, or the variable CASEWISE_STUDY_SECRET"
+        )
+
+
+def link(
+    connection: Connection,
+    now: datetime,
+    kind: Kind,
+    person: Person,
+    other: Person | None = None,
+) -> None:
+    """Record, once, that two people may be one: the later of them as the second account."""
+    if other is not None and other.id > person.id:
+        person, other = other, person
+    which = second_account.c.other == other.id if other else second_account.c.other.is_(None)
+    same = select(second_account.c.id).where(
+        which, second_account.c.kind == kind, second_account.c.participant == person.id
+    )
+    if connection.execute(same.limit(1)).one_or_none() is None:
+        row = {"participant": person.id, "other": other and other.id, "kind": kind, "time": now}
+        connection.execute(insert(second_account).values(row))
+
+
+def is_left_out(connection: Connection, rules: SecondAccounts, person: int) -> bool:
+    """Whether a person is a second account whose votes don't count."""
+    kinds = [kind for kind in ("browser", "address") if getattr(rules, kind) is Counting.LEAVE_OUT]
+    found = select(second_account.c.id).where(
+        second_account.c.participant == person,
+        second_account.c.other.is_not(None),
+        second_account.c.kind.in_(kinds),
+    )
+    return connection.execute(found.limit(1)).one_or_none() is not None
+
+
+def _forget_accounts(connection: Connection, person: int) -> None:
+    """Delete what was recorded of a person and others."""
+    either = (second_account.c.participant == person, second_account.c.other == person)
+    connection.execute(delete(second_account).where(or_(*either)))
+
+
+def identity(connection: Connection) -> Identity:
+    """What could be checked of who people are."""
+    kept = ~participant.c.purged
+    first = participant.alias()
+    rows = connection.execute(
+        select(participant.c.rater, first.c.rater, second_account.c.kind)
+        .select_from(
+            second_account.join(
+                participant, onclause=second_account.c.participant == participant.c.id
+            ).outerjoin(first, onclause=second_account.c.other == first.c.id)
+        )
+        .order_by(second_account.c.id)
+    )
+    return Identity(
+        _count(connection, kept & participant.c.platform_key.is_not(None)),
+        _count(connection, kept & participant.c.signed),
+        tuple(SecondAccount(*row) for row in rows),
+    )
+
+
+def _count(connection: Connection, where: ColumnElement[bool]) -> int:
+    number: int = connection.execute(
+        select(func.count()).select_from(participant).where(where)
+    ).scalar_one()
+    return number

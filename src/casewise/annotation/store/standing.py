@@ -1,11 +1,18 @@
-"""What the store returns about a person and about the study."""
+"""What the store takes and returns: people, the signals of their pages, the study's progress."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, Any
 
-from casewise.annotation.study.schema import Block
-from casewise.annotation.votes.collected import PersonStatus
+from pydantic import BaseModel, BeforeValidator
+from sqlalchemy import ColumnElement, Connection, case, func, insert, select
+
+from casewise.annotation.store.tables import page_signal
+from casewise.annotation.study.schema import Block, Study
+from casewise.annotation.votes.collected import SIGNALS, PersonStatus
+from casewise.cases import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +112,115 @@ class Progress:
     def free(self) -> int:
         """Blocks that nobody holds."""
         return self.blocks - self.completed - self.active
+
+
+@dataclass(frozen=True, slots=True)
+class PageWatch:
+    """What the page's script counted, from showing to answer."""
+
+    left: int
+    """Times that the page lost the focus, or was hidden."""
+    away: float
+    """Seconds until it had it again, in all."""
+    copied: int
+    """Times that a part of the case was copied."""
+    pasted: int
+    """Times that something was pasted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSignals:
+    """The signals that come with the answer to a page."""
+
+    honeypot: bool
+    """Whether the page's hidden text was followed."""
+    watch: PageWatch | None = None
+    """None where scripts are off."""
+
+
+def write_signals(
+    connection: Connection, person: int, position: int, signals: PageSignals, seconds: float
+) -> None:
+    """Write the signals of a page; nobody is away for longer than its ``seconds``."""
+    values: dict[str, Any] = {"participant": person, "position": position}
+    values["honeypot"] = signals.honeypot
+    if signals.watch is not None:
+        values |= asdict(signals.watch) | {"away": min(signals.watch.away, seconds)}
+    connection.execute(insert(page_signal).values(values))
+
+
+def signals_by_person(connection: Connection) -> dict[int, dict[str, Any]]:
+    """The signals of everybody who has any, summed up by the names of ``PersonRecord``.
+
+    Keys are the numbers of participants. What no script has counted is None.
+    """
+
+    def pages(where: ColumnElement[bool]) -> ColumnElement[int]:
+        return func.sum(case((where, 1), else_=0))
+
+    signal = page_signal.c
+    rows = connection.execute(
+        select(
+            signal.participant,
+            func.count().label("trap_pages"),
+            pages(signal.honeypot).label("trapped"),
+            func.count(signal.left).label("watched"),
+            pages(signal.left > 0).label("left"),
+            func.sum(signal.away).label("away_seconds"),
+            pages(signal.copied + signal.pasted > 0).label("copied"),
+        ).group_by(signal.participant)
+    )
+    summed = {}
+    for person, *values in rows:
+        named = dict(zip(SIGNALS, values, strict=True))
+        unseen = {} if named["watched"] else dict.fromkeys(("left", "away_seconds", "copied"))
+        summed[person] = named | unseen
+    return summed
+
+
+_SOUNDS = tuple(first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou")
+
+
+def hidden_word(study: Study, block: int, position: int) -> str | None:
+    """The word that a page's hidden text asks for: no real one, and another on each page.
+
+    None in a study that records no signals.
+    """
+    if not study.screening.watches:
+        return None
+    drawn = bytes.fromhex(digest("word", study.id, study.seed, block, position)[:8])
+    return "".join(_SOUNDS[one % len(_SOUNDS)] for one in drawn)
+
+
+def _is_said(value: object) -> bool:
+    return bool(str(value or "").strip())
+
+
+def _counts(value: object) -> str | None:
+    """Anybody may send anything: what the script can't have written counts for nothing."""
+    whole = isinstance(value, str) and re.fullmatch(
+        r"\d{1,4} \d{1,6}(\.\d)? \d{1,4} \d{1,4}", value
+    )
+    return str(value) if whole else None
+
+
+class SentSignals(BaseModel):
+    """The fields of a page's form that no person fills in."""
+
+    word: Annotated[bool, BeforeValidator(_is_said)] = False
+    """Whether the hidden field held anything."""
+    watched: Annotated[str | None, BeforeValidator(_counts)] = None
+    """Times left, seconds away, times copied and pasted. None where scripts are off."""
+
+    def signals(
+        self, study: Study, block: int, position: int, said: str | None
+    ) -> PageSignals | None:
+        """The signals of a page with their reason; None in a study that records none."""
+        word = hidden_word(study, block, position)
+        if word is None:
+            return None
+        followed = self.word or word in (said or "").lower()
+        if self.watched is None:
+            return PageSignals(followed)
+        left, away, copied, pasted = self.watched.split()
+        return PageSignals(followed, PageWatch(int(left), float(away), int(copied), int(pasted)))

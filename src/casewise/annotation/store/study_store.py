@@ -9,12 +9,19 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, insert, select, update
 
-from casewise.annotation.store import blocks, identity, people
+from casewise.annotation.store import blocks, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
-from casewise.annotation.store.signals import PageSignals, write_signals
-from casewise.annotation.store.standing import AnswerStep, Person, Progress, Taken, Vacancy, Visitor
-from casewise.annotation.store.study_secrets import Secrets
+from casewise.annotation.store.standing import (
+    AnswerStep,
+    PageSignals,
+    Person,
+    Progress,
+    Taken,
+    Vacancy,
+    Visitor,
+)
 from casewise.annotation.store.tables import assignment, participant, study
+from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.block_design import DrawnFrom
 from casewise.annotation.study.reading_times import pages_of, reading
 from casewise.annotation.study.schema import Study
@@ -61,7 +68,7 @@ class Store:
         self._database = Database(address, patience=patience)
         try:
             upgrade(self._database)
-            self._database.write(partial(identity.claim, of=of, keys=keys, now=self._clock()))
+            self._database.write(partial(people.claim, of=of, keys=keys, now=self._clock()))
             self._database.write(partial(people.give_codes, keys=keys))
             self._go_on_from(self._database.read(people.latest))
         except BaseException:
@@ -162,14 +169,11 @@ class Store:
             people.log(connection, now, "consented", number[0])
             person = people.find(connection, participant.c.id == number[0])
             assert person is not None
-            pairs: tuple[tuple[Kind, str | None], ...] = (
-                ("browser", visitor.earlier),
-                ("address", near),
-            )
-            for kind, key in pairs:
+            others: dict[Kind, str | None] = {"browser": visitor.earlier, "address": near}
+            for kind, key in others.items():
                 other = people.find(connection, participant.c.key == key) if key else None
                 if other is not None:
-                    identity.link(connection, now, kind, person, other)
+                    people.link(connection, now, kind, person, other)
             return person
 
         return self._database.write(work)
@@ -181,10 +185,7 @@ class Store:
             person: Who was known there.
             other: Who has shown to be the owner of the other id; None of an id alone.
         """
-
-        def work(connection: Connection) -> None:
-            identity.link(connection, self._clock(), "browser", person, other)
-
+        work = partial(people.link, now=self._clock(), kind="browser", person=person, other=other)
         self._database.write(work)
 
     def decline(self) -> None:
@@ -274,15 +275,12 @@ class Store:
             seconds = min(passed, self.study.timing.most_seconds)
             given: dict[str, Any] = {"verdict": verdict, "confidence": confidence, "reason": reason}
             given |= {"seconds": seconds, "time": now}
-            people.write_answer(connection, self.study, person, pages[position], given)
-            if signals is not None:
-                write_signals(connection, person.id, position, signals, seconds)
-            status = PersonStatus.ACTIVE
-            block_status = status
+            people.write_answer(connection, self.study, person, pages[position], given, signals)
+            status = block_status = PersonStatus.ACTIVE
             if position + 1 == len(pages):
                 status = block_status = PersonStatus.COMPLETED
                 people.end(connection, person.id, status, now)
-                if identity.is_left_out(connection, self.study.second_accounts, person.id):
+                if people.is_left_out(connection, self.study.second_accounts, person.id):
                     block_status = PersonStatus.ABANDONED
             held = update(assignment).where(assignment.c.participant == person.id)
             moved = {"position": position + 1, "shown": now, "lease_until": now + self._until}

@@ -31,9 +31,8 @@ from casewise.annotation.study.schema import (
     Study,
     StudyCell,
 )
-from casewise.annotation.study.screening_rules import PLANNED
-from casewise.annotation.study.stopping import Collection
 from casewise.annotation.study.study_file import by_arm, study_language
+from casewise.annotation.study.study_rules import PLANNED, Collection
 from casewise.annotation.study.study_texts import TODO, Investigator, default_texts, pay_each
 from casewise.cases import CASEBENCH, STARTER, CaseSet
 from casewise.errors import InputError, UsageError
@@ -62,12 +61,12 @@ class StudyPlan:
     pay: Pay = field(default_factory=Pay)
     asker: Investigator = field(default_factory=Investigator)
     language: str = SOURCE
-    measured: "Measured | None" = None
+    measured: "PilotTimes | None" = None
     """The times of a pilot, in place of those by the words."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PilotTimes:
     """How long the people of a pilot took."""
 
     people: int

@@ -22,8 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.annotation.study.screening_rules import Screening
-from casewise.annotation.study.stopping import Collection
+from casewise.annotation.study.study_rules import Collection, Screening
 from casewise.cases import Case, Context, Side, fault
 
 
@@ -123,7 +122,7 @@ class TutorialExample(_Part):
     why: Text
 
 
-class Question(_Part):
+class ComprehensionQuestion(_Part):
     """One question of the comprehension check."""
 
     text: Text
@@ -144,7 +143,7 @@ class Question(_Part):
 class Comprehension(_Part):
     """Asked after the tutorial; who fails every attempt is screened out before any vote."""
 
-    questions: tuple[Question, ...] = ()
+    questions: tuple[ComprehensionQuestion, ...] = ()
     attempts: int = Field(default=2, ge=1, le=10)
 
 

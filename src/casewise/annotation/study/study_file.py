@@ -10,7 +10,7 @@ import yaml
 from casewise.annotation.study.block_design import query_codes
 from casewise.annotation.study.language import Language, open_language
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.study.screening_rules import PLANNED
+from casewise.annotation.study.study_rules import PLANNED
 from casewise.cases import CASEBENCH, STARTER, Case, CaseSet, digest, open_cases, read_model
 from casewise.errors import InputError
 from casewise.files import write_atomically

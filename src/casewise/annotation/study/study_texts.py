@@ -13,9 +13,9 @@ from casewise.annotation.study.schema import (
     Arm,
     AttentionCheck,
     Comprehension,
+    ComprehensionQuestion,
     Consent,
     Pay,
-    Question,
     Study,
     TutorialExample,
 )
@@ -78,7 +78,7 @@ def default_texts(
         tutorial=tuple(TutorialExample.model_validate(kept["tutorial"][name]) for name in shown),
         comprehension=Comprehension(
             questions=tuple(
-                Question.model_validate(kept["comprehension"][name])
+                ComprehensionQuestion.model_validate(kept["comprehension"][name])
                 for name in ("what", sort, "stop")
             )
         ),

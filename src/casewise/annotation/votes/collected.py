@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.annotation.study.schema import Arm, Counting, SecondAccounts, Study, StudyCell
-from casewise.annotation.votes.typed_csv import to_utc
+from casewise.annotation.votes.result_files import to_utc
 from casewise.cases import Side
 from casewise.statistics import Clusters, number_clusters
 

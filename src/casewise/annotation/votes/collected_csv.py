@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from casewise.annotation.result_folders import PLAIN, write_folder
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import (
@@ -21,7 +20,8 @@ from casewise.annotation.votes.collected import (
     PersonStatus,
     VoteRecord,
 )
-from casewise.annotation.votes.typed_csv import (
+from casewise.annotation.votes.result_files import (
+    PLAIN,
     PlacedRow,
     ValuePlace,
     VoteColumn,
@@ -34,6 +34,7 @@ from casewise.annotation.votes.typed_csv import (
     read_time,
     row_of,
     to_csv,
+    write_folder,
 )
 
 PEOPLE, VOTES, CHECKS = "people.csv", "votes.csv", "checks.csv"

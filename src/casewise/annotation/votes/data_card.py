@@ -11,17 +11,12 @@ from typing import Any
 import casewise
 from casewise.annotation.study.block_balance import Balance
 from casewise.annotation.study.planning import pay_shortfall
-from casewise.annotation.study.reading_times import (
-    IMPOSSIBLE,
-    USUAL,
-    least_seconds,
-    reading,
-)
+from casewise.annotation.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
 from casewise.annotation.study.schema import Arm, Platform, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.results import Results, division
-from casewise.annotation.votes.rules_in_words import observed_in_words, rules_in_words
+from casewise.annotation.votes.signals import observed_in_words, rules_in_words
 from casewise.sheets import (
     UNDEFINED,
     Cell,

@@ -7,7 +7,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from casewise.annotation.result_folders import EXPORT, check_free, new_folder
 from casewise.annotation.study.block_balance import balance
 from casewise.annotation.study.schema import Arm, Design, Study
 from casewise.annotation.study.study_file import study_cases
@@ -24,9 +23,16 @@ from casewise.annotation.votes.collected_csv import (
 )
 from casewise.annotation.votes.data_card import ExportChoices, data_card
 from casewise.annotation.votes.quality import PersonQuality
+from casewise.annotation.votes.result_files import (
+    EXPORT,
+    check_free,
+    new_folder,
+    row_of,
+    to_csv,
+    to_utc,
+)
 from casewise.annotation.votes.results import Results, as_results_record, plain
 from casewise.annotation.votes.screening import PersonScreen
-from casewise.annotation.votes.typed_csv import row_of, to_csv, to_utc
 from casewise.cases import Case, Vote, write_cases
 from casewise.errors import InputError
 from casewise.sheets import to_json

@@ -12,7 +12,7 @@ import numpy as np
 
 from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.study.screening_rules import SIGNALS, Rule
+from casewise.annotation.study.study_rules import SIGNALS, Rule
 from casewise.annotation.votes.cells import (
     ArmVotes,
     CellStop,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from casewise.annotation.study.reading_times import reading
 from casewise.annotation.study.schema import Study
-from casewise.annotation.study.screening_rules import Rule, Screening
+from casewise.annotation.study.study_rules import Rule, Screening
 from casewise.annotation.votes.collected import Collected, VoteTable, vote_table
 from casewise.annotation.votes.signals import Flag, signals_of
 from casewise.statistics import (

@@ -1,7 +1,75 @@
-"""The report as one HTML file that opens from disk."""
+"""The report as one HTML file, and the page on which people label replies.
 
-from casewise.reporting.page._label_page import label_page
-from casewise.reporting.page._lazy import make_sections, report_page
+The report's own functions wait behind an import until a page is made: what draws charts takes half
+a second to import, and every command imports what is reported.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from casewise.cases import digest
+from casewise.files import guard_cell
 from casewise.reporting.page._sentences import verdict_sentences
+from casewise.scores import SHEET_COLUMNS, DrawnReply, EvaluationFacts, Overview
+
+if TYPE_CHECKING:
+    from casewise.reporting.page._parts import Section
 
 __all__ = ["label_page", "make_sections", "report_page", "verdict_sentences"]
+
+
+def report_page(
+    overview: Overview,
+    *,
+    title: str,
+    reveal: bool,
+    facts: EvaluationFacts | None = None,
+    trend: bool = False,
+) -> str:
+    """The whole report as one HTML file; ``_page.report_page`` has what each argument is."""
+    from casewise.reporting.page import _page
+
+    return _page.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
+
+
+def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> "list[Section]":
+    """Every section; ``_page.make_sections`` has what each argument is."""
+    from casewise.reporting.page import _page
+
+    return _page.make_sections(overview, over_time)
+
+
+_SHOWN = ("query", "context", "reply")
+
+
+def label_page(replies: Sequence[DrawnReply], name: str) -> str:
+    """The page, in HTML; it shows nothing of the model or of what the grader said.
+
+    Args:
+        replies: In the order of showing.
+        name: Of the sheet that it saves.
+    """
+    script = asset("label.js")
+    rows = [[getattr(reply, column) for column in SHEET_COLUMNS] for reply in replies]
+    data = {
+        "name": name,
+        # Labels are kept in the browser under it until they are saved.
+        "key": f"casewise-labels-{digest([reply.id for reply in replies])}",
+        "columns": SHEET_COLUMNS,
+        "rows": [[guard_cell(cell) if isinstance(cell, str) else cell for cell in r] for r in rows],
+        "shown": [{field: getattr(reply, field) for field in _SHOWN} for reply in replies],
+    }
+    hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # No text ends the element that holds it.
+    written = json.dumps(data).replace("<", "\\u003c")
+    page = asset("label.html").replace("{{ hash }}", f"sha256-{hashed}")
+    return page.replace("{{ script }}", script).replace("{{ data }}", written)
+
+
+def asset(name: str) -> str:
+    """A style, script or template of the pages."""
+    return (files("casewise.reporting.page") / "assets" / name).read_text("utf-8")

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import polars as pl
@@ -20,8 +19,8 @@ from casewise import __version__
 from casewise.dataset import plural
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
 from casewise.reporting._scores import mass_warnings, rules_remark
-from casewise.reporting._shares import whole_percent
-from casewise.reporting._wording import page_wording, rule_wording, wording
+from casewise.reporting._wording import page_wording, rule_wording, whole_percent, wording
+from casewise.reporting.page import asset
 from casewise.reporting.page._acting_sections import (
     corrected,
     deliveries,
@@ -29,7 +28,13 @@ from casewise.reporting.page._acting_sections import (
     judge_act,
     retention,
 )
-from casewise.reporting.page._compare_sections import changed_cases, comparisons, usage
+from casewise.reporting.page._comparison_sections import (
+    changed_cases,
+    comparisons,
+    reliability,
+    usage,
+    votes,
+)
 from casewise.reporting.page._context_sections import (
     ablations,
     contexts,
@@ -40,11 +45,9 @@ from casewise.reporting.page._context_sections import (
     swaps,
 )
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
-from casewise.reporting.page._probability_sections import reliability, votes
 from casewise.reporting.page._score_sections import acting, categories, judging, plane, quadrants
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.reporting.page._strips import lay_cells, lay_lines
-from casewise.reporting.page._trend import trends
+from casewise.reporting.page._strips import lay_cells, lay_lines, trends
 from casewise.scores import Browser, EvaluationFacts, Overview, as_report_records
 from casewise.sheets import count, to_html
 
@@ -288,7 +291,7 @@ def lay_out(
         notes=overview.notes,
         rules_remark=rules_remark(overview.scores),
         reveal=reveal,
-        css=Markup(_asset("report.css")),
+        css=Markup(asset("report.css")),
         scripts=[_vega(), _own_script()],
         scores=plain_json(as_report_records(overview.report)),
         charts=packed_json(charts),
@@ -370,17 +373,13 @@ def _vega() -> _Script:
 
 @cache
 def _own_script() -> _Script:
-    return _Script(Markup("\n".join(map(_asset, _SCRIPTS))))
-
-
-def _asset(name: str) -> str:
-    return (files("casewise.reporting.page") / "assets" / name).read_text("utf-8")
+    return _Script(Markup("\n".join(map(asset, _SCRIPTS))))
 
 
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=FunctionLoader(_asset),
+        loader=FunctionLoader(asset),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -39,12 +39,7 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
-from casewise.scores import (
-    TOOL_RATE,
-    Overview,
-    Score,
-    is_changed,
-)
+from casewise.scores import TOOL_RATE, Overview, Score, is_changed
 from casewise.sheets import Column, Kind, number
 
 _FIGURES = ("accuracy", "both_right", "within_pcc_safe", "within_pcc_unsafe", "pcc", "brier", "ece")

@@ -4,16 +4,18 @@ import math
 
 from casewise.dataset import plural
 from casewise.reporting._scores import condition_text, has_all
-from casewise.reporting._shares import (
+from casewise.reporting._wording import (
     Share,
+    Wording,
     adapting,
     find_baseline,
+    first_upper,
     lean,
     points,
     refusals,
     whole_percent,
+    wording,
 )
-from casewise.reporting._wording import Wording, first_upper, wording
 from casewise.scores import LOW_MASS, Estimate, Leader, Overview, Score
 from casewise.sheets import number
 

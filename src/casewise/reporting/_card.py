@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import casewise
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.dataset import plural
-from casewise.reporting._first_figures import first_figures, headline, one_by_one
-from casewise.reporting._scores import baseline_text, mass_warnings, rules_remark
-from casewise.reporting._wording import baselines_read, wording
-from casewise.reporting.card._tables import (
+from casewise.reporting._card_tables import (
     NOT_RECORDED,
     acting_table,
     context_table,
@@ -24,6 +21,9 @@ from casewise.reporting.card._tables import (
     reply_table,
     run_tables,
 )
+from casewise.reporting._first_figures import first_figures, headline, one_by_one
+from casewise.reporting._scores import baseline_text, mass_warnings, rules_remark
+from casewise.reporting._wording import baselines_read, wording
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.scores import (
     DataFacts,
@@ -206,7 +206,7 @@ def _template() -> "Template":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     room = Environment(
-        loader=PackageLoader("casewise.reporting", "card"),
+        loader=PackageLoader("casewise.reporting"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

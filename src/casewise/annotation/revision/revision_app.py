@@ -1,26 +1,31 @@
-"""The revision page: its addresses, the JSON they take and give, and its server."""
+"""The revision page: its addresses, the JSON they take, who is let in, and its server."""
 
+import secrets
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from fastapi import FastAPI, Header, Request
+from fastapi import FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from casewise import __version__
 from casewise.annotation import app_base
-from casewise.annotation.app_base import new_app, templates
-from casewise.annotation.app_revision.revision_guard import Keys, RevisionGuard
-from casewise.annotation.revision.context_tree import Node, from_tree, to_tree
-from casewise.annotation.revision.desk import Desk, progress
-from casewise.annotation.revision.edition import changes_between, is_voted
+from casewise.annotation.app_base import (
+    READING,
+    App,
+    Guard,
+    constant_time_equal,
+    new_app,
+    security_headers,
+    templates,
+)
+from casewise.annotation.revision.desk import Desk
 from casewise.annotation.revision.journal import (
-    SNAPSHOTS,
     Action,
-    Entry,
     RevisionError,
     StaleError,
     UnfitError,
@@ -28,13 +33,16 @@ from casewise.annotation.revision.journal import (
     UnwrittenError,
     VotedError,
 )
-from casewise.annotation.revision.revision_state import Pair, PairStatus
-from casewise.cases import Case, Side, Turn, digest
-from casewise.contexts import differing_parameters
+from casewise.annotation.revision.page_records import (
+    Node,
+    from_tree,
+    key_of,
+    list_record,
+    pair_record,
+)
+from casewise.annotation.revision.revised_cases import Pair
+from casewise.cases import Side, Turn, digest
 from casewise.errors import UsageError
-
-SHORT_QUERY = 240
-"""Characters of a query in the list of pairs."""
 
 
 class _Sent(BaseModel):
@@ -85,107 +93,89 @@ class SentDecision(_SentChange):
     action: Literal[Action.ACCEPT, Action.REJECT, Action.REOPEN]
 
 
-def key_of(query_id: str) -> str:
-    """Hash a query id for addresses, since a given id may reveal the query."""
-    return digest(query_id)
+TOKEN_HEADER = "x-casewise-token"
 
 
-def list_record(desk: Desk) -> dict[str, Any]:
-    """Every pair in short."""
-    pairs = desk.pairs()
-    decided, total = progress(pairs)
-    return {"decided": decided, "total": total, "pairs": [_row(pair) for pair in pairs]}
+def _random() -> str:
+    return secrets.token_urlsafe(32)
 
 
-def _row(pair: Pair) -> dict[str, Any]:
-    first = pair.cases[0]
-    return {
-        "key": key_of(pair.query_id),
-        "number": pair.number,
-        "query": first.query[:SHORT_QUERY],
-        "category": first.category,
-        "status": pair.status,
-        "cases": len(pair.cases),
-        "voted": any(map(is_voted, pair.cases)),
-        "version": max(case.version for case in pair.cases),
-        "revisions": len(pair.entries),
-        "differing": len(differing_parameters(pair.cases)),
-    }
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The access tokens; each start makes new ones."""
+
+    port: int
+    entry: str = field(default_factory=_random)
+    """Stands in the address that the terminal shows, and is changed for the cookie."""
+    session: str = field(default_factory=_random)
+    """The cookie."""
+    page: str = field(default_factory=_random)
+    """Stands in the page, and goes back with everything that it sends: no other site has it."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The valid Host headers; any other is DNS rebinding."""
+        return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name; it holds the port, since all ports of a host share cookies."""
+        return f"casewise_{self.port}"
+
+    @property
+    def address(self) -> str:
+        """The address to open."""
+        return f"http://127.0.0.1:{self.port}/?token={self.entry}"
 
 
-def pair_record(desk: Desk, pair: Pair) -> dict[str, Any]:
-    """Everything that the page shows of a pair."""
-    pairs = desk.pairs()
-    decided, total = progress(pairs)
-    place = pair.number - 1
-    behind = [*pairs[place + 1 :], *pairs[:place]]
-    undecided = next((other for other in behind if other.status is PairStatus.UNDECIDED), None)
-    return {
-        "key": key_of(pair.query_id),
-        "version": pair.version,
-        "number": pair.number,
-        "total": total,
-        "decided": decided,
-        "status": pair.status,
-        "previous": key_of(pairs[place - 1].query_id) if place else None,
-        "next": key_of(pairs[place + 1].query_id) if pair.number < total else None,
-        "undecided": key_of(undecided.query_id) if undecided else None,
-        "cases": [_case(case) for case in pair.cases],
-        "revisions": [_revision(desk.entries[number - 1]) for number in reversed(pair.entries)],
-    }
+class RevisionGuard(Guard):
+    """Admits who has the address from the terminal; takes changes only from the page."""
 
+    most_bytes = 8_000_000
 
-def _case(case: Case) -> dict[str, Any]:
-    tree = to_tree(case.context)
-    return {
-        "id": case.id,
-        "query": case.query,
-        "context": None if tree is None else [node.model_dump(mode="json") for node in tree],
-        "history": [turn.model_dump(mode="json") for turn in case.history],
-        "category": case.category,
-        "intended": case.intended,
-        "tags": list(case.tags),
-        "voted": is_voted(case),
-        "votes": _votes(case),
-        "edition": case.version,
-        "replaces": case.replaces,
-    }
+    def __init__(self, app: App, keys: Keys, closed: str, broken: Response) -> None:
+        """Guard the page's application.
 
+        Args:
+            app: The application.
+            keys: What lets a person in.
+            closed: The page for those who have no cookie.
+            broken: The answer to what should not happen.
+        """
+        super().__init__(app, security_headers(forms="'none'", referrer="no-referrer"), broken)
+        self._keys = keys
+        self._closed = closed
 
-def _votes(case: Case) -> str:
-    parts = []
-    if (case.votes_safe or 0) + (case.votes_unsafe or 0):
-        parts.append(f"{case.votes_safe} safe, {case.votes_unsafe} unsafe")
-    if case.published_safe_rate is not None:
-        parts.append(f"published share of safe votes {case.published_safe_rate:.2f}")
-    if case.author_vote is not None:
-        parts.append(f"the author's own vote: {case.author_vote}")
-    return "; ".join(parts)
+    def check(self, request: Request) -> Response | None:
+        """Refuse other hosts, missing cookies, and changes that are not JSON of known length."""
+        keys, headers = self._keys, request.headers
+        if headers.get("host") not in keys.hosts:
+            return self.refuse(421, "unknown host")
+        path, reads = request.scope["path"], request.method in READING
+        if reads and path.startswith("/static/"):
+            return None
+        given = request.query_params.get("token")
+        if path == "/" and given and constant_time_equal(given, keys.entry):
+            cookie = f"{keys.cookie}={keys.session}; HttpOnly; SameSite=Strict; Path=/"
+            return Response(status_code=303, headers={"location": "/", "set-cookie": cookie})
+        if not constant_time_equal(request.cookies.get(keys.cookie, ""), keys.session):
+            return Response(self._closed, 403, media_type="text/html")
+        kind = headers.get("content-type", "").split(";")[0].strip()
+        if not reads and kind != "application/json":
+            return self.refuse(415, "expected JSON")
+        if not reads and "content-length" not in headers:
+            return self.refuse(411, "expected a length")
+        return None
 
+    def is_own(self, request: Request, origin: str | None) -> bool:
+        """Whether the request comes from the page, which alone knows its token."""
+        token = request.headers.get(TOKEN_HEADER, "")
+        own = origin in [f"http://{host}" for host in self._keys.hosts]
+        return own and constant_time_equal(token, self._keys.page)
 
-def _revision(entry: Entry) -> dict[str, Any]:
-    replaced: Sequence[tuple[Case, Case]] = ()
-    if entry.action not in SNAPSHOTS:
-        replaced = list(zip(entry.before, entry.after, strict=True))
-    return {
-        "number": entry.number,
-        "time": entry.time,
-        "author": entry.author,
-        "action": entry.action,
-        "reason": entry.reason,
-        "cases": [
-            {
-                "intended": new.intended,
-                "changes": [
-                    {"name": change.name, "old": change.old, "new": change.new}
-                    for change in changes_between(old, new)
-                    # An id that follows the text tells nothing that the text does not.
-                    if entry.action is Action.NEW_VERSION or change.name not in ("id", "query_id")
-                ],
-            }
-            for old, new in replaced
-        ],
-    }
+    def refuse(self, status: int, reason: str) -> Response:
+        """A message, as the page's script reads it."""
+        return JSONResponse({"message": reason}, status)
 
 
 _STATUS = {

@@ -5,12 +5,7 @@ from dataclasses import dataclass, replace
 
 from casewise.dataset import plural
 from casewise.reporting._acting import correction_table
-from casewise.reporting._scores import (
-    CONTEXT_TABLES,
-    baseline_text,
-    describe_condition,
-    has_all,
-)
+from casewise.reporting._scores import CONTEXT_TABLES, baseline_text, describe_condition, has_all
 from casewise.reporting._wording import wording
 from casewise.scores import TOOL_RATE, Overview, RunFacts, RunRecord, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting

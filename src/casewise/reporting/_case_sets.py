@@ -1,0 +1,392 @@
+"""Sets of cases: how one was divided, what changed between two, what an audit found."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from casewise.cases import By, Case, CaseChange, CaseSet, FieldChange, Release, SetDiff, SetPart
+from casewise.dataset import (
+    CHECKS,
+    Audit,
+    Finding,
+    Guess,
+    Severity,
+    TwinDifference,
+    as_audit_record,
+    plural,
+)
+from casewise.errors import SHORT
+from casewise.sheets import (
+    Cell,
+    Column,
+    Kind,
+    Row,
+    Table,
+    escape,
+    figures,
+    interval,
+    markdown,
+    number,
+    terminal,
+    to_json,
+)
+
+
+def parts_table(parts: Sequence[SetPart], by: By) -> Table:
+    """Queries by stratum and part, and the sums."""
+    rows = []
+    for stratum in parts[0].queries if by is not By.NONE else ():
+        counts = [part.queries[stratum] for part in parts]
+        rows.append(Row([stratum, *counts, sum(counts)]))
+    queries = [part.n_queries for part in parts]
+    shares: list[Cell] = [number(one / sum(queries)) for one in queries]
+    cases = [len(part.cases) for part in parts]
+    rows.append(Row(["queries", *queries, sum(queries)], apart=True))
+    rows.append(Row(["share", *shares, number(1.0)]))
+    rows.append(Row(["cases", *cases, sum(cases)]))
+    heading = "Queries in each part" if by is By.NONE else f"Queries in each part, by {by}"
+    names = (part.name for part in parts)
+    return Table([Column(""), *figures(Kind.COUNT, *names, "all")], rows, heading)
+
+
+def releases_table(releases: Sequence[Release]) -> Table:
+    """The versions of a data set, oldest first."""
+    names = [Column("version"), Column("date"), *figures(Kind.COUNT, "cases", "queries")]
+    rows = [
+        Row([one.version, one.date.isoformat(), one.cases, one.queries, one.hash, one.note or ""])
+        for one in releases
+    ]
+    return Table([*names, Column("hash"), Column("note")], rows, "Releases")
+
+
+LISTED = 20
+"""Cases of each kind that are listed for a person; JSON and Markdown have all."""
+
+
+def diff_renderable(diff: SetDiff, *, reveal: bool) -> RenderableType:
+    """The two versions, the counts, and the first cases of each kind."""
+    old, new = _version("old", diff.old), _version("new", diff.new)
+    parts: list[RenderableType] = [Text(f"{old}\n{new}", style="bold"), Text(_diff_counts(diff))]
+    for heading, blocks in _sections(diff, reveal=reveal):
+        parts.append(Text(f"\n{heading}", style="bold"))
+        for head, lines in blocks[:LISTED]:
+            parts += [Text(f"  {head}"), *(Text(f"    {line}") for line in lines)]
+        if len(blocks) > LISTED:
+            parts.append(Text(f"  ... and {len(blocks) - LISTED} more (--format json lists all)"))
+    return Group(*parts)
+
+
+def diff_markdown(diff: SetDiff, *, reveal: bool) -> str:
+    """The same as Markdown, with every case."""
+    lines = [f"- {escape(_version('old', diff.old))}", f"- {escape(_version('new', diff.new))}"]
+    lines += ["", _diff_counts(diff), ""]
+    for heading, blocks in _sections(diff, reveal=reveal):
+        lines += [f"### {heading}", ""]
+        for head, inner in blocks:
+            lines += [f"- {escape(head)}", *(f"    - {escape(line)}" for line in inner)]
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def diff_json(diff: SetDiff, *, reveal: bool) -> str:
+    """One object; texts are their lengths unless revealed, and what is absent is null."""
+    record = {
+        "same": diff.same,
+        "old": _set_record(diff.old),
+        "new": _set_record(diff.new),
+        "unchanged": diff.unchanged,
+        "reordered": diff.reordered,
+        "added": [_case_record(case) for case in diff.added],
+        "removed": [_case_record(case) for case in diff.removed],
+        "changed": [_change_record(change, reveal=reveal) for change in diff.changed],
+        "reworded": [_change_record(change, reveal=reveal) for change in diff.reworded],
+    }
+    return to_json(record)
+
+
+def _version(which: str, one: CaseSet) -> str:
+    return f"{which}: {one.name}, {len(one.cases)} cases, {one.identity}"
+
+
+def _diff_counts(diff: SetDiff) -> str:
+    if diff.same:
+        return f"No difference: {diff.unchanged} cases unchanged."
+    kinds = ("added", "removed", "changed", "reworded")
+    counts = ", ".join(f"{len(getattr(diff, kind))} {kind}" for kind in kinds)
+    order = " The cases that stayed are in another order." if diff.reordered else ""
+    return f"{counts}, {diff.unchanged} unchanged.{order}"
+
+
+_Block = tuple[str, Sequence[str]]
+
+
+def _sections(diff: SetDiff, *, reveal: bool) -> list[tuple[str, list[_Block]]]:
+    """The kinds of change that there are: a heading, and a head and lines for each case."""
+    found: list[tuple[str, list[_Block]]] = [
+        ("Added", [(_name(case), ()) for case in diff.added]),
+        ("Removed", [(_name(case), ()) for case in diff.removed]),
+        ("Changed", [(_name(one.new), _lines(one, reveal=reveal)) for one in diff.changed]),
+        (
+            "Reworded, so under another id",
+            [
+                (f"{one.old.id} is now {_name(one.new)}", _lines(one, reveal=reveal))
+                for one in diff.reworded
+            ],
+        ),
+    ]
+    return [(heading, blocks) for heading, blocks in found if blocks]
+
+
+def _name(case: Case) -> str:
+    return "  ".join([case.id, case.intended or "none", case.category or ""]).rstrip()
+
+
+def _lines(change: CaseChange, *, reveal: bool) -> list[str]:
+    return [_line(field, reveal=reveal) for field in change.fields]
+
+
+def _line(change: FieldChange, *, reveal: bool) -> str:
+    remark = f" ({change.note})" if change.note else ""
+    if change.field == "votes":
+        return f"votes: {_votes(change.old)} -> {_votes(change.new)}{remark}"
+    show = _length if change.is_text and not reveal else _short
+    return f"{change.field}: {show(change.old)} -> {show(change.new)}{remark}"
+
+
+def _votes(counts: Any) -> str:
+    if counts is None:
+        return "none"
+    form = "counts" if counts["form"] == "counts" else "single votes"
+    return f"{counts['safe']} safe, {counts['unsafe']} unsafe ({form})"
+
+
+def _length(value: Any) -> str:
+    return "none" if value is None else f"{_characters(value)} characters"
+
+
+def _characters(value: Any) -> int:
+    return len(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _short(value: Any) -> str:
+    if value is None:
+        return "none"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.split())
+    return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+
+
+def _set_record(one: CaseSet) -> dict[str, Any]:
+    return {"name": one.name, "version": one.version, "hash": one.hash, "cases": len(one.cases)}
+
+
+def _case_record(case: Case) -> dict[str, Any]:
+    names = ("id", "query_id", "category", "intended")
+    return {name: getattr(case, name) for name in names}
+
+
+def _change_record(change: CaseChange, *, reveal: bool) -> dict[str, Any]:
+    fields = [
+        {
+            "field": field.field,
+            "old": _value(field, field.old, reveal=reveal),
+            "new": _value(field, field.new, reveal=reveal),
+            "note": field.note or None,
+        }
+        for field in change.fields
+    ]
+    record = _case_record(change.new) | {"fields": fields}
+    return record if change.old.id == change.new.id else {"old_id": change.old.id} | record
+
+
+def _value(field: FieldChange, value: Any, *, reveal: bool) -> Any:
+    if field.is_text and not reveal and value is not None:
+        return {"characters": _characters(value)}
+    return value
+
+
+SHOWN = 3
+"""Revealed pieces of a finding on a terminal; JSON lists all."""
+
+_STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold"}
+
+
+def audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
+    """The findings, worst first, then the figures that they rest on."""
+    parts: list[RenderableType] = [Text(_opening(audit)), Text(_counts(audit)), Text()]
+    for found in audit.findings:
+        head = (f"{found.severity} {found.code}", _STYLES[found.severity])
+        parts.append(Text.assemble(head, f" ({_size(found)}) {found.sentence(audit.cases)}"))
+        if reveal:
+            parts += [Text(f"  {piece}", style="dim") for piece in _pieces(found)[:SHOWN]]
+    return Group(*parts, Text(), terminal(*_tables(audit)))
+
+
+def audit_markdown(audit: Audit, *, reveal: bool) -> str:
+    """The same as Markdown, with every case id."""
+    lines = [f"# Audit of {escape(audit.name)}", "", escape(_opening(audit)), ""]
+    lines += [_counts(audit), ""]
+    for severity in Severity:
+        found = [one for one in audit.findings if one.severity is severity]
+        if found:
+            lines += [f"## {str(severity).capitalize()}s", ""]
+        for one in found:
+            lines.append(f"- `{one.code}` ({_size(one)}) {escape(one.text)}")
+            if one.cases and len(one.cases) < audit.cases:
+                lines.append(f"    - cases: {', '.join(map(escape, one.cases))}")
+            if reveal:
+                lines += [f"    - {escape(piece)}" for piece in _pieces(one)]
+        if found:
+            lines.append("")
+    lines += ["## Figures", "", markdown(*_tables(audit))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def audit_json(audit: Audit, *, reveal: bool) -> str:
+    """One object; what is undefined is null."""
+    return to_json(as_audit_record(audit, reveal=reveal))
+
+
+def _opening(audit: Audit) -> str:
+    pairs = f"{plural(audit.pairs, 'pair')}, " if audit.pairs else ""
+    return (
+        f"{audit.name}: {plural(audit.cases, 'case')} of {plural(audit.queries, 'query')}, "
+        f"{pairs}{plural(audit.categories, 'category')} "
+        f"(hash {audit.hash})"
+    )
+
+
+def _counts(audit: Audit) -> str:
+    counts = [
+        plural(sum(one.severity is severity for one in audit.findings), str(severity))
+        for severity in Severity
+    ]
+    return f"Found: {', '.join(counts)}." if audit.findings else "Found nothing."
+
+
+def _size(found: Finding) -> str:
+    """How much was found: the figure with its interval, or the count with its denominator."""
+    unit = CHECKS[found.code].unit
+    if not math.isnan(found.value):
+        digits = 3 if found.value < 1 else 2
+        return f"{unit} {number(found.value, digits)}{_between(found.interval)}"
+    return f"{found.n}{f' of {found.of}' if found.of is not None else ''} {unit}"
+
+
+def _between(ends: tuple[float, float]) -> str:
+    return "" if math.isnan(ends[0]) else f", {interval(ends)}"
+
+
+def _pieces(found: Finding) -> list[str]:
+    return [" ".join(piece.split()) for piece in found.shown]
+
+
+def _tables(audit: Audit) -> list[Table]:
+    return [
+        table
+        for table in (_guesses(audit), _words(audit), _twins(audit), _parameters(audit))
+        if table.rows
+    ]
+
+
+def _guesses(audit: Audit) -> Table:
+    found = audit.leakage
+    rows = [
+        _guess("words of the context", found.context),
+        _guess("words of the query", found.query),
+        _guess("lengths of the context", found.lengths),
+    ]
+    if found.parameters:
+        # What a parameter says alone stands below the whole context that it is part of.
+        rows.append(Row(["words of one parameter", "", "", ""]))
+        rows += [_guess(f"  {one.parameter}", one.guess) for one in found.parameters]
+    return Table(
+        [
+            Column("from"),
+            Column("accuracy", Kind.SHARE),
+            Column("95 %", Kind.INTERVAL),
+            Column("chance", Kind.SHARE),
+        ],
+        rows if found.context.n else [],
+        "How well is the intended side guessed from the surface?",
+        f"Logistic regression on words that are there or not, {found.groups} groups of queries "
+        "that share no context, in ten folds; the interval is clustered by group.",
+    )
+
+
+def _guess(name: str, one: Guess) -> Row:
+    return Row([name, one.accuracy.value, one.accuracy.interval, one.chance])
+
+
+def _words(audit: Audit) -> Table:
+    return Table(
+        [
+            Column("word"),
+            Column("weight", Kind.CHANGE, 2),
+            *figures(Kind.COUNT, "cases\nsafe", "cases\nunsafe"),
+        ],
+        [
+            Row([one.word, one.weight, one.safe, one.unsafe])
+            for one in (audit.leakage.words if audit.leakage.context.beyond_chance > 0 else ())
+        ],
+        "Words that carry the guess from the context",
+        "Weight: mean log-odds of safe over the folds, of words with one sign in all of them. "
+        "Listed where the guess is beyond chance.",
+    )
+
+
+def _twins(audit: Audit) -> Table:
+    both = {"words": audit.twins.words, "LIX (readability)": audit.twins.lix}
+    return Table(
+        [
+            Column(""),
+            Column("pairs", Kind.COUNT),
+            *figures(Kind.NUMBER, "safe", "unsafe", "difference", digits=1),
+            Column("95 %", Kind.INTERVAL, 1),
+            Column("d", Kind.NUMBER, 2),
+        ],
+        [Row([name, *_difference(one)]) for name, one in both.items() if one.pairs],
+        "Do the twins differ? (means; d: Cohen's, of pairs)",
+    )
+
+
+def _difference(one: TwinDifference) -> list[Cell]:
+    ends = one.difference.interval
+    return [one.pairs, one.safe, one.unsafe, one.difference.value, ends, one.effect]
+
+
+def _parameters(audit: Audit) -> Table:
+    sided = any(one.safe or one.unsafe for one in audit.coverage.parameters)
+    sides = ("safe", "unsafe") if sided else ()
+    return Table(
+        [
+            Column(""),
+            *figures(Kind.COUNT, "con-\ntexts", *sides, "differ-\nent"),
+            *([Column("differs\nin pairs", Kind.COUNT)] if audit.pairs else []),
+        ],
+        [
+            Row(
+                [
+                    one.name,
+                    one.present,
+                    *([one.safe, one.unsafe] if sides else []),
+                    one.distinct,
+                    *([f"{one.differs} of {one.pairs}"] if audit.pairs else []),
+                ]
+            )
+            for one in audit.coverage.parameters
+        ],
+        "Parameters",
+        _spoken("Queries", audit.languages.queries)
+        + " "
+        + _spoken("Contexts", audit.languages.contexts),
+    )
+
+
+def _spoken(what: str, counts: dict[str, int]) -> str:
+    named = ", ".join(f"{language} {count}" for language, count in counts.items())
+    return f"{what} by language: {named or 'none'}."
