@@ -6,11 +6,13 @@ from casewise.statistics._agreement import (
     LEFT_OPEN,
     Agreement,
     AgreementOfTwo,
+    Coefficient,
     agreement,
     agreement_of_two,
     cohen_kappa,
 )
 from casewise.statistics._ceilings import (
+    BetaBinomial,
     Oracle,
     Panel,
     Tally,
@@ -23,6 +25,7 @@ from casewise.statistics._ceilings import (
     tallies,
 )
 from casewise.statistics._classification import (
+    REFERENCE_EPSILON,
     Bin,
     Classification,
     Costs,
@@ -63,6 +66,7 @@ from casewise.statistics._effects import (
     GroupTest,
     PairVotes,
     ProportionTests,
+    TwoGroups,
     chi_squared,
     cochran_q,
     cohen_d_paired,
@@ -88,7 +92,9 @@ from casewise.statistics._label_noise import VotedVerdicts, corrected_accuracy
 from casewise.statistics._pairs import (
     Contexts,
     ContextSensitivity,
+    Flips,
     Pairs,
+    SeenContext,
     WithinQueries,
     context_sensitivity,
     context_share,
@@ -138,6 +144,8 @@ from casewise.statistics._rare_events import (
 from casewise.statistics._shares import (
     MOST_EXACT,
     Bounds,
+    ExactSize,
+    Steps,
     alike_bounds,
     drawn_bounds,
     find_steps,
@@ -153,6 +161,14 @@ from casewise.statistics._shares import (
 from casewise.statistics._two_way import TwoWay, two_way
 
 __all__ = [
+    "Coefficient",
+    "BetaBinomial",
+    "REFERENCE_EPSILON",
+    "ExactSize",
+    "Steps",
+    "Flips",
+    "SeenContext",
+    "TwoGroups",
     "Agreement",
     "AgreementOfTwo",
     "Bin",
