@@ -22,7 +22,7 @@ from support.secret import KEY
 from casewise.errors import install_hint
 from casewise.evaluation import fetch_weights
 from casewise.evaluation.models import _services
-from casewise.machine import Part, State
+from casewise.machine import State, Topic
 
 NO_PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"), "")
 
@@ -34,7 +34,7 @@ def looked(cli: Cli, *options: str, **env: str) -> tuple[int, dict[str, dict[str
     assert done.returncode == (0 if report["ready"] else 1)
     assert "Traceback" not in done.stderr
     for fact in report["facts"]:
-        assert fact["part"] in list(Part)
+        assert fact["part"] in list(Topic)
         assert fact["state"] in list(State)
         # What is wrong or absent, and needed, always has something to be done.
         assert fact["todo"] or not fact["needed"] or fact["state"] == "ok"
@@ -161,7 +161,7 @@ def test_keys_are_named_and_never_shown(cli: Cli) -> None:
     found = {
         name.removeprefix("keys and addresses: "): (one["state"], one["found"])
         for name, one in facts.items()
-        if one["part"] == Part.KEYS and one["name"] not in NO_PROXIES
+        if one["part"] == Topic.KEYS and one["name"] not in NO_PROXIES
     }
     assert found == {
         "LOCAL_API_KEY": ("ok", "set"),

@@ -7,7 +7,7 @@ from scipy.stats import beta, binomtest
 from casewise.statistics import (
     CheckSample,
     Clusters,
-    Draw,
+    DrawnUnits,
     RareRate,
     Resampling,
     Units,
@@ -21,7 +21,7 @@ from casewise.statistics import (
 def plain(hit: np.ndarray, clusters: Clusters | None = None) -> Units:
     """Units of which every one was asked."""
     n = len(hit)
-    draw = Draw(np.ones(n, np.bool_), np.ones(n))
+    draw = DrawnUnits(np.ones(n, np.bool_), np.ones(n))
     return Units(hit, np.ones(n, np.bool_), draw, clusters or Clusters(np.arange(n), n))
 
 
@@ -53,14 +53,16 @@ def test_where_nothing_was_seen_the_upper_end_is_of_the_heaviest_unit() -> None:
     probability = np.repeat([0.8, 0.2], 500)
     drawn = np.random.default_rng(1).random(1000) < probability
     units = plain(hits(0, 1000))
-    found = rare_rate(Units(units.hit, units.possible, Draw(drawn, probability), units.clusters))
+    found = rare_rate(
+        Units(units.hit, units.possible, DrawnUnits(drawn, probability), units.clusters)
+    )
     # Weights 0.625 and 2.5: as if one of 2.5 had been seen among so many.
     m = int(drawn.sum())
     wanted = beta(1 - 2.5 / m, (1 - 2.5 / m) ** 2 / (2.5 / m)).ppf(0.975)
     assert found.interval[0] == 0
     assert found.interval[1] == pytest.approx(wanted, rel=0.02)
     light = units.possible & (probability > 0.5)
-    surer = rare_rate(Units(units.hit, light, Draw(drawn, probability), units.clusters))
+    surer = rare_rate(Units(units.hit, light, DrawnUnits(drawn, probability), units.clusters))
     assert surer.interval[1] < found.interval[1] / 3
 
 
@@ -82,7 +84,7 @@ def test_withheld_where_there_is_no_spread() -> None:
     assert np.isnan(one.interval).all()
     assert "one cluster" in one.reason
     none = plain(hits(2, 10))
-    draw = Draw(np.zeros(10, np.bool_), np.full(10, 0.1))
+    draw = DrawnUnits(np.zeros(10, np.bool_), np.full(10, 0.1))
     assert rare_rate(Units(none.hit, none.possible, draw, none.clusters)).reason == "none was asked"
 
 

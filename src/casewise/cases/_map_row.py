@@ -13,10 +13,10 @@ from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import (
     PLACES,
     Choice,
+    ColumnTemplate,
     ColumnValue,
     Constant,
     Scaled,
-    Template,
     Value,
     as_key,
 )
@@ -115,7 +115,7 @@ def _name(value: Value | None) -> str | None:
 def _text(row: Mapping[str, Any], value: Value | None, field: str, place: RowPlace) -> str | None:
     if value is None or isinstance(value, Constant):
         return value.value if value else None
-    if isinstance(value, Template):
+    if isinstance(value, ColumnTemplate):
         return _filled(row, value, field, place)
     cell = plain(row.get(value.name))
     if value.join is not None:
@@ -139,7 +139,9 @@ def _cut(text: str | None, value: ColumnValue) -> str | None:
     return text.strip() or None
 
 
-def _filled(row: Mapping[str, Any], template: Template, field: str, place: RowPlace) -> str | None:
+def _filled(
+    row: Mapping[str, Any], template: ColumnTemplate, field: str, place: RowPlace
+) -> str | None:
     """A template with the values of a row; None where one of them is empty."""
     texts = {
         name: _text(row, ColumnValue(name, join=", "), field, place) for name in template.columns

@@ -13,10 +13,10 @@ from casewise.cases._case import RatingRule
 from casewise.cases._mapping_values import (
     Beside,
     Choice,
+    ColumnTemplate,
     ColumnValue,
     Constant,
     Scaled,
-    Template,
     to_beside,
     to_choice,
     to_column,
@@ -48,7 +48,7 @@ EXAMPLE = "every-key"
 _CONTEXT = "context."
 
 
-_AnyValue = InstanceOf[ColumnValue] | InstanceOf[Constant] | InstanceOf[Template]
+_AnyValue = InstanceOf[ColumnValue] | InstanceOf[Constant] | InstanceOf[ColumnTemplate]
 _Value = Annotated[_AnyValue, BeforeValidator(to_value)]
 _Parameter = Annotated[_AnyValue, BeforeValidator(to_parameter)]
 _Column = Annotated[InstanceOf[ColumnValue], BeforeValidator(to_column)]
@@ -143,7 +143,7 @@ def _named(value: object) -> tuple[str, ...]:
     """The columns that a value of the mapping names."""
     if isinstance(value, ColumnValue):
         return (value.name,)
-    return value.columns if isinstance(value, Choice | Scaled | Template) else ()
+    return value.columns if isinstance(value, Choice | Scaled | ColumnTemplate) else ()
 
 
 _OF_TABLE = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")

@@ -37,7 +37,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class ColumnTemplate:
     """A text with the values of columns in it: ``May {sender} tell {recipient} this?``."""
 
     text: str
@@ -51,7 +51,7 @@ class Template:
 PLACES = re.compile(r"\{([^{}]+)\}")
 """Where a template names a column."""
 
-Value = ColumnValue | Constant | Template
+Value = ColumnValue | Constant | ColumnTemplate
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def to_value(value: object) -> Value | None:
             return Constant(str(constant))
         raise ValueError("a constant of text (quote dates, yes and no)")
     if isinstance(value, dict) and value.keys() == {"text"} and isinstance(value["text"], str):
-        template = Template(value["text"])
+        template = ColumnTemplate(value["text"])
         if template.columns:
             return template
         raise ValueError("a text that names columns, as {NAME}")

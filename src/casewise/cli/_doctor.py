@@ -7,7 +7,7 @@ import typer
 from rich.console import RenderableType
 
 from casewise.cli._console import Format, FormatOption, print_as, working
-from casewise.machine import Fact, State, examine, is_ready
+from casewise.machine import MachineFact, State, examine, is_ready
 from casewise.sheets import (
     Column,
     Row,
@@ -60,7 +60,7 @@ def doctor(
         raise typer.Exit(LACKING)
 
 
-def _table(facts: Sequence[Fact]) -> Table:
+def _table(facts: Sequence[MachineFact]) -> Table:
     rows = [Row([fact.name, _word(fact.state), fact.found], fact.part) for fact in facts]
     return Table([Column(""), Column(""), Column("found")], rows)
 
@@ -69,33 +69,33 @@ def _word(state: State) -> Word | str:
     return Word(state, _TONES[state]) if state in _TONES else str(state)
 
 
-def _todo(facts: Sequence[Fact]) -> list[str]:
+def _todo(facts: Sequence[MachineFact]) -> list[str]:
     """A line for each thing to do, what the first run needs before all else."""
     lacking = [fact for fact in facts if fact.todo]
     lacking.sort(key=lambda fact: (not fact.needed, fact.state is not State.WRONG))
     return [f"{fact.part}, {fact.name}: {fact.todo}" for fact in lacking]
 
 
-def _verdict(facts: list[Fact]) -> Word:
+def _verdict(facts: list[MachineFact]) -> Word:
     if is_ready(facts):
         return Word("The first run (casewise run) works here, offline.", Tone.GOOD)
     lacking = [fact.name for fact in facts if fact.needed and fact.state is not State.OK]
     return Word(f"For the first run, offline, see to: {', '.join(lacking)}.", Tone.BAD)
 
 
-def _renderable(facts: list[Fact]) -> RenderableType:
+def _renderable(facts: list[MachineFact]) -> RenderableType:
     todo = _todo(facts)
     heading = ["What to do", *(f" - {line}" for line in todo), ""] if todo else []
     return terminal(_table(facts), *heading, _verdict(facts))
 
 
-def _markdown(facts: list[Fact]) -> str:
+def _markdown(facts: list[MachineFact]) -> str:
     todo = [f"- {escape(line)}" for line in _todo(facts)]
     lines = ["\n".join(["What to do:", "", *todo])] if todo else []
     return markdown(_table(facts), *lines, escape(_verdict(facts).text))
 
 
-def _json(facts: list[Fact]) -> str:
+def _json(facts: list[MachineFact]) -> str:
     fields = ("part", "name", "state", "found", "todo", "needed")
     rows = [json_fields(fact, *fields) for fact in facts]
     return to_json({"ready": is_ready(facts), "facts": rows})

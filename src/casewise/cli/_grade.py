@@ -194,7 +194,7 @@ def _by_model(grader: str, base_url: str | None, connections: int | None) -> sco
     return scores.Grader(grader, protocols.GRADE_VERSION, ask)
 
 
-def _print(tally: scores.Tally, file: Path) -> None:
+def _print(tally: scores.LineTally, file: Path) -> None:
     out().print(terminal(reporting.tally_table(tally, file.name), *tally.problems))
     if tally.shortened:
         note(

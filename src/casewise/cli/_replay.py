@@ -171,7 +171,8 @@ def replay(
         raise InputError("no reply came", file=str(folder), expected="some: see --log-dir")
     table = scores.read_paths([Path(path) for path in result.logs]).table
     after, again = (
-        scores.Replied(name, table.filter(polars.col("model") == name)) for name in (new, old or "")
+        scores.ReplayedReplies(name, table.filter(polars.col("model") == name))
+        for name in (new, old or "")
     )
     before = before or again
     by_user = turns["user"].is_not_null().any()
@@ -305,13 +306,13 @@ def _recorded(
     recorded: Mapping[str, transcripts.Prefix],
     folder: Path,
     max_connections: int | None,
-) -> scores.Replied:
+) -> scores.ReplayedReplies:
     """The file's own replies, as they were graded by rules, or are now by a model."""
     name = polars.lit(grader or RULES).alias("graded_by")
     if grader is None:
         status, kind = polars.col("old_status").alias("status"), polars.col("old_class")
         rows = turns.select("case_id", status, kind.alias("response_class"), name)
-        return scores.Replied("the file", rows)
+        return scores.ReplayedReplies("the file", rows)
     from casewise.evaluation import grade_recorded
 
     asked = {
@@ -325,7 +326,7 @@ def _recorded(
         graded = grade_recorded(grader, asked, folder, max_connections=max_connections)
     found = [(id, str(one.status), one.response_class) for id, one in graded.items()]
     schema = dict.fromkeys(("case_id", "status", "response_class"), polars.String())
-    return scores.Replied(
+    return scores.ReplayedReplies(
         "the file", polars.DataFrame(found, schema, orient="row").with_columns(name)
     )
 
@@ -335,13 +336,13 @@ def _texts(
     file: Path,
     chosen: transcripts.Chosen,
     mask: transcripts.Mask | None,
-    before: scores.Replied,
-    after: scores.Replied,
+    before: scores.ReplayedReplies,
+    after: scores.ReplayedReplies,
 ) -> dict[str, scores.ReplayTexts]:
     """What was said where replies changed."""
     wanted = {one.case_id for one in found.changed}
 
-    def answers(replied: scores.Replied) -> dict[str, str | None]:
+    def answers(replied: scores.ReplayedReplies) -> dict[str, str | None]:
         if "answer" not in replied.rows.columns:
             return {}
         rows = replied.rows.filter(polars.col("case_id").is_in(wanted)).select("case_id", "answer")

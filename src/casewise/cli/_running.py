@@ -15,7 +15,7 @@ from casewise.errors import InputError, ModelError, UsageError
 from casewise.files import address_of, is_elsewhere
 
 if TYPE_CHECKING:
-    from casewise.evaluation import Cell, Cluster, Done, RunResult, StartSummary
+    from casewise.evaluation import Cell, ClusterOptions, Done, RunResult, StartSummary
     from casewise.logs import LogFolder
 
 NOT_ALL_DONE = 1
@@ -33,7 +33,7 @@ class EngineChoice:
     shard_cpus: float | None
     shard_gpus: float | None
 
-    def cluster(self) -> "Cluster | None":
+    def cluster(self) -> "ClusterOptions | None":
         """The cluster; None is this process.
 
         Raises:
@@ -44,16 +44,18 @@ class EngineChoice:
             if stray:
                 raise UsageError(f"--{stray[0].replace('_', '-')} is for --engine ray")
             return None
-        from casewise.evaluation import Cluster
+        from casewise.evaluation import ClusterOptions
 
-        return Cluster(self.address, self.shard_size, self.shard_cpus, self.shard_gpus or 0.0)
+        return ClusterOptions(
+            self.address, self.shard_size, self.shard_cpus, self.shard_gpus or 0.0
+        )
 
 
 def run_with_progress(
     cells: Sequence["Cell"],
     log_dir: "Path | LogFolder",
     max_cost: float | None,
-    cluster: "Cluster | None" = None,
+    cluster: "ClusterOptions | None" = None,
 ) -> "RunResult":
     """Run what is still open in a folder, under one progress display.
 

@@ -2,7 +2,7 @@
 
 from casewise.choices import Sampling
 from casewise.evaluation.executor import RunResult, check_models, run_cells
-from casewise.evaluation.executor._cluster import Cluster
+from casewise.evaluation.executor._cluster import ClusterOptions
 from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
 from casewise.evaluation.executor._log_folder import StartSummary, out_before
 from casewise.evaluation.executor._recorded_replies import grade_recorded
@@ -38,7 +38,7 @@ __all__ = [
     "Budget",
     "Cell",
     "CellState",
-    "Cluster",
+    "ClusterOptions",
     "CostEstimate",
     "Done",
     "GeneratePlan",

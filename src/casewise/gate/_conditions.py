@@ -13,8 +13,8 @@ from casewise.gate._gate_rules import (
     GATE_MEASURES,
     GateConfig,
     GateRule,
-    Kind,
     Measure,
+    MeasureSource,
 )
 from casewise.protocols import Delivery, Protocol
 from casewise.scores import Run
@@ -58,9 +58,9 @@ def select(rule: GateRule, runs: Sequence[Run], config: GateConfig) -> list[Fami
 
 def families_of(measure: Measure, runs: Sequence[Run]) -> list[Family]:
     """The runs for which a measure is defined."""
-    if measure.kind is Kind.MASS:
+    if measure.kind is MeasureSource.MASS:
         return [Family(one.name, (one,)) for one in runs if one.rows["mass"].count()]
-    if measure.kind is not Kind.GAIN:
+    if measure.kind is not MeasureSource.GAIN:
         fit = [one for one in runs if (measure.acts if _acts(one) else measure.judges)]
         return [Family(one.name, (one,)) for one in fit]
     by_model: dict[tuple[Any, ...], dict[str, Run]] = {}
@@ -83,7 +83,7 @@ def counterpart(
     Raises:
         InputError: There is none, or there are several.
     """
-    keys = _ALIKE if rule.measure.kind is not Kind.GAIN else _ALIKE_IN_GAIN
+    keys = _ALIKE if rule.measure.kind is not MeasureSource.GAIN else _ALIKE_IN_GAIN
     wanted = family.condition
     found = _like(wanted, families_of(rule.measure, baseline), keys)
     if len(found) == 1:
@@ -201,7 +201,7 @@ _MOST_NAMES = 12
 def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> InputError:
     measure = rule.measure
     there = "; ".join(dict.fromkeys(condition_name(one.condition) for one in matched))
-    if measure.kind is Kind.GAIN:
+    if measure.kind is MeasureSource.GAIN:
         expected = f"replies of one model under {' and '.join(measure.deliveries)}"
     else:
         acts = any(map(_acts, matched))

@@ -20,7 +20,7 @@ from casewise.scores import (
 )
 
 
-class Kind(StrEnum):
+class MeasureSource(StrEnum):
     """Where a measure comes from."""
 
     SCORE = "score"
@@ -59,7 +59,7 @@ class Measure:
     """The least value there is."""
     high: float = 1.0
     """The greatest; infinite where there is none."""
-    kind: Kind = Kind.SCORE
+    kind: MeasureSource = MeasureSource.SCORE
     numbers: bool = False
     """Whether it needs probabilities, which verdicts alone don't give."""
     pairs: str = ""
@@ -74,12 +74,12 @@ class Measure:
     @property
     def judges(self) -> bool:
         """Whether models that judge have it."""
-        return self.name in _JUDGED or self.kind in (Kind.COVERAGE, Kind.MASS)
+        return self.name in _JUDGED or self.kind in (MeasureSource.COVERAGE, MeasureSource.MASS)
 
     @property
     def acts(self) -> bool:
         """Whether models that reply have it."""
-        return self.name in _ACTED or self.kind in (Kind.COVERAGE, Kind.GAIN)
+        return self.name in _ACTED or self.kind in (MeasureSource.COVERAGE, MeasureSource.GAIN)
 
 
 _LOWER = {
@@ -145,7 +145,7 @@ def _of_score(name: str) -> Measure:
 
 def _gain(name: str, moved: Delivery) -> Measure:
     deliveries = (Delivery.NONE, moved)
-    return Measure(name, _better(name), -1.0, 1.0, Kind.GAIN, deliveries=deliveries)
+    return Measure(name, _better(name), -1.0, 1.0, MeasureSource.GAIN, deliveries=deliveries)
 
 
 GATE_MEASURES: Mapping[str, Measure] = {
@@ -153,8 +153,8 @@ GATE_MEASURES: Mapping[str, Measure] = {
         name: _of_score(name)
         for name in (*METRICS, *QUADRANTS, *ACT_METRICS, *ACT_QUADRANTS, *_OF_CONTEXTS)
     },
-    "coverage": Measure("coverage", Better.HIGHER, kind=Kind.COVERAGE),
-    "mass": Measure("mass", Better.HIGHER, kind=Kind.MASS),
+    "coverage": Measure("coverage", Better.HIGHER, kind=MeasureSource.COVERAGE),
+    "mass": Measure("mass", Better.HIGHER, kind=MeasureSource.MASS),
     "context_gain": _gain("context_gain", Delivery.SYSTEM),
     "claim_gain": _gain("claim_gain", Delivery.CLAIMED),
     "spoofing_gap": _gain("spoofing_gap", Delivery.CLAIMED),
@@ -240,7 +240,7 @@ class GateRule:
     def allows_gaps(self) -> bool:
         """Whether it says how much of a run may be missing: a least coverage of all its cases."""
         of_all = not any(column in CASE_COLUMNS for column, _ in self.where)
-        return self.measure.kind is Kind.COVERAGE and self.binds and of_all
+        return self.measure.kind is MeasureSource.COVERAGE and self.binds and of_all
 
     @property
     def ends(self) -> tuple[float, float]:

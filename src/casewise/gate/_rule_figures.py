@@ -13,7 +13,7 @@ import polars as pl
 from casewise.cases import LabelRule, default_rule
 from casewise.errors import InputError
 from casewise.gate._conditions import Family, case_rows, check_rows
-from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule, Kind
+from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule, MeasureSource
 from casewise.scores import (
     ACT_METRICS,
     ANSWER_KEYS,
@@ -186,12 +186,12 @@ class FigureMaker:
         coverage = _coverage(rule, rows[0][-1], labels, lost)
         if len(rows) == 2:
             self._check_shared(rule, families, rows)
-        if rule.measure.kind is Kind.GAIN:
+        if rule.measure.kind is MeasureSource.GAIN:
             return _gains(rule, rows, labels, coverage.value)
         parts = [one[-1] for one in rows]
-        if rule.measure.kind is Kind.MASS:
+        if rule.measure.kind is MeasureSource.MASS:
             return _masses(parts, labels, coverage.value)
-        if rule.measure.kind is Kind.COVERAGE:
+        if rule.measure.kind is MeasureSource.COVERAGE:
             other = _coverage(rule, parts[1], labels) if len(parts) == 2 else None
             return _coverages(parts[0], labels, coverage, other)
         runs = [one.runs[-1] for one in families]

@@ -26,8 +26,8 @@ from casewise.gate._gate_rules import (
     Demand,
     GateConfig,
     GateRule,
-    Kind,
     Measure,
+    MeasureSource,
     Side,
     When,
     Where,
@@ -112,7 +112,7 @@ def _rule(number: int, fields: _RuleFields, whole: _ConfigFields, path: Path) ->
     if demand is Demand.WORSE_BY_AT_MOST and measure.better is Better.NEITHER:
         problem = f"{measure.name} is neither better nor worse for being higher"
         raise fault(problem, demand, limit, "at_most or at_least")
-    if measure.kind is Kind.COVERAGE and isinstance(fields.confidence, float):
+    if measure.kind is MeasureSource.COVERAGE and isinstance(fields.confidence, float):
         problem = "coverage is counted, not sampled, so it has no confidence"
         raise fault(problem, "confidence", fields.confidence, "none, or no such field")
     confidence = _confidence(fields, whole, measure)
@@ -155,7 +155,7 @@ def _demand(fields: _RuleFields, fault: _Fault) -> Demand:
 
 
 def _confidence(fields: _RuleFields, whole: _ConfigFields, measure: Measure) -> float | None:
-    if measure.kind is Kind.COVERAGE:
+    if measure.kind is MeasureSource.COVERAGE:
         return None
     for one in (fields.confidence, whole.confidence):
         if one is not None:
@@ -173,7 +173,7 @@ def _where(given: dict[str, Values]) -> Where:
 def _check_columns(where: Where, measure: Measure, fault: _Fault) -> None:
     known = (*CONDITION_COLUMNS, *CASE_COLUMNS)
     # A gain compares deliveries, and the wording of a prompt goes with them.
-    hidden = ("delivery", "prompt_version") if measure.kind is Kind.GAIN else ()
+    hidden = ("delivery", "prompt_version") if measure.kind is MeasureSource.GAIN else ()
     for column, _ in where:
         if column not in known or column in hidden:
             why = "can't choose by it" if column in hidden else "unknown field"

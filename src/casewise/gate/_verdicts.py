@@ -36,7 +36,7 @@ class GateVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GateFinding:
     """A verdict and the bounds that it rests on."""
 
     verdict: GateVerdict
@@ -46,7 +46,7 @@ class Finding:
     """The bound that a fail rests on; NaN where there is none."""
 
 
-def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> Finding:
+def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> GateFinding:
     """Hold figures to a rule's limit.
 
     Args:
@@ -56,10 +56,10 @@ def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> Finding:
     """
     figure = figures.value if figures.change is None else figures.change
     if not math.isfinite(figure.value):
-        return Finding(GateVerdict.UNDECIDED, _NONE)
+        return GateFinding(GateVerdict.UNDECIDED, _NONE)
     if rule.confidence is None:
         kept = rule.good * (figure.value - rule.bar) >= -_ROUND_OFF
-        return Finding(GateVerdict.PASS if kept else GateVerdict.FAIL, _NONE)
+        return GateFinding(GateVerdict.PASS if kept else GateVerdict.FAIL, _NONE)
     bounds = bounds_of(rule, figures, figure, rule.confidence)
     wide = bounds if sure <= rule.confidence else bounds_of(rule, figures, figure, sure)
     # Turned so that higher is what the rule wants.
@@ -70,7 +70,7 @@ def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> Finding:
     verdict = GateVerdict.FAIL if contrary else GateVerdict.UNDECIDED
     if low >= bar - _ROUND_OFF:
         verdict = GateVerdict.PASS
-    return Finding(verdict, bounds, rule.good * high)
+    return GateFinding(verdict, bounds, rule.good * high)
 
 
 def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: float) -> Bounds:

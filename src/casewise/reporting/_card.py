@@ -28,12 +28,12 @@ from casewise.reporting.page._sentences import verdict_sentences
 from casewise.scores import (
     DataFacts,
     EvaluationFacts,
-    LeftOut,
     LimitKind,
     Overview,
     Reason,
     RunRecord,
     Scoring,
+    Uncounted,
     Usage,
     Voters,
 )
@@ -263,7 +263,7 @@ def _categories(one: DataFacts) -> str:
     return ", ".join(names) or "none"
 
 
-def _reasons(one: LeftOut) -> str:
+def _reasons(one: Uncounted) -> str:
     """What a run left out, and why."""
     parts = []
     if one.not_asked:

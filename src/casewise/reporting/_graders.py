@@ -12,7 +12,7 @@ from casewise.scores import (
     GraderReport,
     Half,
     InjectionReport,
-    Tally,
+    LineTally,
     grader_record,
     injection_record,
     kappa_interval,
@@ -233,7 +233,7 @@ _FATES = {
 }
 
 
-def tally_table(tally: Tally, name: str) -> Table:
+def tally_table(tally: LineTally, name: str) -> Table:
     """What became of every line of a file of conversations; the rows add up to all of it."""
     rows = [
         Row([what, tally.counts[fate], _first(tally, fate)])
@@ -245,7 +245,7 @@ def tally_table(tally: Tally, name: str) -> Table:
     return Table(columns, rows, f"What became of {name}")
 
 
-def _first(tally: Tally, fate: Fate) -> str:
+def _first(tally: LineTally, fate: Fate) -> str:
     lines = ", ".join(map(str, tally.first.get(fate, ())))
     more = tally.counts[fate] > len(tally.first.get(fate, ()))
     return "" if fate is Fate.GRADED else lines + (", ..." if more else "")

@@ -160,7 +160,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Uncounted:
     """What one run's score does not count."""
 
     run: int
@@ -174,7 +174,7 @@ class LeftOut:
     """Labelled judgements that were not read, by status."""
 
 
-def left_out(runs: Sequence[RunFacts], scores: Sequence[Score]) -> tuple[LeftOut, ...]:
+def left_out(runs: Sequence[RunFacts], scores: Sequence[Score]) -> tuple[Uncounted, ...]:
     """What each run leaves out; runs that leave out nothing are not among them."""
     found = [
         _left_out(place, run, score)
@@ -183,10 +183,10 @@ def left_out(runs: Sequence[RunFacts], scores: Sequence[Score]) -> tuple[LeftOut
     return tuple(one for one in found if one.not_asked or one.unlabelled or one.unread)
 
 
-def _left_out(place: int, run: RunFacts, score: Score) -> LeftOut:
+def _left_out(place: int, run: RunFacts, score: Score) -> Uncounted:
     size = max((record.data_size or 0 for record in run.records), default=0)
     unread = {name: count for name, count in sorted(score.statuses.items()) if name != "ok"}
-    return LeftOut(
+    return Uncounted(
         run=place,
         not_asked=max(size - run.cases, 0),
         reason=_reason(run),
@@ -342,7 +342,7 @@ class EvaluationFacts:
     """Arguments of ``casewise`` that make the runs again; empty where no log is at hand."""
     hidden: tuple[str, ...]
     """Arguments of models that the commands lack, since their values may be private."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[Uncounted, ...]
     notes: tuple[str, ...]
     """On what was read and what was left out, without a path of this machine."""
     scoring: Scoring

@@ -75,7 +75,7 @@ class Fate(StrEnum):
 
 
 @dataclass(slots=True)
-class Tally:
+class LineTally:
     """How many lines met which fate; together they are all lines."""
 
     counts: Counter[Fate] = field(default_factory=Counter)
@@ -109,7 +109,7 @@ class Tally:
 class NothingPlacedError(InputError):
     """No reply of a file could be placed in a case; ``tally`` says why."""
 
-    def __init__(self, tally: Tally, file: Path) -> None:
+    def __init__(self, tally: LineTally, file: Path) -> None:
         super().__init__(
             "no reply could be placed in a case",
             file=file,
@@ -208,8 +208,8 @@ def grade_conversations(
     out: Path,
     grading: Grading,
     file: Path,
-    progress: Callable[[Tally], None] | None = None,
-) -> Tally:
+    progress: Callable[[LineTally], None] | None = None,
+) -> LineTally:
     """Grade the replies of a file's conversations, and write their judgement table (Parquet).
 
     Memory holds one batch of replies: the table is put together from pieces beside it, and what
@@ -225,7 +225,7 @@ def grade_conversations(
     Raises:
         NothingPlacedError: No reply was placed; nothing is written.
     """
-    tally = Tally()
+    tally = LineTally()
     said = hashlib.blake2b(digest_size=8)
     epochs: Counter[tuple[str, str]] = Counter()
     with new_file(out) as new:
@@ -258,7 +258,7 @@ def grade_conversations(
 def _placed(
     conversations: Iterable[Conversation | BadLine],
     grading: Grading,
-    tally: Tally,
+    tally: LineTally,
     said: "hashlib.blake2b",
 ) -> Iterator[ToGrade]:
     """The replies that have a case; all other lines are counted."""

@@ -16,7 +16,7 @@ from casewise.scores._labelled_replies import GRADES, CheckFile
 from casewise.statistics import (
     CheckSample,
     CorrectedChanges,
-    Draw,
+    DrawnUnits,
     Question,
     RareRate,
     Resampling,
@@ -137,7 +137,7 @@ def draw_turns(turns: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Replied:
+class ReplayedReplies:
     """Replies that were graded."""
 
     name: str
@@ -149,7 +149,9 @@ REPLAY_TABLE: Final = "replay.csv"
 """What a replay leaves beside its logs: a line for each turn, without any text."""
 
 
-def replay_rows(turns: pl.DataFrame, before: Replied, after: Replied) -> pl.DataFrame:
+def replay_rows(
+    turns: pl.DataFrame, before: ReplayedReplies, after: ReplayedReplies
+) -> pl.DataFrame:
     """Each turn with the chance that it was drawn, and what became of it; no text, no user."""
     rows = turns.drop("user", "old_status", "old_class")
     for side, replied in (("before", before), ("after", after)):
@@ -162,8 +164,8 @@ def replay_rows(turns: pl.DataFrame, before: Replied, after: Replied) -> pl.Data
 
 def compare_replies(
     turns: pl.DataFrame,
-    after: Replied,
-    before: Replied,
+    after: ReplayedReplies,
+    before: ReplayedReplies,
     cluster: Cluster,
     *,
     file: str,
@@ -199,7 +201,7 @@ def compare_replies(
             .otherwise("u" + pl.col("user"))
         ).to_series()
     clusters = number_clusters(names.to_numpy())
-    draw = Draw(paired["drawn"].to_numpy(), paired["probability"].to_numpy())
+    draw = DrawnUnits(paired["drawn"].to_numpy(), paired["probability"].to_numpy())
     told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy() & draw.drawn
     refuses = [
         (paired[f"{side}_response_class"].fill_null("") == ResponseClass.REFUSAL).to_numpy()

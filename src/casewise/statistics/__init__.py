@@ -133,7 +133,7 @@ from casewise.statistics._power import (
     within_degrees,
 )
 from casewise.statistics._rare_events import (
-    Draw,
+    DrawnUnits,
     RareRate,
     SurvivalCurve,
     Units,
@@ -183,7 +183,7 @@ __all__ = [
     "Costs",
     "DETECTABLE",
     "DawidSkene",
-    "Draw",
+    "DrawnUnits",
     "Estimate",
     "GradedReplies",
     "GroupTest",

@@ -27,7 +27,7 @@ CONFIDENCE = 0.975
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draw:
+class DrawnUnits:
     """Units that were drawn, and the chance that each had."""
 
     drawn: BoolArray
@@ -36,7 +36,7 @@ class Draw:
     """Of each unit to be drawn, above 0 up to 1. Shape ``(n,)``."""
 
 
-def draw_units(look: FloatArray, size: int, seed: int) -> Draw:
+def draw_units(look: FloatArray, size: int, seed: int) -> DrawnUnits:
     """Draw units without replacement, those the likelier that a first look holds for likely.
 
     The probabilities are a mixture of equal ones and of the look's (defensive importance sampling:
@@ -51,7 +51,7 @@ def draw_units(look: FloatArray, size: int, seed: int) -> Draw:
     """
     n = len(look)
     if size >= n:
-        return Draw(np.ones(n, np.bool_), np.ones(n))
+        return DrawnUnits(np.ones(n, np.bool_), np.ones(n))
     share = np.full(n, 1 / n)
     if look.sum() > 0:
         share = EVEN / n + (1 - EVEN) * look / look.sum()
@@ -63,7 +63,7 @@ def draw_units(look: FloatArray, size: int, seed: int) -> Draw:
     drawn = np.zeros(n, np.bool_)
     # Rounding may put the sum of all a little below the last point.
     drawn[order[np.minimum(places, n - 1)]] = True
-    return Draw(drawn, probability)
+    return DrawnUnits(drawn, probability)
 
 
 def _capped(share: FloatArray, size: int) -> FloatArray:
@@ -85,12 +85,12 @@ class Units:
     """1 an event, 0 none; NaN of what was drawn and can't be told. Read of drawn units alone."""
     possible: BoolArray
     """Whether a unit can be an event, as far as that is known without drawing it."""
-    draw: Draw
+    draw: DrawnUnits
     clusters: Clusters
 
     def only(self, kept: BoolArray) -> Self:
         """The units of a part of the domain, such as a category."""
-        draw = Draw(self.draw.drawn[kept], self.draw.probability[kept])
+        draw = DrawnUnits(self.draw.drawn[kept], self.draw.probability[kept])
         return type(self)(self.hit[kept], self.possible[kept], draw, self.clusters.only(kept))
 
 

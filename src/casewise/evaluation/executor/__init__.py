@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from casewise.errors import ModelError, UsageError
-from casewise.evaluation.executor._cluster import Cluster, ShardResult
-from casewise.evaluation.executor._done import CellState, State, hold, logs_of, read_done
+from casewise.evaluation.executor._cluster import ClusterOptions, ShardResult
+from casewise.evaluation.executor._done import CellState, Stage, hold, logs_of, read_done
 from casewise.evaluation.executor._log_folder import (
     StartSummary,
     check_same_numbers,
@@ -86,7 +86,7 @@ def run_cells(
     log_dir: Path | LogFolder,
     *,
     budget: Budget | None = None,
-    cluster: Cluster | None = None,
+    cluster: ClusterOptions | None = None,
     observers: Observers | None = None,
     unreachable_s: float = UNREACHABLE_S,
 ) -> RunResult:
@@ -136,7 +136,7 @@ def run_cells(
         ]
         ask_all(shards, observers.stop)
         outcomes = [shard.outcome for shard in shards if shard.outcome is not None]
-        done = any(state.state is State.DONE for state in states)
+        done = any(state.state is Stage.DONE for state in states)
         failures = _failures(outcomes, budget)
         given_up = [outcome.given_up for outcome in outcomes if outcome.given_up is not None]
         if (
@@ -158,7 +158,7 @@ def _open_shards(
     cell: Cell, number: int, state: CellState, clients: Clients, log_dir: Path, context: RunContext
 ) -> Iterator[ShardRun]:
     """What is open of a cell: one log where nothing of it is judged and it is small, else parts."""
-    if state.state is State.DONE:
+    if state.state is Stage.DONE:
         return
     folder = address_of(log_dir)
     if not state.finished and not state.in_shards and cell.judgements <= LARGEST:

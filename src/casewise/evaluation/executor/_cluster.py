@@ -22,7 +22,7 @@ from casewise.protocols import Status
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterOptions:
     """A Ray cluster, and what each shard takes of it."""
 
     address: str | None = None
@@ -45,7 +45,7 @@ STORE_BYTES = 256 * 2**20
 
 
 @contextmanager
-def connected(ray: Any, cluster: Cluster) -> Iterator[None]:
+def connected(ray: Any, cluster: ClusterOptions) -> Iterator[None]:
     """Connect while the block runs; without an address, to a cluster of this machine's own.
 
     Args:

@@ -30,7 +30,7 @@ Tokens = dict[str, tuple[int, int]]
 """In and out, by the model that used them."""
 
 
-class State(StrEnum):
+class Stage(StrEnum):
     """How far a model is under a condition."""
 
     DONE = "done"
@@ -44,7 +44,7 @@ class State(StrEnum):
 class CellState:
     """How far one model is under one condition."""
 
-    state: State
+    state: Stage
     judged: int
     total: int
     """Judgements asked for: cases, as often as each is asked."""
@@ -165,9 +165,9 @@ def _title(header: LogHeader) -> str:
 
 def _state(cell: Cell, runs: Sequence[LoggedRun]) -> CellState:
     if not runs:
-        return CellState(State.NOT_BEGUN, 0, cell.judgements, 0, {}, None)
+        return CellState(Stage.NOT_BEGUN, 0, cell.judgements, 0, {}, None)
     states = (_state_of(run, cell) for run in runs)
-    return max(states, key=lambda state: (state.judged, state.state is State.DONE))
+    return max(states, key=lambda state: (state.judged, state.state is Stage.DONE))
 
 
 def _state_of(run: LoggedRun, cell: Cell) -> CellState:
@@ -180,13 +180,13 @@ def _state_of(run: LoggedRun, cell: Cell) -> CellState:
     failed = not done and latest.log.status == "error"
     errors = len(stayed) + sum(len(attempts.open) for attempts in counted if failed)
     return CellState(
-        State.DONE
+        Stage.DONE
         if done
-        else State.FAILED
+        else Stage.FAILED
         if failed
-        else State.PARTLY
+        else Stage.PARTLY
         if judged
-        else State.NOT_BEGUN,
+        else Stage.NOT_BEGUN,
         len(judged),
         cell.judgements,
         errors,

@@ -17,14 +17,14 @@ from casewise.errors import CasewiseError, ModelError, UsageError, install_hint
 from casewise.evaluation.executor import Base, RunResult, base_of, run_shard
 from casewise.evaluation.executor._cluster import (
     REACH_S,
-    Cluster,
+    ClusterOptions,
     Counts,
     LostError,
     ShardQueue,
     ShardResult,
     connected,
 )
-from casewise.evaluation.executor._done import CellState, State, logs_of, read_done
+from casewise.evaluation.executor._done import CellState, Stage, logs_of, read_done
 from casewise.evaluation.executor._log_folder import hold_log_folder
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import Piece, Shard, cut, new_run, shard_size
@@ -48,7 +48,7 @@ NODES_S = 2.0
 def run_on_ray(
     cells: Sequence[Cell],
     log_dir: Path | LogFolder,
-    cluster: Cluster,
+    cluster: ClusterOptions,
     observers: Observers,
     budget: Budget | None = None,
 ) -> RunResult:
@@ -65,7 +65,7 @@ def run_on_ray(
     folder = logs.path if is_elsewhere(logs.path) else logs.path.resolve()
     before = read_done(cells, logs)
     states = before.states
-    if all(state.state is State.DONE for state in states):
+    if all(state.state is Stage.DONE for state in states):
         return RunResult(logs_of(cells, logs), True, ())
     with connected(ray, cluster), hold_log_folder(logs.path, observers) as held:
         pool = _RayPool(ray, cells, cluster, folder)
@@ -111,12 +111,12 @@ def _import(*, alone: bool) -> Any:
 
 
 def _cut(
-    cells: Sequence[Cell], states: Sequence[CellState], cluster: Cluster, pool: "_RayPool"
+    cells: Sequence[Cell], states: Sequence[CellState], cluster: ClusterOptions, pool: "_RayPool"
 ) -> Iterator[Shard]:
     """What is open of all cells."""
-    left = sum(state.total - state.judged for state in states if state.state is not State.DONE)
+    left = sum(state.total - state.judged for state in states if state.state is not Stage.DONE)
     for number, (cell, state) in enumerate(zip(cells, states, strict=True)):
-        if state.state is not State.DONE:
+        if state.state is not Stage.DONE:
             size = cluster.shard_size or shard_size(left, pool.room(number))
             yield from cut(cell, number, state.run or new_run(), state.finished, size)
 
@@ -128,7 +128,9 @@ def _loads_weights(cell: Cell) -> bool:
 class _RayPool:
     """Runs shards as Ray's tasks, or on actors where a model is loaded by whoever asks it."""
 
-    def __init__(self, ray: Any, cells: Sequence[Cell], cluster: Cluster, folder: Path) -> None:
+    def __init__(
+        self, ray: Any, cells: Sequence[Cell], cluster: ClusterOptions, folder: Path
+    ) -> None:
         self._ray = ray
         self._cells = cells
         self._cluster = cluster

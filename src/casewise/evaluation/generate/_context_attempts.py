@@ -22,7 +22,7 @@ from casewise.contexts import (
     make_context,
     read_answer,
 )
-from casewise.evaluation.generate._files import Reply
+from casewise.evaluation.generate._files import RequestOutcome
 from casewise.protocols import ResponseClass, read_reply
 
 SIDES: tuple[Side, Side] = ("safe", "unsafe")
@@ -157,7 +157,7 @@ def open_works(queries: Sequence[ListedQuery], matched: tuple[str, ...]) -> list
 # --- from an answer to an attempt -----------------------------------------------------------
 
 
-def read_attempt(work: ContextWork, reply: Reply) -> Attempt:
+def read_attempt(work: ContextWork, reply: RequestOutcome) -> Attempt:
     """What an answer holds, and what the rules find wrong with it by itself."""
     number = len(work.attempts) + 1
     tokens = (reply.input_tokens, reply.output_tokens)
@@ -178,7 +178,9 @@ def read_attempt(work: ContextWork, reply: Reply) -> Attempt:
     return Attempt(number, contexts, tuple(dict.fromkeys(faults)), tokens)
 
 
-def _contexts(work: ContextWork, reply: Reply) -> tuple[dict[Side, Values], tuple[str, ...]]:
+def _contexts(
+    work: ContextWork, reply: RequestOutcome
+) -> tuple[dict[Side, Values], tuple[str, ...]]:
     if reply.error is not None or reply.refused:
         return {}, ()
     read = read_answer(reply.text, PAIR if work.piece == "both" else (CONTEXT,))
@@ -210,7 +212,7 @@ def _is_declined(text: str) -> bool:
     return bool(text) and read_reply(text, None).response_class is ResponseClass.REFUSAL
 
 
-def _unread(work: ContextWork, reply: Reply) -> Fault:
+def _unread(work: ContextWork, reply: RequestOutcome) -> Fault:
     side = None if work.piece == "both" else work.piece
     if reply.error is not None:
         return Fault(ContextFault.FAILED, f"the request failed: {reply.error}", side)

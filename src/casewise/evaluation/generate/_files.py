@@ -23,7 +23,7 @@ FAILED = "failed.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RequestOutcome:
     """What came of a request."""
 
     text: str = ""
@@ -47,11 +47,11 @@ class ReplyJournal:
         self.before = len(self._known)
         """Answers that were there at the start."""
 
-    def get(self, key: str) -> Reply | None:
+    def get(self, key: str) -> RequestOutcome | None:
         """The answer under a key, if it came before."""
         return self._known.get(key)
 
-    def keep(self, key: str, reply: Reply) -> None:
+    def keep(self, key: str, reply: RequestOutcome) -> None:
         """Write an answer to the disk; the first one under a key stands."""
         record = {name: value for name, value in asdict(reply).items() if value}
         self._file.append(json.dumps({"key": key, **record}, ensure_ascii=True).encode())
@@ -67,13 +67,13 @@ class ReplyJournal:
         self._file.close()
 
 
-def _read(path: Path) -> Iterator[tuple[str, Reply]]:
+def _read(path: Path) -> Iterator[tuple[str, RequestOutcome]]:
     """The replies of lines that can be read, the first under each key; not of those cut short."""
     seen = set()
     for line in journal_lines(path):
         try:
             record: dict[str, Any] = json.loads(line.data)
-            key, reply = record.pop("key"), Reply(**record)
+            key, reply = record.pop("key"), RequestOutcome(**record)
         except (ValueError, TypeError, AttributeError, KeyError):
             continue
         if key not in seen:

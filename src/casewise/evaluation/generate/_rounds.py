@@ -28,7 +28,7 @@ from casewise.contexts import (
 )
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.generate._context_attempts import ContextWork, compare, read_attempt
-from casewise.evaluation.generate._files import Reply, ReplyJournal
+from casewise.evaluation.generate._files import ReplyJournal, RequestOutcome
 from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
 from casewise.evaluation.models._faults import FailedRequestError, FaultKind, failed, failure_reason
 from casewise.evaluation.models._model_address import with_address
@@ -64,7 +64,7 @@ class Asker:
         temperature: float,
         max_tokens: int,
         schema: Mapping[str, Any] | None = None,
-    ) -> Reply:
+    ) -> RequestOutcome:
         """The reply to a prompt, from the journal or the model; an error is a reply too.
 
         Raises:
@@ -108,7 +108,7 @@ class Asker:
         self._takes_schema = False
         return output
 
-    def _failed(self, error: Exception) -> Reply:
+    def _failed(self, error: Exception) -> RequestOutcome:
         if isinstance(error, UnreachableError):
             raise error
         request = failed(error)
@@ -117,7 +117,7 @@ class Asker:
         self.failures.append(reason)
         if not self._answered and len(self.failures) >= GIVE_UP:
             raise self.useless()
-        return Reply(error=reason)
+        return RequestOutcome(error=reason)
 
     def useless(self) -> ModelError:
         """What is said of a model that gives nothing but errors."""
@@ -169,12 +169,12 @@ def _checked(output: ModelOutput) -> ModelOutput:
     return output
 
 
-def _reply(output: ModelOutput) -> Reply:
+def _reply(output: ModelOutput) -> RequestOutcome:
     usage = output.usage
     read = usage.input_tokens if usage else 0
     if usage:
         read += (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    return Reply(
+    return RequestOutcome(
         text=output.completion,
         refused=provider_refused(output),
         cut=output.stop_reason in ("max_tokens", "model_length"),
@@ -271,7 +271,7 @@ class Rounds:
     def _prompt(self, work: ContextWork) -> str:
         return render_making(work.query.query, work.piece, work.query.language, work.matched)
 
-    async def _ask(self, work: ContextWork, prompt: str, number: int) -> Reply:
+    async def _ask(self, work: ContextWork, prompt: str, number: int) -> RequestOutcome:
         return await self.writer.ask(
             prompt,
             seed=self._seed(work, "write", number),

@@ -44,7 +44,7 @@ from casewise.evaluation.models._reachability import reached_anew
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._smollm2 import SMOLLM2, prepare
 from casewise.evaluation.models._target import Target, load_target
-from casewise.evaluation.models._target_http import Exchange
+from casewise.evaluation.models._target_http import TargetExchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class TargetCheck:
 
     target: Target
     message: str
-    exchange: Exchange | None
+    exchange: TargetExchange | None
     """What was sent and what came; None of a function."""
     answer: ModelOutput | None
     problem: str | None
@@ -319,7 +319,7 @@ def check_target(given: str, message: str) -> TargetCheck:
             reason = said[-1] if unconnected else str(error).removeprefix(f"{error.kind.words}: ")
             problem = error.plain if error.status_code else reason
     seconds = time.monotonic() - began
-    exchange: Exchange | None = getattr(getattr(model.api, "client", None), "last", None)
+    exchange: TargetExchange | None = getattr(getattr(model.api, "client", None), "last", None)
     if exchange is not None:
         exchange.answer = redacted(exchange.answer)
     return TargetCheck(target, message, exchange, answer, problem, seconds)

@@ -24,7 +24,7 @@ from casewise.evaluation.models._in_process import (
 )
 
 
-class Prefix:
+class CachedPrefix:
     """The keys and values of one prompt, the last.
 
     In text order each prompt begins as its neighbour does. What they share is kept, and only the
@@ -153,7 +153,7 @@ class Engine:
         self._model = loaded.model
         self._ends = self.tokens.ends | _ends(loaded.model.generation_config)
         self._openings = self.tokens.openings()
-        self._prefix = Prefix(loaded.model)
+        self._prefix = CachedPrefix(loaded.model)
         batch = Batch(batch_size or BATCH, BATCH_TOKENS) if self.is_batched else Batch()
         self.line: TextOrder[TokenRequest, Replied] = TextOrder(WORKER, self._answer, batch)
 

@@ -44,7 +44,7 @@ from casewise.evaluation.models._faults import (
 )
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._target_file import TargetFile
-from casewise.evaluation.models._target_http import ABSENT, Bot, Reading
+from casewise.evaluation.models._target_http import ABSENT, Bot, TargetAnswer
 from casewise.logs import TARGETS, message_text
 
 MOST_MISSES = 4
@@ -251,14 +251,14 @@ class TargetModel(ModelAPI):
         if not goes_on and (problem := spec.unsent([one.role for one in input])):
             raise ModelError(f"{self.target.given}: {problem}")
         replays = spec.history == "replay" and not goes_on and not spec.sends_history
-        reading = Reading()
+        reading = TargetAnswer()
         for turn in users if replays else users[-1:]:
             values = self._values(spec, input, turn.text, session, tools, config)
             reading = await self._ask(self.client, values)
             session = reading.session or session
         return self._output(reading, session if "session" in spec.places else None)
 
-    async def _ask(self, client: Bot, values: Mapping[str, Any]) -> Reading:
+    async def _ask(self, client: Bot, values: Mapping[str, Any]) -> TargetAnswer:
         try:
             reading = await client.ask(values)
         except UnreadAnswerError as error:
@@ -274,7 +274,7 @@ class TargetModel(ModelAPI):
         self._misses = None
         return reading
 
-    async def _call(self, messages: list[dict[str, Any]]) -> Reading:
+    async def _call(self, messages: list[dict[str, Any]]) -> TargetAnswer:
         """What the function returns, called in a thread unless it is asynchronous."""
         function, given = self.target.spec, self.target.given
         assert not isinstance(function, TargetFile)
@@ -288,9 +288,9 @@ class TargetModel(ModelAPI):
         except Exception as error:  # whatever the function raises
             raise FailedRequestError(kind_of(error), _raised(error), status_of(error)) from None
         if isinstance(said, str):
-            return Reading(said)
+            return TargetAnswer(said)
         if isinstance(said, Mapping) and isinstance(said.get("content"), str):
-            return Reading(said["content"], bool(said.get("refused")))
+            return TargetAnswer(said["content"], bool(said.get("refused")))
         raise ModelError(
             f"{given} returned {type(said).__name__}: expected a text, or a mapping with content "
             "(a text) and refused (true where it declined)"
@@ -324,7 +324,7 @@ class TargetModel(ModelAPI):
         given = {name: ABSENT if value is None else value for name, value in known.items()}
         return given | spec.environment()
 
-    def _output(self, reading: Reading, session: str | None = None) -> ModelOutput:
+    def _output(self, reading: TargetAnswer, session: str | None = None) -> ModelOutput:
         known: dict[str, Any] = {SESSION: session} if session is not None else {}
         known |= {DECLINED: True} if reading.refused and reading.reply.strip() else {}
         message = ChatMessageAssistant(

@@ -19,12 +19,7 @@ from inspect_ai.tool import ToolCall
 from jmespath.exceptions import JMESPathError
 
 from casewise.errors import ModelError
-from casewise.evaluation.models._faults import (
-    FaultKind,
-    UnreadAnswerError,
-    redacted,
-    status_words,
-)
+from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError, redacted, status_words
 from casewise.evaluation.models._target_file import BY_NAME, TargetFile, address_problem
 
 CONNECT_TIMEOUT_S = 60.0
@@ -80,7 +75,7 @@ class BotStatusError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TargetAnswer:
     """What an answer says."""
 
     reply: str = ""
@@ -94,7 +89,7 @@ class Reading:
 
 
 @dataclass(slots=True)
-class Exchange:
+class TargetExchange:
     """What was sent, and what came; keys are hidden."""
 
     method: str = ""
@@ -117,12 +112,12 @@ class Bot:
     def __init__(self, spec: TargetFile) -> None:
         self.spec = spec
         self.base_url = redacted(_address(spec).partition("?")[0])
-        self.last = Exchange()
+        self.last = TargetExchange()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opened: AsyncGenerator[httpx2.AsyncClient] | None = None
         self._current: httpx2.AsyncClient | None = None
 
-    async def ask(self, values: Mapping[str, Any]) -> Reading:
+    async def ask(self, values: Mapping[str, Any]) -> TargetAnswer:
         """What the bot says, asked with values in the place of placeholders.
 
         Raises:
@@ -194,10 +189,10 @@ def _address(spec: TargetFile) -> str:
     return url
 
 
-def _shown(request: httpx2.Request) -> Exchange:
+def _shown(request: httpx2.Request) -> TargetExchange:
     names = tuple(name.decode() for name, _ in request.headers.raw)
     body = request.content.decode(errors="replace")
-    return Exchange(request.method, redacted(str(request.url)), names, redacted(body))
+    return TargetExchange(request.method, redacted(str(request.url)), names, redacted(body))
 
 
 def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Request:
@@ -222,7 +217,7 @@ def _redirected(request: httpx2.Request, response: httpx2.Response) -> httpx2.Re
     return httpx2.Request(request.method, new, headers=headers, content=request.content)
 
 
-async def _read(spec: TargetFile, response: httpx2.Response, seen: Exchange) -> Reading:
+async def _read(spec: TargetFile, response: httpx2.Response, seen: TargetExchange) -> TargetAnswer:
     """The reading of an answer.
 
     Raises:
@@ -245,7 +240,7 @@ async def _read(spec: TargetFile, response: httpx2.Response, seen: Exchange) -> 
     raise BotStatusError(status, _retry_after(response.headers.get("retry-after")))
 
 
-async def _pieces(response: httpx2.Response, seen: Exchange) -> AsyncIterator[str]:
+async def _pieces(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
     """The text of an answer, as it comes.
 
     Raises:
@@ -264,7 +259,7 @@ async def _pieces(response: httpx2.Response, seen: Exchange) -> AsyncIterator[st
         raise UnreadAnswerError(FaultKind.TOO_LONG, f"the answer has {size:,} bytes or more")
 
 
-async def _lines(response: httpx2.Response, seen: Exchange) -> AsyncIterator[str]:
+async def _lines(response: httpx2.Response, seen: TargetExchange) -> AsyncIterator[str]:
     """The lines of a stream, ended by line feeds alone: JSON may hold other separators."""
     rest = ""
     async for piece in _pieces(response, seen):
@@ -274,9 +269,9 @@ async def _lines(response: httpx2.Response, seen: Exchange) -> AsyncIterator[str
     yield rest
 
 
-async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> Reading:
+async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> TargetAnswer:
     replies: list[str] = []
-    whole, ended, number = Reading(), False, 0
+    whole, ended, number = TargetAnswer(), False, 0
     async for line in lines:
         number += 1
         text = line.strip()
@@ -289,7 +284,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> Reading:
         told = _json(text, "", f"line {number} of the stream")
         part = _read_told(spec, told, whole=False)
         replies.append(part.reply)
-        whole = Reading(
+        whole = TargetAnswer(
             refused=whole.refused or part.refused,
             session=part.session or whole.session,
             usage=part.usage or whole.usage,
@@ -306,7 +301,7 @@ async def _read_stream(spec: TargetFile, lines: AsyncIterator[str]) -> Reading:
     return replace(whole, reply=reply)
 
 
-def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> Reading:
+def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> TargetAnswer:
     """The reading of an answer, or of one line of it."""
     if spec.accept and not _search(told, "accept", spec.accept):
         raise _unread(f"accept ({spec.accept}) is not true of it")
@@ -327,7 +322,7 @@ def _read_told(spec: TargetFile, told: Any, *, whole: bool = True) -> Reading:
         ]
         if all(isinstance(one, int) and not isinstance(one, bool) for one in counts):
             usage = counts[0], counts[1]
-    return Reading(reply, refused, None if session is None else str(session), usage, calls)
+    return TargetAnswer(reply, refused, None if session is None else str(session), usage, calls)
 
 
 def _calls(found: Any) -> tuple[ToolCall, ...]:

@@ -33,7 +33,7 @@ from casewise.evaluation.plan._request import Combination, RunRequest, combinati
 from casewise.evaluation.plan._sampling import (
     NO_LOGPROBS,
     WITHOUT_LOGPROBS,
-    Draw,
+    DrawSettings,
     check_settings,
     check_taken,
     make_draw,
@@ -65,7 +65,7 @@ class Cell:
     planned: PlannedCondition
     request: RunRequest
     """The options that it is asked with."""
-    draw: Draw
+    draw: DrawSettings
     estimate: CostEstimate
     grading: CostEstimate | None = None
     """What the model is asked that grades the replies; None where none does."""
@@ -291,7 +291,7 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
     return Cell(model, planned, request, draw, estimated, grading)
 
 
-def _check_target(condition: Condition, draw: Draw, request: RunRequest) -> RunRequest:
+def _check_target(condition: Condition, draw: DrawSettings, request: RunRequest) -> RunRequest:
     """Refuse what would reach a target in part; the options with its own patience."""
     target = open_again(request.model_args)
     system = ["system"] if draw.system else []

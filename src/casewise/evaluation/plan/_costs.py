@@ -20,7 +20,7 @@ from casewise.evaluation.models._answer_journal import Underway
 from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
-from casewise.evaluation.plan._sampling import Draw
+from casewise.evaluation.plan._sampling import DrawSettings
 from casewise.protocols import Opening, Protocol, render_grading
 
 BYTES_PER_TOKEN = 4.0
@@ -145,7 +145,7 @@ def estimate(
     return CostEstimate(model, condition, count.requests, asked, answered, cost, grades)
 
 
-def check_window(condition: Condition, draw: Draw, model: str) -> None:
+def check_window(condition: Condition, draw: DrawSettings, model: str) -> None:
     """Refuse what a model can't be asked: with tools, or beyond its window where that is known.
 
     Raises:
@@ -184,7 +184,7 @@ def _asked(opening: Opening, answer_tokens: int, tools: int) -> int:
     return tokens
 
 
-def batch_notes(condition: Condition, draw: Draw) -> tuple[str, ...]:
+def batch_notes(condition: Condition, draw: DrawSettings) -> tuple[str, ...]:
     """That a case takes several batches, where it does."""
     rounds = draw.samples * max((len(opening.turns) for opening in condition.openings), default=1)
     if rounds == 1:

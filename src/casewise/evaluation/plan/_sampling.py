@@ -51,7 +51,7 @@ SYSTEM_MESSAGE = "You are a helpful assistant."
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class DrawSettings:
     """Everything that a sampling means for one protocol and model."""
 
     config: GenerateConfig
@@ -61,7 +61,7 @@ class Draw:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What a person set of the model's generation besides; a part of ``config``."""
 
-    def with_settings(self, settings: Mapping[str, Any]) -> "Draw":
+    def with_settings(self, settings: Mapping[str, Any]) -> "DrawSettings":
         """The same with a person's own settings, which come before the sampling's."""
         own = GenerateConfig.model_validate(settings)
         return replace(self, config=self.config.merge(own), settings=settings)
@@ -82,7 +82,7 @@ def make_draw(
     model: str = "",
     samples: int | None = None,
     max_tokens: int | None = None,
-) -> Draw:
+) -> DrawSettings:
     """Sampling settings of a protocol under a resolved sampling.
 
     The model's name matters to ``reference-open`` only.
@@ -95,13 +95,15 @@ def make_draw(
             logprobs=True,
             top_logprobs=TOP_LOGPROBS,
         )
-        return Draw(config, 1, system)
+        return DrawSettings(config, 1, system)
     if protocol is Protocol.RESPOND:
         samples, max_tokens = 1, max_tokens or _reply_tokens(model)
     if protocol is Protocol.GUARD:
         # A moderation model has one way to answer; a system message would be a part of what it
         # judges.
-        return Draw(GenerateConfig(temperature=0.0, max_tokens=max_tokens or GUARD_TOKENS), 1, None)
+        return DrawSettings(
+            GenerateConfig(temperature=0.0, max_tokens=max_tokens or GUARD_TOKENS), 1, None
+        )
     usual = 1 if protocol is Protocol.BINARY else SAMPLES
     if sampling is Sampling.REFERENCE_API:
         config = GenerateConfig(temperature=1.0, max_tokens=max_tokens or 1024)
@@ -116,7 +118,7 @@ def make_draw(
         )
     else:
         config = GenerateConfig(temperature=0.0, max_tokens=max_tokens or MAX_TOKENS)
-    return Draw(config, samples or usual, system)
+    return DrawSettings(config, samples or usual, system)
 
 
 def _reply_tokens(model: str) -> int:

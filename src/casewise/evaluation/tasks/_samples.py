@@ -25,7 +25,7 @@ from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.plan._condition import Condition, choose, make_condition
 from casewise.evaluation.plan._sampling import (
     WITHOUT_LOGPROBS,
-    Draw,
+    DrawSettings,
     make_draw,
     resolve_sampling,
     setting_parts,
@@ -53,7 +53,7 @@ LANGUAGE = "language"
 """Where a sample keeps the language in which its answer is read, beside English."""
 
 
-def to_sample(case: Case, condition: Condition, draw: Draw) -> Sample:
+def to_sample(case: Case, condition: Condition, draw: DrawSettings) -> Sample:
     """A case as Inspect's sample; its metadata is what the judgement table is made from."""
     opening = condition.prompts.open(case)
     first, *later = opening.turns
@@ -113,7 +113,7 @@ def script_id(name: str) -> str:
     return f"script:{name}"
 
 
-def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[str, Any]:
+def task_metadata(condition: Condition, sampling: Sampling, draw: DrawSettings) -> dict[str, Any]:
     """What the log must say about a run so that its judgements can be told from others."""
     return (
         {
@@ -135,7 +135,7 @@ def task_metadata(condition: Condition, sampling: Sampling, draw: Draw) -> dict[
     )
 
 
-def samples_of(condition: Condition, draw: Draw) -> Iterator[Sample]:
+def samples_of(condition: Condition, draw: DrawSettings) -> Iterator[Sample]:
     """Every case of a condition, each made when it is asked for, then its script."""
     for case in condition.cases:
         yield to_sample(case, condition, draw)
@@ -149,7 +149,7 @@ class TaskParts:
 
     condition: Condition
     sampling: Sampling
-    draw: Draw
+    draw: DrawSettings
 
     @classmethod
     def of_options(
