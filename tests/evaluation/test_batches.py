@@ -55,7 +55,7 @@ LOOK = "GET /v1/batches/batch_1"
 
 
 @pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast(monkeypatch: pytest.MonkeyPatch, soon_again: None) -> None:
     monkeypatch.setenv(TICK, "0.05")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 

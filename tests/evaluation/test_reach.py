@@ -167,12 +167,12 @@ def test_one_of_two_servers_is_dead(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_a_late_server_is_met(tmp_path: Path, client: str) -> None:
+def test_a_late_server_is_met(tmp_path: Path, client: str, soon_again: None) -> None:
     """The first requests are refused; the server starts, and is slow for longer than we wait."""
     port, service = free_port(), f"late{client}"
 
     def answer(request: object) -> Answer:
-        time.sleep(SHORT + 4)
+        time.sleep(SHORT + 1)
         return SAFE
 
     server = FakeServer(answer, port=port)
@@ -184,13 +184,8 @@ def test_a_late_server_is_met(tmp_path: Path, client: str) -> None:
     later = threading.Thread(target=serve)
     later.start()
     try:
-        # Inspect asks again after some 3 s, and 6 s later.
         result = start(
-            tmp_path,
-            {service: f"http://127.0.0.1:{port}/v1"},
-            client=client,
-            patience=SHORT + 8,
-            questions=2,
+            tmp_path, {service: f"http://127.0.0.1:{port}/v1"}, client=client, questions=2
         )
     finally:
         later.join()
@@ -198,7 +193,7 @@ def test_a_late_server_is_met(tmp_path: Path, client: str) -> None:
     assert result.complete
 
 
-def test_an_overloaded_server_is_alive(tmp_path: Path) -> None:
+def test_an_overloaded_server_is_alive(tmp_path: Path, soon_again: None) -> None:
     """Longer than we wait for one that can't be reached."""
     until: list[float] = []
 
@@ -362,7 +357,7 @@ class Outages(Met):
 
 @pytest.mark.parametrize("client", ["auto", "inspect"])
 def test_an_outage_is_told_once_and_its_end(
-    tmp_path: Path, client: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, client: str, monkeypatch: pytest.MonkeyPatch, soon_again: None
 ) -> None:
     monkeypatch.setattr("casewise.evaluation.models._reachability.OUTAGE_S", 1.0)
     leaving, outages, met, service = Leaving(3), Outages(), Met(), f"leaves{client}"
@@ -409,7 +404,7 @@ def test_cut_connections_are_no_outage(tmp_path: Path) -> None:
     assert outages.lines == []
 
 
-@pytest.mark.parametrize("where", ["pipe", "terminal"])
+@pytest.mark.parametrize("where", [pytest.param("pipe", marks=pytest.mark.slow), "terminal"])
 def test_the_command_tells_of_an_outage(tmp_path: Path, where: str) -> None:
     """A real process, and the real limit of seconds."""
     leaving, told, shown = Leaving(3), threading.Event(), bytearray()
