@@ -53,6 +53,12 @@ MODEL = "openai/gpt-4o"
 LEDGER = ".casewise/batches.jsonl"
 LOOK = "GET /v1/batches/batch_1"
 
+SOON_AGAIN = """
+import tenacity, inspect_ai.model._retry as retry
+retry.wait_exponential_jitter = lambda **_: tenacity.wait_exponential(multiplier=0.3)
+"""
+"""What the fixture ``soon_again`` does, for a process of its own."""
+
 
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch, soon_again: None) -> None:
@@ -394,7 +400,8 @@ def environment(server: BatchServer) -> dict[str, str]:
 def start(server: BatchServer, cases: Path) -> Start:
     """In a process of its own."""
     command = arguments(cases, "--model-base-url", server.url)
-    return Start(command, cases.parent, clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"})
+    env = clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"}
+    return Start(command, cases.parent, env, first=SOON_AGAIN)
 
 
 def killed_at(call: str, server: BatchServer, cases: Path) -> None:

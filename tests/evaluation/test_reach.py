@@ -33,8 +33,11 @@ from casewise.evaluation import (
 from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.scores import read_paths
 
-SHORT = 2.0
+SHORT = 1.0
 """Seconds of patience, where a test need not wait for the usual."""
+
+PATIENCE = 2.0
+"""Where a server is to be met that starts a second late."""
 
 SAFE = '{"explanation": "fine", "judgement": "safe"}'
 
@@ -103,7 +106,7 @@ def test_nobody_listens(tmp_path: Path, client: str) -> None:
     port, met = free_port(), Met()
     service = f"closed{client}"
     began = time.monotonic()
-    with pytest.raises(ModelError, match="given up after 2 s without any answer") as error:
+    with pytest.raises(ModelError, match="given up after 1 s without any answer") as error:
         start(tmp_path, {service: f"http://127.0.0.1:{port}/v1"}, client=client, met=met)
     assert time.monotonic() - began < 30
     assert met.lines == [f"openai-api/{service}/m: connection refused at 127.0.0.1:{port}"]
@@ -172,7 +175,7 @@ def test_a_late_server_is_met(tmp_path: Path, client: str, soon_again: None) -> 
     port, service = free_port(), f"late{client}"
 
     def answer(request: object) -> Answer:
-        time.sleep(SHORT + 1)
+        time.sleep(PATIENCE + 1)
         return SAFE
 
     server = FakeServer(answer, port=port)
@@ -184,9 +187,8 @@ def test_a_late_server_is_met(tmp_path: Path, client: str, soon_again: None) -> 
     later = threading.Thread(target=serve)
     later.start()
     try:
-        result = start(
-            tmp_path, {service: f"http://127.0.0.1:{port}/v1"}, client=client, questions=2
-        )
+        models = {service: f"http://127.0.0.1:{port}/v1"}
+        result = start(tmp_path, models, client=client, patience=PATIENCE, questions=2)
     finally:
         later.join()
         server.__exit__()
@@ -273,7 +275,7 @@ def test_contexts_for_which_nobody_listens(tmp_path: Path, monkeypatch: pytest.M
         queries=tmp_path / "q.txt", out=tmp_path / "c.jsonl", model="openai-api/writer/m"
     )
     met = Met()
-    with pytest.raises(ModelError, match="given up after 2 s"):
+    with pytest.raises(ModelError, match="given up after 1 s"):
         generate_contexts(plan_generation(request), lambda _: None, Observers(fault=met), SHORT)
     assert len(met.lines) == 1
     assert "connection refused" in met.lines[0]
@@ -292,7 +294,7 @@ def test_the_command_gives_up(
     command = ("run", "-m", "openai-api/local/m", "--cases", cases, "--protocol", "binary")
     done = cli_inside(*command, "--log-dir", "logs", env=local)
     assert done.returncode == 2
-    first, last = (done.stderr.find(one) for one in ("connection refused at", "given up after 2 s"))
+    first, last = (done.stderr.find(one) for one in ("connection refused at", "given up after 1 s"))
     assert 0 <= first < last
     assert json.loads((tmp_path / "logs" / "faults.json").read_text())["starts"][0]["faults"]
 
