@@ -20,6 +20,7 @@ from support.fake_batches import BatchServer, End, FakeBatch, complete
 from support.fake_openai import Answer, Raw
 from support.secret import KEY
 from support.starts import PATIENCE_S, Start
+from tenacity import wait_exponential_jitter
 
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation import (
@@ -308,7 +309,12 @@ def test_a_batch_that_is_not_taken_at_first(tmp_path: Path, cases: Path, call: s
     assert statuses(table) == {"ok": CASES}
 
 
-def test_a_server_that_can_not_be_reached(tmp_path: Path, cases: Path) -> None:
+def test_a_server_that_can_not_be_reached(
+    tmp_path: Path, cases: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Giving up cuts one long pause short, and not each of many short ones.
+    usual = "inspect_ai.model._retry.wait_exponential_jitter"
+    monkeypatch.setattr(usual, wait_exponential_jitter)
     with BatchServer(safe) as server:
         found = cells(server, cases)
     with pytest.raises(ModelError, match="given up after 1 s without any answer"):
