@@ -12,11 +12,14 @@ from pathlib import Path
 
 # Before numpy is imported, as ``casewise.cli`` has it: two workers share the processor.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Two threads take a third more of it than one, over tables as small as these.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 import polars as pl
 import pytest
 from hypothesis import settings
 from support.secret import KEY, found_in, planted
+from tenacity import wait_exponential
 
 from casewise.cli import main
 from casewise.scores import read_paths
@@ -138,6 +141,13 @@ def forget_models() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
+
+
+@pytest.fixture
+def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inspect asks again after a tenth of its 3 s, 6 s, and so on."""
+    again = "inspect_ai.model._retry.wait_exponential_jitter"
+    monkeypatch.setattr(again, lambda **_: wait_exponential(multiplier=0.3))
 
 
 @pytest.fixture

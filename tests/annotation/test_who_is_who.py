@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 import yaml
+from support.fake_openai import serving_thread
 from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study
 
@@ -46,8 +46,7 @@ class Platform:
         self.asked = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.address = f"http://127.0.0.1:{self._server.server_port}/jwks.json"
-        self._thread = Thread(target=self._server.serve_forever)
-        self._thread.start()
+        self._thread = serving_thread(self._server)
 
     def close(self) -> None:
         self._server.shutdown()

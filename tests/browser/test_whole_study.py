@@ -20,7 +20,8 @@ from casewise.annotation.study.study_file import load_study
 from casewise.annotation.study.study_file import write_study as write_file
 from casewise.annotation.study.study_texts import Investigator
 
-pytestmark = pytest.mark.browser
+# Each page by itself is in test_study_page.py.
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 Come = Callable[..., Page]
 Look = Callable[[Page, str], None]

@@ -3,11 +3,11 @@
 import functools
 import hashlib
 import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.fake_openai import serving_thread
 
 from casewise.cases import _fetch as module
 from casewise.cases import casebench_data, casebench_templates, fetch_casebench, open_cases
@@ -88,8 +88,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
     handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+        thread = serving_thread(server)
         yield folder, f"http://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
         thread.join()

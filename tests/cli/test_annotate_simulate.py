@@ -16,7 +16,7 @@ def test_a_rehearsal(cli: Cli, tmp_path: Path) -> None:
         tmp_path, queries=4, votes=2, pay=Pay(per_hour=10, seconds_per_task=25, minutes_besides=6)
     )
     before = sorted(tmp_path.iterdir())
-    options = ["--speed", "50", "--at-once", "3", "--leave", "0", "--careless", "0", "--seed", "2"]
+    options = ["--speed", "200", "--at-once", "3", "--leave", "0", "--careless", "0", "--seed", "2"]
     done = cli("annotate", "simulate", "study.yaml", *options, "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from conftest import Cli, clean_env
 from support.fake_openai import FakeServer
 from support.scores import model_rows
 from support.secret import KEY
+from support.starts import inspect_eval
 
 CASE = {"query": "q", "context": {"sender": {"platform_type": "forum"}}}
 
@@ -122,18 +122,11 @@ def test_a_log_of_another_task(cli: Cli, tmp_path: Path, casebench: Path) -> Non
         "    return Task(dataset=[Sample(input='Hello')])\n"
     )
     with FakeServer(lambda request: "Hi") as server:
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "inspect_ai", "eval", "other.py", "--display", "none"),
-                *("--model", "openai-api/fake/m", "--log-dir", "logs"),
-            ],
-            cwd=tmp_path,
-            env=clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
-            capture_output=True,
-            text=True,
-            check=False,
+        inspect_eval(
+            ["other.py", "--model", "openai-api/fake/m", "--log-dir", "logs", "--display", "none"],
+            tmp_path,
+            clean_env() | {"FAKE_API_KEY": KEY, "FAKE_BASE_URL": server.url},
         )
-    assert done.returncode == 0, done.stderr
     assert_refused(cli("score", "logs"), "a log of another task", "greeting")
     (log,) = (tmp_path / "logs").glob("*.eval")
     assert_refused(cli("score", log), "a log of another task", "greeting")

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from conftest import Cli, clean_env
-from support.fake_openai import FakeServer
+from support.fake_openai import FakeServer, serving_thread
 from support.secret import KEY
 
 from casewise.errors import install_hint
@@ -59,7 +58,7 @@ def serving(status: int, body: str = "", **headers: str) -> Iterator[tuple[str, 
             return
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
+    serving_thread(server)
     try:
         yield f"http://127.0.0.1:{server.server_port}/v1", met
     finally:
@@ -268,25 +267,21 @@ def test_a_narrow_terminal_in_any_encoding(cli: Cli, encoding: str) -> None:
     assert max(map(len, map(str.rstrip, done.stdout.splitlines()))) <= 50
 
 
-def test_a_locale_without_characters(cli_process: Cli) -> None:
-    """In a process of its own: streams are opened as the environment says."""
-    plain = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    done = cli_process("doctor", env=plain)
-    assert done.returncode == 0, done.stderr
-    assert READY in done.stdout
+NO_CHARACTERS = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+"""A locale of ASCII alone."""
 
 
 @pytest.mark.parametrize(
     ("arguments", "plain", "said"),
     [
-        (("doctor",), {"TERM": "dumb"}, READY),
+        (("doctor",), {"TERM": "dumb", **NO_CHARACTERS}, READY),
         (("doctor", "--help"), {"TERM": "xterm", "NO_COLOR": "1"}, "Look at this machine"),
     ],
 )
 def test_a_terminal_without_colours(
     tmp_path: Path, arguments: tuple[str, ...], plain: dict[str, str], said: str
 ) -> None:
-    """A real one: a pipe would have no colours anyway."""
+    """A real one: a pipe would have no colours anyway. Streams are as the environment says."""
     if not hasattr(os, "openpty"):
         pytest.skip("this system has no pseudo-terminals")
     ours, theirs = os.openpty()

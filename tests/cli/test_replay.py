@@ -260,7 +260,9 @@ def graded(request: dict[str, Any]) -> str:
     return f"It says so.\n{json.dumps({'id': nonce, 'class': kind})}"
 
 
-def test_nothing_of_a_withheld_run_holds_a_text(replay: Replay, tmp_path: Path) -> None:
+def test_nothing_of_a_withheld_run_holds_a_text(
+    replay: Replay, tmp_path: Path, soon_again: None
+) -> None:
     def planted(number: int) -> dict[str, Any]:
         talk = private_talk(number)
         for message in talk["messages"]:

@@ -59,7 +59,7 @@ def cases(tmp_path: Path) -> Path:
 
 def right(request: dict[str, Any]) -> Answer:
     """What each case was meant to be."""
-    time.sleep(0.02)
+    time.sleep(0.06)
     unsafe = "a unsafe place" in request["messages"][-1]["content"]
     return f'{{"judgement": "{"unsafe" if unsafe else "safe"}"}}'
 

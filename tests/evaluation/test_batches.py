@@ -20,6 +20,7 @@ from support.fake_batches import BatchServer, End, FakeBatch, complete
 from support.fake_openai import Answer, Raw
 from support.secret import KEY
 from support.starts import PATIENCE_S, Start
+from tenacity import wait_exponential_jitter
 
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation import (
@@ -53,9 +54,15 @@ MODEL = "openai/gpt-4o"
 LEDGER = ".casewise/batches.jsonl"
 LOOK = "GET /v1/batches/batch_1"
 
+SOON_AGAIN = """
+import tenacity, inspect_ai.model._retry as retry
+retry.wait_exponential_jitter = lambda **_: tenacity.wait_exponential(multiplier=0.3)
+"""
+"""What the fixture ``soon_again`` does, for a process of its own."""
+
 
 @pytest.fixture(autouse=True)
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+def fast(monkeypatch: pytest.MonkeyPatch, soon_again: None) -> None:
     monkeypatch.setenv(TICK, "0.05")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
@@ -302,7 +309,12 @@ def test_a_batch_that_is_not_taken_at_first(tmp_path: Path, cases: Path, call: s
     assert statuses(table) == {"ok": CASES}
 
 
-def test_a_server_that_can_not_be_reached(tmp_path: Path, cases: Path) -> None:
+def test_a_server_that_can_not_be_reached(
+    tmp_path: Path, cases: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Giving up cuts one long pause short, and not each of many short ones.
+    usual = "inspect_ai.model._retry.wait_exponential_jitter"
+    monkeypatch.setattr(usual, wait_exponential_jitter)
     with BatchServer(safe) as server:
         found = cells(server, cases)
     with pytest.raises(ModelError, match="given up after 1 s without any answer"):
@@ -394,7 +406,8 @@ def environment(server: BatchServer) -> dict[str, str]:
 def start(server: BatchServer, cases: Path) -> Start:
     """In a process of its own."""
     command = arguments(cases, "--model-base-url", server.url)
-    return Start(command, cases.parent, clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"})
+    env = clean_env() | {"OPENAI_API_KEY": KEY, TICK: "0.05"}
+    return Start(command, cases.parent, env, first=SOON_AGAIN)
 
 
 def killed_at(call: str, server: BatchServer, cases: Path) -> None:

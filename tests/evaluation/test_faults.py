@@ -60,7 +60,11 @@ def unsettled(outcomes: list[Outcome], cases: int) -> list[Outcome]:
 
 
 @pytest.mark.parametrize(("how", "client"), FAULTS)
-def test_every_fault(cli_inside: Cli, tmp_path: Path, how: str, client: str) -> None:
+def test_every_fault(
+    cli_inside: Cli, tmp_path: Path, how: str, client: str, request: pytest.FixtureRequest
+) -> None:
+    if how == "1":
+        request.getfixturevalue("soon_again")
     models = [f"{fault}-{how}" for fault in KINDS]
     with FaultyServer() as server:
         found = run_faults(cli_inside, tmp_path, server, models, cases=CASES, client=client)

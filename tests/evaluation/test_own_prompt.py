@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from support.own_prompt import (
 )
 from support.scores import model_rows
 from support.secret import KEY
+from support.starts import inspect_eval
 
 from casewise.cases import CARDS, load_card
 from casewise.evaluation import RunRequest
@@ -128,19 +127,14 @@ def test_through_a_target(cli_inside: Cli, tmp_path: Path) -> None:
 def test_through_inspect(tmp_path: Path) -> None:
     write_own_card(tmp_path)
     with FakeServer(SPOKE) as server:
-        done = subprocess.run(
+        inspect_eval(
             [
-                *(sys.executable, "-m", "inspect_ai", "eval", "casewise/respond"),
-                *("--model", "openai-api/fake/m", "-T", "deployment=card.yaml"),
-                *("--log-dir", "logs", "--display", "none"),
+                *("casewise/respond", "--model", "openai-api/fake/m"),
+                *("-T", "deployment=card.yaml", "--log-dir", "logs", "--display", "none"),
             ],
-            cwd=tmp_path,
-            env=clean_env() | environment(server),
-            capture_output=True,
-            text=True,
-            check=False,
+            tmp_path,
+            clean_env() | environment(server),
         )
-    assert done.returncode == 0, done.stderr
     check_what_arrived(sent(server))
     rows = read_paths([tmp_path / "logs"]).table
     assert (rows["response_class"] == "tool_call").sum() == 3

@@ -4,8 +4,6 @@ known; the scores must be those of the answers."""
 import json
 import math
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
+from support.starts import inspect_eval
 
 PROTOCOLS = ("binary", "score", "probability")
 FEW, ALL = 60, 900
@@ -172,19 +171,13 @@ def test_inspect_eval(
         arguments = [f"protocol={protocol}", f"cases={casebench / 'CASEBench_data.json'}"]
         if protocol == "score":
             arguments.append("samples=1")
-        done = subprocess.run(
+        inspect_eval(
             [
-                *(sys.executable, "-m", "inspect_ai", "eval", "casewise/judge"),
+                *("casewise/judge", "--model", "openai-api/fake/judge", "--log-dir", "logs"),
                 *(part for argument in arguments for part in ("-T", argument)),
-                *("--model", "openai-api/fake/judge", "--log-dir", "logs", "--display", "none"),
-                *("--max-connections", "20", "--no-log-realtime"),
+                *("--max-connections", "20", "--no-log-realtime", "--display", "none"),
             ],
-            cwd=tmp_path,
-            env=clean_env() | environment(server),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+            tmp_path,
+            clean_env() | environment(server),
         )
-        assert done.returncode == 0, done.stderr + done.stdout
     check(model_rows(cli("score", "logs", "--format", "json").stdout), answers)

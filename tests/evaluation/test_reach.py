@@ -33,8 +33,11 @@ from casewise.evaluation import (
 from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.scores import read_paths
 
-SHORT = 2.0
+SHORT = 1.0
 """Seconds of patience, where a test need not wait for the usual."""
+
+PATIENCE = 2.0
+"""Where a server is to be met that starts a second late."""
 
 SAFE = '{"explanation": "fine", "judgement": "safe"}'
 
@@ -103,7 +106,7 @@ def test_nobody_listens(tmp_path: Path, client: str) -> None:
     port, met = free_port(), Met()
     service = f"closed{client}"
     began = time.monotonic()
-    with pytest.raises(ModelError, match="given up after 2 s without any answer") as error:
+    with pytest.raises(ModelError, match="given up after 1 s without any answer") as error:
         start(tmp_path, {service: f"http://127.0.0.1:{port}/v1"}, client=client, met=met)
     assert time.monotonic() - began < 30
     assert met.lines == [f"openai-api/{service}/m: connection refused at 127.0.0.1:{port}"]
@@ -167,12 +170,12 @@ def test_one_of_two_servers_is_dead(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("client", ["auto", "inspect"])
-def test_a_late_server_is_met(tmp_path: Path, client: str) -> None:
+def test_a_late_server_is_met(tmp_path: Path, client: str, soon_again: None) -> None:
     """The first requests are refused; the server starts, and is slow for longer than we wait."""
     port, service = free_port(), f"late{client}"
 
     def answer(request: object) -> Answer:
-        time.sleep(SHORT + 4)
+        time.sleep(PATIENCE + 1)
         return SAFE
 
     server = FakeServer(answer, port=port)
@@ -184,21 +187,15 @@ def test_a_late_server_is_met(tmp_path: Path, client: str) -> None:
     later = threading.Thread(target=serve)
     later.start()
     try:
-        # Inspect asks again after some 3 s, and 6 s later.
-        result = start(
-            tmp_path,
-            {service: f"http://127.0.0.1:{port}/v1"},
-            client=client,
-            patience=SHORT + 8,
-            questions=2,
-        )
+        models = {service: f"http://127.0.0.1:{port}/v1"}
+        result = start(tmp_path, models, client=client, patience=PATIENCE, questions=2)
     finally:
         later.join()
         server.__exit__()
     assert result.complete
 
 
-def test_an_overloaded_server_is_alive(tmp_path: Path) -> None:
+def test_an_overloaded_server_is_alive(tmp_path: Path, soon_again: None) -> None:
     """Longer than we wait for one that can't be reached."""
     until: list[float] = []
 
@@ -278,7 +275,7 @@ def test_contexts_for_which_nobody_listens(tmp_path: Path, monkeypatch: pytest.M
         queries=tmp_path / "q.txt", out=tmp_path / "c.jsonl", model="openai-api/writer/m"
     )
     met = Met()
-    with pytest.raises(ModelError, match="given up after 2 s"):
+    with pytest.raises(ModelError, match="given up after 1 s"):
         generate_contexts(plan_generation(request), lambda _: None, Observers(fault=met), SHORT)
     assert len(met.lines) == 1
     assert "connection refused" in met.lines[0]
@@ -297,7 +294,7 @@ def test_the_command_gives_up(
     command = ("run", "-m", "openai-api/local/m", "--cases", cases, "--protocol", "binary")
     done = cli_inside(*command, "--log-dir", "logs", env=local)
     assert done.returncode == 2
-    first, last = (done.stderr.find(one) for one in ("connection refused at", "given up after 2 s"))
+    first, last = (done.stderr.find(one) for one in ("connection refused at", "given up after 1 s"))
     assert 0 <= first < last
     assert json.loads((tmp_path / "logs" / "faults.json").read_text())["starts"][0]["faults"]
 
@@ -362,7 +359,7 @@ class Outages(Met):
 
 @pytest.mark.parametrize("client", ["auto", "inspect"])
 def test_an_outage_is_told_once_and_its_end(
-    tmp_path: Path, client: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, client: str, monkeypatch: pytest.MonkeyPatch, soon_again: None
 ) -> None:
     monkeypatch.setattr("casewise.evaluation.models._reachability.OUTAGE_S", 1.0)
     leaving, outages, met, service = Leaving(3), Outages(), Met(), f"leaves{client}"
@@ -409,7 +406,7 @@ def test_cut_connections_are_no_outage(tmp_path: Path) -> None:
     assert outages.lines == []
 
 
-@pytest.mark.parametrize("where", ["pipe", "terminal"])
+@pytest.mark.parametrize("where", [pytest.param("pipe", marks=pytest.mark.slow), "terminal"])
 def test_the_command_tells_of_an_outage(tmp_path: Path, where: str) -> None:
     """A real process, and the real limit of seconds."""
     leaving, told, shown = Leaving(3), threading.Event(), bytearray()

@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from conftest import Cli, clean_env
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 from support.secret import KEY
-from support.starts import Start
+from support.starts import Start, inspect_eval
 
 CASES = 240
 
@@ -35,9 +33,8 @@ def cases(tmp_path: Path) -> Path:
     return path
 
 
-def slow(request: dict[str, Any]) -> Answer:
-    time.sleep(0.3)
-    return '{"judgement": "safe"}'
+STOP_AT = 150
+"""Requests after which a run is stopped."""
 
 
 def arguments(cases: Path) -> list[str]:
@@ -55,9 +52,14 @@ def asked(server: FakeServer) -> set[str]:
 
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signal.Signals) -> None:
-    with FakeServer(slow) as server:
+    def answer(request: dict[str, Any]) -> Answer:
+        # Slow only where the run is stopped: a dozen later is soon enough.
+        time.sleep(0.3 if 0 <= len(server.requests) - STOP_AT < 50 else 0)
+        return '{"judgement": "safe"}'
+
+    with FakeServer(answer) as server:
         process = Start(arguments(cases), tmp_path, clean_env() | environment(server))
-        while len(server.requests) < 150:
+        while len(server.requests) < STOP_AT:
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(way)
@@ -205,20 +207,15 @@ def test_reference_sampling(
 def test_ablation_through_inspect(cli: Cli, tmp_path: Path, cases: Path) -> None:
     """Inspect's command line turns a,b into a list."""
     with FakeServer(lambda request: "Judgement: safe") as server:
-        done = subprocess.run(
+        inspect_eval(
             [
-                *(sys.executable, "-m", "inspect_ai", "eval", "casewise/judge"),
-                *("-T", "ablate=sender,platform_type", "-T", f"cases={cases}", "-T", "limit=2"),
-                *("-T", "protocol=binary", "--model", "openai-api/fake/m"),
+                *("casewise/judge", "-T", "ablate=sender,platform_type", "-T", f"cases={cases}"),
+                *("-T", "limit=2", "-T", "protocol=binary", "--model", "openai-api/fake/m"),
                 *("--log-dir", "logs", "--display", "none"),
             ],
-            cwd=tmp_path,
-            env=clean_env() | environment(server),
-            capture_output=True,
-            text=True,
-            check=False,
+            tmp_path,
+            clean_env() | environment(server),
         )
-    assert done.returncode == 0, done.stderr
     assert all("\nSituation:\n{}\n" in prompt for prompt in server.prompts)
     (score,) = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert score["ablation"] == "sender,platform_type"

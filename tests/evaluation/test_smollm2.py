@@ -29,19 +29,20 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, cores)
 
 
-@pytest.mark.parametrize(
-    ("options", "cases"), [pytest.param([], 56, marks=pytest.mark.slow), (["--limit", "2"], 2)]
-)
-def test_the_first_run(cli: Cli, cli_process: Cli, options: list[str], cases: int) -> None:
+@pytest.mark.slow
+def test_the_first_run(cli: Cli, cli_process: Cli) -> None:
     """What a newcomer types: one command, no key, no network but the package index."""
-    done = (cli if options else cli_process)("run", *options, "--log-dir", "logs")
+    done = cli_process("run", "--log-dir", "logs")
     assert done.returncode == 0, done.stderr
-    assert "first judgement after" in done.stderr
-    assert "judges at chance" in done.stdout
-    if not options:
-        shown = (ROOT / "README.md").read_text("utf-8").split("```text\n")[1].split("Against")[0]
-        printed = done.stdout.replace("─", "").split()
-        assert " ".join(shown.replace("─", "").split()) in " ".join(printed)
+    shown = (ROOT / "README.md").read_text("utf-8").split("```text\n")[1].split("Against")[0]
+    printed = done.stdout.replace("─", "").split()
+    assert " ".join(shown.replace("─", "").split()) in " ".join(printed)
+    check_first_run(cli, done.stdout, done.stderr, 56)
+
+
+def check_first_run(cli: Cli, out: str, err: str, cases: int) -> None:
+    assert "first judgement after" in err
+    assert "judges at chance" in out
     (score,) = model_rows(cli("score", "logs", "--format", "json").stdout)
     assert (score["model"], score["protocol"]) == ("casewise/smollm2", "probability")
     assert (score["n"], score["coverage"], score["labels"]) == (cases, 1.0, "intended")
@@ -60,12 +61,15 @@ def test_protocols_that_write(cli: Cli, protocol: str) -> None:
     assert sum(score["statuses"].values()) == 1
 
 
-def test_the_same_answer_twice(cli: Cli, tmp_path: Path) -> None:
+def test_the_first_run_of_two_cases_twice(cli: Cli, tmp_path: Path) -> None:
     """From two starts: within one, the second run finds prefixes that the first has computed."""
     tables = []
-    for name in ("a", "b"):
+    for name in ("logs", "again"):
         start = Start(["run", "--limit", "2", "--log-dir", name], tmp_path, clean_env())
-        assert start.wait() == 0, start.stderr
+        out, err = start.communicate()
+        assert start.returncode == 0, err
+        if name == "logs":
+            check_first_run(cli, out, err, 2)
         (score,) = model_rows(cli("score", name, "--format", "json").stdout)
         tables.append((score["bce"], score["mass"]))
     assert tables[0] == pytest.approx(tables[1], abs=1e-3)

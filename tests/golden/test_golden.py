@@ -4,8 +4,6 @@ What that version made is in this folder; ``make.py`` says how.
 """
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from conftest import clean_env
 from polars.testing import assert_frame_equal
 from support.fake_openai import FakeServer
 from support.golden import ENVIRONMENT, FOLDER, INPUTS, RUNS, STOPPED, answers, kept_table, table_of
-from support.starts import Start
+from support.starts import Start, inspect_eval
 
 JUDGED = 24
 """Judgements of the run that was stopped: 12 cases under two protocols."""
@@ -207,18 +205,14 @@ def test_inspects_own_runner_gives_the_same_table(
     task: str, arguments: dict[str, str], folder: Path, server: FakeServer
 ) -> None:
     given = [f"-T{key}={value}" for key, value in ({"cases": "cases.yaml"} | arguments).items()]
-    done = subprocess.run(
+    inspect_eval(
         [
-            *(sys.executable, "-m", "inspect_ai", "eval", f"casewise/{task}", *given),
-            *("--model", "openai-api/fake/plain", "--log-dir", "inspect", "--display", "none"),
+            *(f"casewise/{task}", *given, "--model", "openai-api/fake/plain"),
+            *("--log-dir", "inspect", "--display", "none"),
         ],
-        cwd=folder,
-        env=clean_env() | environment(server),
-        capture_output=True,
-        text=True,
-        check=False,
+        folder,
+        clean_env() | environment(server),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     options = {"protocol": "respond"} | arguments
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     ours = ("-m", "openai-api/fake/plain", "--cases", "cases.yaml", *words)

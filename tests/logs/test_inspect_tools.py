@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,15 +69,8 @@ def test_its_reader_and_ours_agree(logs: dict[str, Path], protocol: str) -> None
 
 
 def test_its_commands_list_and_print_logs(logs: dict[str, Path]) -> None:
-    folder = logs["score"].parent
-    command = [sys.executable, "-m", "inspect_ai", "log"]
-    listed = subprocess.run(
-        [*command, "list", "--json", "--log-dir", str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found = {Path(one["name"]).name for one in json.loads(listed.stdout)}
+    listed = said(["log", "list", "--json", "--log-dir", str(logs["score"].parent)])
+    found = {Path(one["name"]).name for one in json.loads(listed)}
     assert found == {path.name for path in logs.values()}
     for path in logs.values():
         dumped = said(["log", "dump", str(path)])

@@ -54,14 +54,23 @@ class FakeServer:
     def __enter__(self) -> Self:
         self._http = _QuietServer(("127.0.0.1", self.port), self.handler())
         self.port = self._http.server_address[1]
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
-        self._thread.start()
+        self._thread = serving_thread(self._http)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
+
+
+def serving_thread(http: ThreadingHTTPServer) -> threading.Thread:
+    """Start to serve, in a thread that ends soon after the server is told to shut down.
+
+    It looks whether it was told at each interval, which is half a second if none is given.
+    """
+    thread = threading.Thread(target=http.serve_forever, args=[0.02], daemon=True)
+    thread.start()
+    return thread
 
 
 class _QuietServer(ThreadingHTTPServer):
@@ -114,6 +123,8 @@ def _text(text: str) -> dict[str, Any]:
 def _handler(server: FakeServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body are sent apart: else the body waits 40 ms, until the head is acknowledged.
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -48,7 +48,7 @@ def killed_run(folder: Path) -> Path:
     answer = answers()
 
     def slowly(request: dict[str, Any]) -> Answer:
-        time.sleep(0.002)
+        time.sleep(0.04)
         return answer(request)
 
     with FakeServer(slowly) as server:

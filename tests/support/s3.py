@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+from support.fake_openai import serving_thread
+
 DATE = "Mon, 02 Jan 2023 00:00:00 GMT"
 STAMP = "2023-01-02T00:00:00.000Z"
 
@@ -43,8 +45,7 @@ def s3_server() -> Iterator[S3]:
     http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(found))
     http.daemon_threads = True
     found.port = http.server_address[1]
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
-    thread.start()
+    thread = serving_thread(http)
     try:
         yield found
     finally:
@@ -60,6 +61,7 @@ def _etag(data: bytes) -> str:
 def _handler(s3: S3) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def parse(self) -> tuple[str, dict[str, str]]:
             """The object's place, and the request's options."""

@@ -137,6 +137,20 @@ class Start:
         self.send_signal(signal.SIGKILL)
 
 
+def inspect_eval(arguments: Sequence[str | Path], cwd: Path, env: Mapping[str, str]) -> str:
+    """Run ``inspect eval`` to its end, in a process of its own that need not import Inspect.
+
+    Returns:
+        What it printed.
+    """
+    given = ["inspect", "eval", *map(str, arguments)]
+    code = f"import sys; from inspect_ai._cli.main import main; sys.argv = {given}; main()"
+    start = Start([], cwd, env, first=code)
+    out, err = start.communicate()
+    assert start.returncode == 0, out + err
+    return out
+
+
 def killed_starts(
     arguments: Sequence[str | Path],
     moments: Sequence[tuple[int, float]],

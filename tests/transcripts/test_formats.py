@@ -2,8 +2,6 @@
 
 import csv
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from conftest import ROOT, clean_env
+from support.starts import Start
 from support.workbooks import write_workbook
 
 from casewise.errors import InputError
@@ -174,13 +173,16 @@ for output in outputs:
     display="none",
 )
 write_eval_log(log, folder + "/as.json", format="json")
+sys.exit()
 """
 
 
 def test_a_log_of_another_task(tmp_path: Path) -> None:
     """Written by Inspect itself, in two epochs."""
-    command = [sys.executable, "-c", TASK, str(tmp_path), QUERY, REPLY]
-    subprocess.run(command, env=clean_env(), check=True, capture_output=True, timeout=120)
+    given = [str(tmp_path), QUERY, REPLY]
+    start = Start([], tmp_path, clean_env(), first=f"import sys; sys.argv[1:] = {given}\n{TASK}")
+    _, err = start.communicate()
+    assert start.returncode == 0, err
     found = list(read_conversations(tmp_path))
     assert [one.id.split(" ", 1)[1] for one in found if isinstance(one, Conversation)] == [
         "7 1",
