@@ -213,10 +213,8 @@ def _check_values(table: pl.DataFrame, path: Path) -> None:
 
 def all_distinct(table: pl.DataFrame, keys: Sequence[str]) -> bool:
     """Whether no two rows agree in all keys."""
-    # By hashes: unique() takes several times a table's memory even where nothing is repeated. A
-    # column that holds one value tells no rows apart, and is not copied for it.
-    told = [name for name in keys if table[name].n_unique() > 1] or list(keys)
-    return int(table.select(pl.struct(told).hash().n_unique()).item()) == len(table)
+    # By hashes: unique() takes several times a table's memory even where nothing is repeated.
+    return int(table.select(pl.struct(keys).hash().n_unique()).item()) == len(table)
 
 
 _CLASSES = [str(one) for one in ResponseClass if one is not ResponseClass.UNDETERMINED]

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from casewise.cases import (
     STARTER,
@@ -296,18 +296,21 @@ def _data_and_prompts(
     return data, Conversations(delivery, system_text(card), card.tools, given), script
 
 
+_open_sets: WeakValueDictionary[tuple[object, ...], CaseSet] = WeakValueDictionary()
+"""By name, and by when and how large their files are: no longer than a condition needs them."""
+
+
 def _opened(cases: str | CaseSet) -> CaseSet:
     """The cases; a file that didn't change since is not read again for each task of a run."""
     if isinstance(cases, CaseSet):
         return cases
     path = Path(cases)
     releases = releases_path(path) if path.name else path
-    return _read(cases, (_stamp(path), _stamp(releases)))
-
-
-@lru_cache(maxsize=4)
-def _read(cases: str, stamps: tuple[object, ...]) -> CaseSet:  # noqa: ARG001 - a part of the key
-    return open_cases(cases)
+    key = (cases, _stamp(path), _stamp(releases))
+    found = _open_sets.get(key)
+    if found is None:
+        found = _open_sets[key] = open_cases(cases)
+    return found
 
 
 def _stamp(path: Path) -> object:
