@@ -61,7 +61,7 @@ FIRST = 40
 """Cases of a model that are asked before anything is known of it; without ``--max-connections``
 Inspect begins with 20 of them."""
 
-FIRST_S = 0.1
+FIRST_S = 0.05
 """So long the others wait for the first answer, in seconds, where a person said how many requests
 may be under way at once: most servers have refused a wrong key by then."""
 
