@@ -6,7 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -242,6 +242,10 @@ def case_set(cases: Cases) -> CaseSet:
     return CaseSet(tuple(cases), "cases", Form.JSONL)
 
 
+LOOK_UP_S = 0.2
+"""How long Ctrl-C may go unnoticed while a thread is waited for."""
+
+
 def beside_loop(work: Callable[[], Made], stop: Callable[[], object] = lambda: None) -> Made:
     """Do what needs an event loop of its own: in a thread, where one is running already.
 
@@ -256,10 +260,14 @@ def beside_loop(work: Callable[[], Made], stop: Callable[[], object] = lambda: N
     with ThreadPoolExecutor(1, thread_name_prefix="casewise") as thread:
         done = thread.submit(work)
         try:
-            return done.result()
+            # Looking up now and then: a library's handler of Ctrl-C, such as Polars' own, may let a
+            # wait without end go on.
+            while not done.done():
+                wait([done], LOOK_UP_S)
         except BaseException:
             stop()
             raise
+        return done.result()
 
 
 def choose(kind: type[Choice], value: str, name: str) -> Choice:
