@@ -1,7 +1,6 @@
 """Logs in the page of ``inspect view``: the list of a log's samples, and one of them."""
 
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from conftest import clean_env
 from inspect_ai.log import read_eval_log
 from playwright.sync_api import Browser, Page, expect
 from support.inspected import CASES, EPOCHS
+from support.starts import free_port
 
 pytestmark = pytest.mark.browser
 
@@ -23,9 +23,7 @@ PATIENCE_MS = 60_000
 @pytest.fixture(scope="module")
 def address(every_protocol: Path) -> Iterator[str]:
     """Where ``inspect view`` shows the logs."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "inspect_ai", "view", "start", "--host", "127.0.0.1"]
     with subprocess.Popen(
         [*command, "--port", str(port), "--log-dir", str(every_protocol)],

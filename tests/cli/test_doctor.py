@@ -17,6 +17,7 @@ import pytest
 from conftest import Cli, clean_env
 from support.fake_openai import FakeServer, serving_thread
 from support.secret import KEY
+from support.starts import free_port
 
 from casewise.errors import install_hint
 from casewise.evaluation import fetch_weights
@@ -234,10 +235,7 @@ def test_a_key_goes_through_no_proxy_in_the_clear(cli: Cli) -> None:
 
 
 def test_nobody_listens(cli: Cli) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-    code, facts = looked(cli, LOCAL_BASE_URL=url)
+    code, facts = looked(cli, LOCAL_BASE_URL=f"http://127.0.0.1:{free_port()}/v1")
     assert code == 0
     found = facts["models: local"]
     assert found["state"] == "wrong"
