@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import LabelRule
-from casewise.gate import BUILDS, Build, GateVerdict, default_gate
+from casewise.gate import BUILDS, Build, GateVerdict
 from casewise.gate._rule_figures import Figures
+from casewise.gate._rules_file import default_gate
 from casewise.gate._verdicts import judge
 from casewise.sheets import Column, Row, Table, number, setting, to_markdown
 from casewise.statistics import Clusters, clustered_mean

@@ -181,7 +181,7 @@ def runner(work: Work) -> dict[str, float]:
     """The same judge under Inspect's own runner, as ``inspect eval`` runs it, set up leanly."""
     from inspect_ai import eval as run_task
 
-    from casewise.evaluation import judge
+    from casewise.evaluation.tasks._judge import judge
 
     def ask(name: str, limit: int) -> None:
         with tempfile.TemporaryDirectory() as folder:

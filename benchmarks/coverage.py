@@ -30,21 +30,14 @@ from scipy.special import expit
 from scipy.stats import beta, norm
 
 from casewise.cases import LabelRule, Labels, Ties
+from casewise.choices import SEEN_METRICS, TOOL_RATE, WITHIN_METRICS
 from casewise.protocols import Protocol
-from casewise.scores import (
-    ACT_QUADRANTS,
-    COMPARED,
-    OF_CONTEXTS,
-    QUADRANTS,
-    SEEN_METRICS,
-    TOOL_RATE,
-    WITHIN_METRICS,
-    UnreadPolicy,
-)
+from casewise.scores import ACT_QUADRANTS, COMPARED, QUADRANTS, UnreadPolicy
 from casewise.scores._answer_columns import Answers
 from casewise.scores._behaviour import refusal_gain, spoofing_gap
 from casewise.scores._measures import (
     HEADLINES,
+    OF_CONTEXTS,
     context_measures,
     corrected_headline,
     measure,

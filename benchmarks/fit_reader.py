@@ -28,7 +28,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_matrix, diags
 from sklearn.model_selection import GroupKFold
 
-from casewise.protocols import ResponseClass, Rulings, string_match
+from casewise.choices import Rulings
+from casewise.protocols import ResponseClass, string_match
 from casewise.protocols.replies._features import (
     CLASSES,
     FILE,
@@ -43,7 +44,7 @@ from casewise.protocols.replies._features import (
     measures,
 )
 from casewise.protocols.replies._read_reply import READER_VERSION, TakenApart, decide, take_apart
-from casewise.scores import load_labelled
+from casewise.scores._labelled_replies import load_labelled
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "src/casewise/data"

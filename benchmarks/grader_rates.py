@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from casewise.cases import read_table
 from casewise.protocols import ResponseClass
-from casewise.scores import load_labelled, reader_error
+from casewise.scores._grader_agreement import reader_error
+from casewise.scores._labelled_replies import load_labelled
 from casewise.statistics import (
     NOT_LABELLED,
     CheckSample,

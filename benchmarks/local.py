@@ -40,10 +40,11 @@ from inspect_ai.log import read_eval_log
 from remote import HERE, Row, find_cases, print_method, print_rows, record, table_row
 
 from casewise.cases import STARTER, open_cases
-from casewise.evaluation import SMOLLM2, RunRequest, fetch_weights, make_plan, run_cells
+from casewise.evaluation import SMOLLM2, RunRequest, make_plan, run_cells
 from casewise.evaluation.models._hf_engine import WORKER, Engine, open_engine
 from casewise.evaluation.models._hf_provider import Options
 from casewise.evaluation.models._in_process import common_prefix
+from casewise.evaluation.models._smollm2 import fetch_weights
 from casewise.evaluation.plan._condition import make_condition
 from casewise.protocols import Protocol, derive_token_sets, read_probability
 

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import altair as alt  # noqa: E402
 import vl_convert  # noqa: E402
 from conftest import clean_env  # noqa: E402
 from support.actors import SAFE, UNSAFE, Actor, comply, follows, refuse, text_of, write_cases  # noqa: E402
 from support.fake_openai import FakeServer  # noqa: E402
 
-from casewise.reporting.page import Section, make_sections  # noqa: E402
+from casewise.reporting.page._page import make_sections  # noqa: E402
+from casewise.reporting.page._parts import BLUE, ROWS, Section, Strips, colours  # noqa: E402
 from casewise.scores import Scoring, make_overview, read_paths  # noqa: E402
 
 QUERIES = 40
+WIDTH = 460
 RESPOND = ("--protocol", "respond")
 EVERYWHERE = ("--delivery", "system,claimed,none")
 
@@ -172,9 +175,34 @@ def _write_cases(path: Path) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
 
 
+def of_strips(strips: Strips) -> dict[str, Any]:
+    """Lines that the report lays out in HTML, as a specification: dots with their intervals."""
+    field = strips.value
+    tone = colours(strips.tone, strips.palette) if strips.palette else alt.value(BLUE)
+    if strips.stacked:
+        x = alt.X(f"{field}:Q", title=strips.axis, stack="zero", scale=alt.Scale(domain=[0, 1]))
+        y = alt.Y(f"{strips.group}:N", title=None, sort=None)
+        return alt.Chart(ROWS).mark_bar().encode(x, y, color=tone).to_dict()
+    y = alt.Y(f"{strips.label}:N", title=None, sort=None)
+    ends = alt.Chart().mark_rule()
+    ends = ends.encode(alt.X(f"{field}_low:Q"), y, color=tone, x2=f"{field}_high:Q")
+    dots = alt.Chart().mark_point(filled=True, size=60, opacity=1)
+    dots = dots.encode(alt.X(f"{field}:Q", title=strips.axis), y, color=tone)
+    heading = alt.Row(
+        f"{strips.group}:N",
+        sort=None,
+        header=alt.Header(title=None, labelAngle=0, labelAlign="left", labelOrient="top"),
+    )
+    lines = alt.layer(ends, dots, data=ROWS).properties(width=WIDTH)
+    return lines.facet(row=heading).resolve_scale(y="independent").to_dict()
+
+
 def to_svg(section: Section) -> str:
     """The section's chart as it stands in a document."""
-    if section.chart is None:
+    chart = section.chart
+    if isinstance(chart, Strips):
+        chart = of_strips(chart)
+    if not isinstance(chart, Mapping):
         raise SystemExit(f"{section.id}: {section.missing}")
     short = [
         {
@@ -183,8 +211,10 @@ def to_svg(section: Section) -> str:
         }
         for row in section.rows
     ]
-    text = json.dumps(dict(section.chart)).replace("openai-api/fake/", "")
-    spec = json.loads(text) | {"datasets": {"rows": short}, "width": 460}
+    text = json.dumps(dict(chart)).replace("openai-api/fake/", "")
+    spec = json.loads(text) | {"datasets": {"rows": short}}
+    # Of several parts, each has its own.
+    spec |= {} if "facet" in spec else {"width": WIDTH}
     spec["params"] = [{**one, "bind": None} for one in spec.get("params", [])]
     spec["config"] = {"background": "white", "font": "sans-serif"}
     svg: str = vl_convert.vegalite_to_svg(json.dumps(spec))

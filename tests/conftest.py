@@ -34,6 +34,9 @@ OTHER_SETS = Path(os.environ.get("CASEWISE_SETS", ROOT.parent / "shared/data/set
 QUADRATIC = 20.0
 """Seconds of the processor: enough for linear time anywhere, and for quadratic time nowhere."""
 
+# As a command sets it: most of what tests import and make stays.
+gc.set_threshold(50_000)
+
 # A busy machine is slow at times: how long one example takes is nothing to fail for.
 settings.register_profile("casewise", deadline=None)
 settings.load_profile("casewise")
@@ -141,6 +144,7 @@ def forget_models() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)
             gc.collect()
+        _leave_out_what_is_imported()
 
 
 @pytest.fixture
@@ -188,12 +192,23 @@ def _without_key(
     return done
 
 
+_freeze = gc.freeze
+_known_modules: set[str] = set()
+
+
+def _leave_out_what_is_imported() -> None:
+    """Leave new modules out of every later search for garbage: a tenth of a second each."""
+    if new := sys.modules.keys() - _known_modules:
+        _known_modules.update(new)
+        _freeze()
+
+
 def pytest_collection_finish() -> None:
     """Leave what is imported by now out of every later search for garbage: half a second each.
 
     A run freezes what it finds and thaws all when it ends, which would thaw this, too.
     """
-    gc.freeze()
+    _leave_out_what_is_imported()
     for name in ("freeze", "unfreeze"):
         setattr(gc, name, lambda: None)
 

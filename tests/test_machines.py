@@ -31,16 +31,22 @@ DYNAMIC = {
 """What files read of the environment whose names don't stand in the call itself."""
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in FILES:
-        yield path.relative_to(SRC).as_posix(), ast.parse(path.read_text("utf-8"))
+Trees = list[tuple[str, ast.Module]]
 
 
-def constants() -> dict[str, str]:
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    """Every file, parsed once for the tests of this one."""
+    return [
+        (path.relative_to(SRC).as_posix(), ast.parse(path.read_text("utf-8"))) for path in FILES
+    ]
+
+
+def constants(trees: Trees) -> dict[str, str]:
     """Texts that modules give a name, by that name."""
     return {
         node.targets[0].id: node.value.value
-        for _, tree in trees()
+        for _, tree in trees
         for node in tree.body
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
@@ -50,7 +56,9 @@ def constants() -> dict[str, str]:
 
 
 def is_environ(node: ast.AST) -> bool:
-    return ast.unparse(node) in ("os.environ", "environ")
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return (node.value.id, node.attr) == ("os", "environ")
+    return isinstance(node, ast.Name) and node.id == "environ"
 
 
 def read_in(tree: ast.Module, known: dict[str, str]) -> tuple[set[str], int]:
@@ -60,7 +68,8 @@ def read_in(tree: ast.Module, known: dict[str, str]) -> tuple[set[str], int]:
     for node in ast.walk(tree):
         given: ast.expr | None = None
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            asked = ast.unparse(node.func)
+            is_read = node.func.attr in ("get", "setdefault", "getenv")
+            asked = ast.unparse(node.func) if is_read else ""
             if asked in ("os.environ.get", "os.environ.setdefault", "os.getenv"):
                 given = node.args[0]
                 uses += asked == "os.getenv"
@@ -80,10 +89,10 @@ def read_in(tree: ast.Module, known: dict[str, str]) -> tuple[set[str], int]:
     return names, uses
 
 
-def test_the_page_names_the_variables_that_are_read_and_no_others() -> None:
-    known = constants()
+def test_the_page_names_the_variables_that_are_read_and_no_others(trees: Trees) -> None:
+    known = constants(trees)
     read: set[str] = set()
-    for where, tree in trees():
+    for where, tree in trees:
         names, others = read_in(tree, known)
         read |= names
         if others or where in DYNAMIC:
@@ -191,8 +200,8 @@ def _of_one_system(node: ast.AST) -> Iterator[str]:
         yield from {str(node.value)} - READ_IF_THERE
 
 
-def test_no_name_of_one_system_alone() -> None:
-    assert not [f"{where}: {name}" for where, tree in trees() for name in unguarded(tree)]
+def test_no_name_of_one_system_alone(trees: Trees) -> None:
+    assert not [f"{where}: {name}" for where, tree in trees for name in unguarded(tree)]
 
 
 @pytest.mark.parametrize(
@@ -219,18 +228,18 @@ def in_any_encoding(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
-        called = ast.unparse(node.func)
         given = {key.arg for key in node.keywords}
-        before = {"read_text": 0, "write_text": 1}.get(called.rsplit(".", 1)[-1])
+        called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        before = {"read_text": 0, "write_text": 1}.get(called)
         if before is not None and len(node.args) <= before and "encoding" not in given:
             yield ast.unparse(node)
         is_text = given & {"text", "universal_newlines"} and "encoding" not in given
-        if called.startswith("subprocess.") and is_text:
+        if is_text and ast.unparse(node.func).startswith("subprocess."):
             yield ast.unparse(node)
 
 
-def test_texts_are_utf_8_on_every_system() -> None:
-    assert not [f"{where}: {call}" for where, tree in trees() for call in in_any_encoding(tree)]
+def test_texts_are_utf_8_on_every_system(trees: Trees) -> None:
+    assert not [f"{where}: {call}" for where, tree in trees for call in in_any_encoding(tree)]
     bad = "path.read_text()\npath.write_text(text)\nsubprocess.run(command, text=True)\n"
     assert len(list(in_any_encoding(ast.parse(bad)))) == 3
     good = "path.read_text('utf-8')\nsubprocess.run(command, encoding='utf-8')\n"

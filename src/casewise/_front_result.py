@@ -124,9 +124,9 @@ class Comparisons(Result, Sequence["Comparison"]):
 
     def to_markdown(self) -> str:
         """The tables of ``casewise compare --format markdown``."""
-        from casewise.reporting import comparison_markdown
+        from casewise.reporting import comparison_sheet
 
-        return comparison_markdown(self.details)
+        return comparison_sheet(self.details).markdown()
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,9 +144,9 @@ class Description(Result):
 
     def to_markdown(self) -> str:
         """The tables of ``casewise describe --format markdown``."""
-        from casewise.reporting import description_markdown
+        from casewise.reporting import description_sheet
 
-        return description_markdown(self.details)
+        return description_sheet(self.details).markdown()
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,9 +164,9 @@ class Audit(Result):
 
     def to_markdown(self) -> str:
         """The page of ``casewise cases audit --format markdown``."""
-        from casewise.reporting import audit_markdown
+        from casewise.reporting import audit_sheet
 
-        return audit_markdown(self.details, reveal=False)
+        return audit_sheet(self.details, reveal=False).markdown()
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,9 +191,9 @@ class Power(Result):
 
     def to_markdown(self) -> str:
         """The table of ``casewise power --format markdown``."""
-        from casewise.reporting import plan_markdown
+        from casewise.reporting import plan_sheet
 
-        return plan_markdown(self.details)
+        return plan_sheet(self.details).markdown()
 
 
 @dataclass(frozen=True, repr=False)

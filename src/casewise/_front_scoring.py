@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from casewise import scores
 from casewise._front_result import (
     Cases,
     Comparisons,
@@ -22,25 +23,6 @@ from casewise.cases import Ties, read_label_rule
 from casewise.errors import InputError, UsageError, choose_from
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
-from casewise.scores import (
-    COMPARED,
-    SCHEMA,
-    CheckFile,
-    Comparison,
-    CostPrices,
-    Judgements,
-    Scoring,
-    Split,
-    UnreadPolicy,
-    compare_runs,
-    evaluation_facts,
-    find_runs,
-    load_checks,
-    make_overview,
-    pairs_of_runs,
-    read_paths,
-    report_scores,
-)
 from casewise.statistics import Resampling
 
 Source = pl.DataFrame | PathText | Sequence[PathText]
@@ -106,16 +88,16 @@ def score(
     if cost_over is not None or cost_under is not None:
         if cost_over is None or cost_under is None or not cost_over + cost_under > 0:
             raise UsageError("give both cost_over and cost_under, one of them above 0")
-        prices = CostPrices(cost_over, cost_under)
+        prices = scores.CostPrices(cost_over, cost_under)
     if by is not None and (calibrate or prices or grader_check):
         others = "calibrate=, cost_over= and grader_check="
         raise UsageError(f"by= splits scores; leave it out with {others}")
     table = _read(source).table
     return Scores(
-        report_scores(
+        scores.report_scores(
             table,
             _scoring(labels, unparsed, ties, bootstrap, seed),
-            by=None if by is None else choose(Split, by, "by"),
+            by=None if by is None else choose(scores.Split, by, "by"),
             seed=seed,
             calibrate=calibrate,
             prices=prices,
@@ -160,10 +142,10 @@ def compare(
         UsageError: An option that doesn't exist, or one run only.
     """
     for name in metrics:
-        if name not in COMPARED:
-            raise UsageError(f"no measure is called {name!r}: {choose_from(name, COMPARED)}")
+        if name not in scores.COMPARED:
+            raise UsageError(f"no measure is called {name!r}: {choose_from(name, scores.COMPARED)}")
     scoring = _scoring(labels, unparsed, ties, bootstrap, seed)
-    metrics = tuple(metrics) or COMPARED
+    metrics = tuple(metrics) or scores.COMPARED
     return Comparisons(_compare(before, after, scoring, metrics, grader_check, force=force))
 
 
@@ -256,13 +238,13 @@ def report(
         raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
     scoring = _scoring(labels, unparsed, ties, 0, seed)
     paths = _paths(source)
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[scores.Comparison, ...] = ()
     if before is not None:
         paths = [*_paths(before), *paths]
-        comparisons = _compare(before, source, scoring, COMPARED, grader_check, force=force)
+        comparisons = _compare(before, source, scoring, scores.COMPARED, grader_check, force=force)
     read = _read(paths, texts=True)
     known = {} if cases is None else {case.id: case for case in case_set(cases)}
-    overview = make_overview(
+    overview = scores.make_overview(
         read,
         scoring,
         cases=known,
@@ -270,7 +252,7 @@ def report(
         checks=_checks(grader_check, read.table),
         seed=seed,
     )
-    facts = beside_loop(lambda: evaluation_facts(paths, read, overview, scoring, seed=seed))
+    facts = beside_loop(lambda: scores.evaluation_facts(paths, read, overview, scoring, seed=seed))
     if kind == ".md":
         text = evaluation_card(overview, facts)
     else:
@@ -280,19 +262,19 @@ def report(
     return to
 
 
-def _read(source: Source, *, texts: bool = False) -> Judgements:
+def _read(source: Source, *, texts: bool = False) -> scores.Judgements:
     if isinstance(source, pl.DataFrame):
-        lacking = [name for name in SCHEMA if name not in source.columns]
+        lacking = [name for name in scores.SCHEMA if name not in source.columns]
         if lacking:
             raise InputError("not a judgement table: a column is missing", field=lacking[0])
-        return Judgements(source, ())
-    read = beside_loop(lambda: read_paths(_paths(source), texts=texts))
+        return scores.Judgements(source, ())
+    read = beside_loop(lambda: scores.read_paths(_paths(source), texts=texts))
     warn(read.notes)
     return read
 
 
-def _checks(files: Files, *tables: pl.DataFrame) -> tuple[CheckFile, ...]:
-    return load_checks(_paths(files), tables)
+def _checks(files: Files, *tables: pl.DataFrame) -> tuple[scores.CheckFile, ...]:
+    return scores.load_checks(_paths(files), tables)
 
 
 def _paths(source: Files) -> list[Path]:
@@ -303,20 +285,20 @@ def _paths(source: Files) -> list[Path]:
 def _compare(
     before: Source,
     after: Source,
-    scoring: Scoring,
+    scoring: scores.Scoring,
     metrics: Sequence[str],
     grader_check: Files,
     *,
     force: bool,
-) -> tuple[Comparison, ...]:
+) -> tuple[scores.Comparison, ...]:
     named = (("before", before), ("after", after))
     tables = {_place(source, name): _read(source).table for name, source in named}
     checks = _checks(grader_check, *tables.values())
-    runs = find_runs(tables)
+    runs = scores.find_runs(tables)
     if len(runs) < 2:
         raise UsageError("there is one run only: give another folder, file or table to compare")
-    pairs = pairs_of_runs(runs, across_versions=force)
-    return tuple(compare_runs(pairs, scoring, metrics, checks))
+    pairs = scores.pairs_of_runs(runs, across_versions=force)
+    return tuple(scores.compare_runs(pairs, scoring, metrics, checks))
 
 
 def _place(source: Source, name: str) -> str:
@@ -324,10 +306,12 @@ def _place(source: Source, name: str) -> str:
     return os.fspath(source) if isinstance(source, str | os.PathLike) else name
 
 
-def _scoring(labels: str | None, unparsed: str, ties: str, bootstrap: int, seed: int) -> Scoring:
-    return Scoring(
+def _scoring(
+    labels: str | None, unparsed: str, ties: str, bootstrap: int, seed: int
+) -> scores.Scoring:
+    return scores.Scoring(
         labels=None if labels is None else read_label_rule(labels, "labels="),
-        unparsed=choose(UnreadPolicy, unparsed, "unparsed"),
+        unparsed=choose(scores.UnreadPolicy, unparsed, "unparsed"),
         ties=choose(Ties, ties, "ties"),
         resampling=Resampling(bootstrap, seed) if bootstrap else None,
     )

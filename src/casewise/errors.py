@@ -7,7 +7,7 @@ CasewiseError           anything a person can mend; the command line shows it an
 └── AssetError          a file that casewise fetches (data, model weights) is absent or altered
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -74,12 +74,23 @@ def shorten(value: object) -> str:
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says; its name, where it says nothing."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def choose_from(name: str, known: Iterable[str]) -> str:
     """What may stand in place of a name that doesn't exist, the nearest first, for a message."""
     every = [str(one) for one in known]
     near = get_close_matches(name, every, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     return f"{meant}choose from {', '.join(every)}"
+
+
+def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
+    """The first names, and how many of ``n`` (default: of those given) are not named."""
+    hidden = (len(names) if n is None else n) - most
+    return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def install_hint(extra: str = "") -> str:

@@ -19,10 +19,11 @@ from support.exchanged import (
 
 from casewise.annotation.exchange.label_studio import read_label_studio
 from casewise.annotation.exchange.mturk import mturk_files, read_mturk
-from casewise.annotation.exchange.platform_files import read_csv_answers, to_csv
+from casewise.annotation.exchange.platform_files import read_csv_answers
 from casewise.annotation.exchange.sittings import Tasks
 from casewise.annotation.study.accounts import hash_platform_id
 from casewise.annotation.votes.collected import Collected
+from casewise.files import csv_text
 
 SALT = b"a salt of the tests alone"
 NAMES = ("study", "rater", "block", "position", "verdict")
@@ -84,7 +85,7 @@ def answers_csv(tasks: Tasks, crowd: list[Came]) -> bytes:
         for number, came in enumerate(crowd)
         for position, told in enumerate(came.told)
     ]
-    return to_csv(names, rows)
+    return csv_text(names, rows).encode()
 
 
 @QUICK

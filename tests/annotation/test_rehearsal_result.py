@@ -11,7 +11,6 @@ from casewise.annotation.rehearsal.rehearsal_result import Integrity, check_inte
 from casewise.annotation.rehearsal.simulated_people import (
     Manner,
     Mixture,
-    TakenAnswer,
     VisitLog,
     VisitOutcome,
     make_person,
@@ -43,7 +42,7 @@ def honest_visits(study: Study) -> list[VisitLog]:
             "",
             VisitOutcome.COMPLETED,
             shown=list(block),
-            given=[TakenAnswer(place, None, "safe") for place in block],
+            given=[(place, "safe") for place in block],
         )
         for number, block in enumerate(study.design.blocks)
     ]
@@ -53,15 +52,15 @@ def stored(study: Study, cases: tuple[Case, ...], logs: list[VisitLog]) -> Colle
     votes = [
         VoteRecord(
             f"r{log.number}",
-            cases[one.place].id,
-            cases[one.place].query_id,
-            study.design.cells[one.place].arm,
-            one.verdict,
+            cases[place].id,
+            cases[place].query_id,
+            study.design.cells[place].arm,
+            verdict,
             position,
         )
         for log in logs
-        for position, one in enumerate(log.given)
-        if one.place is not None
+        for position, (place, verdict) in enumerate(log.given)
+        if place is not None
     ]
     people = tuple(PersonRecord(f"r{log.number}", PersonStatus.COMPLETED) for log in logs)
     return Collected(people, tuple(votes))
@@ -112,7 +111,7 @@ def test_who_left_has_no_vote_to_lose(study: Study, cases: tuple[Case, ...]) -> 
         "",
         VisitOutcome.LEFT,
         shown=[0],
-        given=[TakenAnswer(0, None, "safe")],
+        given=[(0, "safe")],
     )
     assert check_integrity(study, [*logs, gone], whole, RATERS).sound
 

@@ -25,7 +25,7 @@ from support.seen import grave
 from support.tables import judgement, random_table, table
 
 from casewise.files import unguard_cell
-from casewise.reporting import change_sentences
+from casewise.reporting._compare import change_sentences
 from casewise.reporting.page._page import lay_out, report_page
 from casewise.scores import (
     Judgements,

@@ -13,7 +13,8 @@ from support.fake_openai import FakeServer
 from support.scores import model_rows
 from support.workbooks import write_workbook
 
-from casewise.cases import MAPPINGS, OPEN_SETS, CaseMapping, example_mapping, load_mapping
+from casewise.cases import MAPPINGS, OPEN_SETS, example_mapping, load_mapping
+from casewise.cases._mapping import CaseMapping
 
 CASEWISE = [sys.executable, "-c", "from casewise.cli import main; main()"]
 

@@ -10,8 +10,6 @@ from support.cards import CARD, changed, write_card
 
 from casewise.cases import (
     CARDS,
-    Card,
-    CardRule,
     Case,
     Turn,
     card_cases,
@@ -20,6 +18,7 @@ from casewise.cases import (
     system_text,
     write_cases,
 )
+from casewise.cases._deployment_card import Card, CardRule
 
 
 def texts(value: object) -> list[str]:

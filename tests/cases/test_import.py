@@ -15,12 +15,12 @@ from casewise.cases import (
     EXAMPLE,
     MAPPINGS,
     Case,
-    CaseMapping,
     Imported,
     example_mapping,
     import_cases,
     load_mapping,
 )
+from casewise.cases._mapping import CaseMapping
 from casewise.errors import InputError
 
 BASE = "query: q\nsource: {constant: desk}\nlicence: {constant: CC0-1.0}\n"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from casewise.cases import CaseMapping, import_cases
+from casewise.cases import import_cases
+from casewise.cases._mapping import CaseMapping
 from casewise.errors import InputError
 
 datasets = pytest.importorskip("datasets")

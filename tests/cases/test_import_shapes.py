@@ -6,20 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support.workbooks import write_workbook
 
-from casewise.cases import (
-    Case,
-    CaseMapping,
-    Imported,
-    Ratings,
-    import_cases,
-    load_cases,
-    load_mapping,
-    write_cases,
-)
+from casewise.cases import Case, Imported, import_cases, load_cases, load_mapping, write_cases
+from casewise.cases._case import Ratings
+from casewise.cases._mapping import CaseMapping
 from casewise.errors import InputError
 
 BASE = "source: {constant: desk}\nlicence: {constant: CC0-1.0}\n"
@@ -337,6 +330,8 @@ def test_every_row_of_an_unseen_set_is_accounted_for(
     form: str,
 ) -> None:
     """Lists, ratings, any number of contexts a query, and a second file, under any headers."""
+    # In a workbook of write_workbook these are a formula and a date.
+    assume(form != "xlsx" or not any(one.startswith(("=", "date:")) for one in headers))
     folder = tmp_path_factory.mktemp("unseen")
     path = folder / f"t.{form}"
     # A column that is a gap is empty in every row.

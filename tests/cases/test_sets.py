@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casewise.cases import (
-    By,
     Case,
     CaseSet,
     Form,
-    Prefer,
     diff_sets,
     load_cases,
     merge_sets,
@@ -23,6 +21,7 @@ from casewise.cases import (
     to_line,
     whole_queries,
 )
+from casewise.choices import By, Prefer
 from casewise.errors import InputError, UsageError
 
 SHARES = {"train": Fraction(4, 5), "test": Fraction(1, 5)}

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from casewise.cases import (
     Case,
-    ToolCall,
     Turn,
     digest,
     find_turn_fault,
@@ -18,6 +17,7 @@ from casewise.cases import (
     read_turns,
     write_cases,
 )
+from casewise.cases._turn import ToolCall
 from casewise.errors import InputError
 
 ASKED = {"role": "user", "content": "Is my parcel on its way?"}

@@ -11,7 +11,7 @@ from rich.console import Console
 from support.gated import pairs_table
 from support.tables import random_table
 
-from casewise.reporting import change_sentences, comparison_renderable
+from casewise.reporting import change_sentences, comparison_sheet
 from casewise.scores import Comparison, Scoring, compare_runs, find_runs, pairs_of_runs
 from casewise.sheets import Tone, markdown_to_html
 
@@ -73,7 +73,7 @@ def test_losses_and_gains_have_colours_of_their_own(runs: Path) -> None:
     assert [one.tone for one in change_sentences(found)] == [Tone.BAD, Tone.GOOD]
     console = Console(force_terminal=True, width=100, color_system="standard")
     with console.capture() as captured:
-        console.print(comparison_renderable([found]))
+        console.print(comparison_sheet([found]).terminal())
     shown = captured.get()
     red, green = "\x1b[1;31m", "\x1b[32m"
     assert f"{red}{WORSE}" in shown

@@ -20,8 +20,8 @@ from support.secret import KEY
 from support.starts import free_port
 
 from casewise.errors import install_hint
-from casewise.evaluation import fetch_weights
 from casewise.evaluation.models import _services
+from casewise.evaluation.models._smollm2 import fetch_weights
 from casewise.machine import State, Topic
 
 NO_PROXIES = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy"), "")

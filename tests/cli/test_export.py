@@ -9,8 +9,9 @@ import pytest
 from conftest import Cli
 from support.tables import random_table
 
+from casewise.choices import ExportForm
 from casewise.errors import UsageError
-from casewise.exports import ExportForm, ExportRequest, export_to
+from casewise.exports import ExportRequest, export_to
 
 TASK = ("--to", "lm-eval", "--cases", "starter", "--reveal")
 

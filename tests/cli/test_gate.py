@@ -19,7 +19,9 @@ from scipy.stats import binom
 from support.fake_openai import FakeServer
 from support.gated import pairs_table, replies_table
 
-from casewise.gate import gate_file, gate_rules, load_gate, read_history
+from casewise.gate import gate_rules
+from casewise.gate._gate_report import read_history
+from casewise.gate._rules_file import gate_file, load_gate
 from casewise.statistics import Level, noninferiority_power
 
 

@@ -13,8 +13,8 @@ from support.secret import KEY
 from support.starts import Start
 
 from casewise.errors import AssetError
-from casewise.evaluation import fetch_weights
 from casewise.evaluation.models import _smollm2
+from casewise.evaluation.models._smollm2 import fetch_weights
 
 
 @pytest.fixture(scope="module")

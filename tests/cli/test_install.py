@@ -11,7 +11,7 @@ from conftest import ROOT, Cli
 
 from casewise import __version__
 from casewise.errors import install_hint
-from casewise.gate import gate_file
+from casewise.gate._rules_file import gate_file
 
 BARE = re.compile(
     r"""\b(?:pip3?\s+(?:install|download)|pipx\s+(?:install|run)|uv\s+add|uvx|uv\s+tool\s+(?!uninstall)\w+)

@@ -13,9 +13,9 @@ from inspect_ai.model._openai import openai_completion_params
 from support.fake_openai import Answer, FakeServer
 from support.fault_runs import write_questions
 
-from casewise.evaluation import RunRequest, check_settings, make_plan, setting_parts
+from casewise.evaluation import RunRequest, check_settings, make_plan
 from casewise.evaluation.executor._shards import cell_name
-from casewise.evaluation.plan._sampling import REFUSED, SETTINGS, TAKEN
+from casewise.evaluation.plan._sampling import REFUSED, SETTINGS, TAKEN, setting_parts
 from casewise.logs import RunKey
 from casewise.scores import read_paths
 

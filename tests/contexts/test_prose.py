@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from casewise.cases import Context
-from casewise.contexts import Fact, claim, claim_turns, describe_to_sender, facts
+from casewise.contexts import claim, claim_turns, describe_to_sender, facts
+from casewise.contexts._render import Fact
 
 NESTED = Context(
     {

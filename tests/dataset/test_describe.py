@@ -11,7 +11,7 @@ from support.voted import Record, case, counts, described
 
 from casewise.cases import Case, CaseSet, Form, load_cases, open_cases
 from casewise.dataset import as_description_record, describe_cases
-from casewise.reporting import description_markdown
+from casewise.reporting import description_sheet
 
 
 @pytest.fixture(scope="module")
@@ -302,7 +302,8 @@ def test_any_number_of_contexts() -> None:
     # What has no sides says nothing of them.
     assert (effect["safe_votes"], effect["votes"], effect["votes_by_arm"]) == (None, None, None)
     assert not any("context effect" in line for line in record["remarks"])
-    text = description_markdown(describe_cases(CaseSet(tuple(cases), "mine", Form.YAML), draws=20))
+    description = describe_cases(CaseSet(tuple(cases), "mine", Form.YAML), draws=20)
+    text = description_sheet(description).markdown()
     assert "Do contexts of one query change what most people say?" in text
     assert "safe against unsafe" not in text
     assert "intended safe 0" not in text

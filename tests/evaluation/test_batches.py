@@ -29,16 +29,11 @@ from casewise.evaluation import (
     RunRequest,
     make_budget,
     make_plan,
+    out_before,
     read_done,
     run_cells,
 )
-from casewise.evaluation.models._batches import (
-    TICK,
-    BatchCounts,
-    BatchLedger,
-    check_batches,
-    words_of_batches,
-)
+from casewise.evaluation.models._batches import TICK, BatchCounts, BatchLedger, check_batches
 from casewise.evaluation.plan import Cell
 from casewise.scores import read_paths
 
@@ -513,13 +508,13 @@ def test_what_can_not_be_collected_is_said(tmp_path: Path) -> None:
     folder.mkdir()
     ledger = BatchLedger(folder / "batches.jsonl", None)
     ledger.lost("anthropic/claude")
-    (line,) = words_of_batches(folder)
+    (line,) = out_before(tmp_path)
     assert line.startswith("anthropic/claude: batches that were out")
     assert "may be paid twice" in line
     ledger.close(stopped=True)
-    assert words_of_batches(folder) == (line,)
+    assert out_before(tmp_path) == (line,)
     ledger.close(stopped=False)
-    assert words_of_batches(folder) == ()
+    assert out_before(tmp_path) == ()
 
 
 def test_the_dry_run_halves_the_price(cli_inside: Cli, cases: Path) -> None:

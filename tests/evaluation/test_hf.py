@@ -21,7 +21,7 @@ from casewise.cases import STARTER
 from casewise.errors import UsageError
 from casewise.evaluation.executor._log_folder import check_same_numbers
 from casewise.evaluation.models import _hf_provider
-from casewise.evaluation.models._hf_provider import Options, _has_bfloat16
+from casewise.evaluation.models._hf_provider import BFLOAT16, Options, _bfloat16_gain
 from casewise.evaluation.models._in_process import (
     Replied,
     TokenRequest,
@@ -271,19 +271,21 @@ def test_a_run_with_ablations(
 def test_what_bfloat16_would_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Said once where the processor lists the instructions and nobody chose a width."""
     cpu = tmp_path / "cpuinfo"
+    cpu.write_text("processor : 0\nflags : fpu avx512_bf16 amx_bf16\n\nprocessor : 1\n")
+    assert _bfloat16_gain(cpu) == BFLOAT16["amx_bf16"]
     cpu.write_text("processor : 0\nflags : fpu avx512f avx512_bf16\n\nprocessor : 1\n")
-    assert _has_bfloat16(cpu)
-    cpu.write_text("processor : 0\nflags : fpu avx512f\nbugs : bf16\n")
-    assert not _has_bfloat16(cpu)
-    assert not _has_bfloat16(tmp_path / "no such file")
-    for listed in (True, False):
+    assert _bfloat16_gain(cpu) == BFLOAT16["avx512_bf16"]
+    cpu.write_text("processor : 0\nflags : fpu avx512f\nbugs : amx_bf16\n")
+    assert _bfloat16_gain(cpu) is None
+    assert _bfloat16_gain(tmp_path / "no such file") is None
+    for gain in (BFLOAT16["amx_bf16"], None):
         said: list[str] = []
-        monkeypatch.setattr(_hf_provider, "_has_bfloat16", lambda listed=listed: listed)
+        monkeypatch.setattr(_hf_provider, "_bfloat16_gain", lambda gain=gain: gain)
         _hf_provider._tell_of_bfloat16.cache_clear()
         with told_of_local_models(said.append):
             _hf_provider._tell_of_bfloat16()
             _hf_provider._tell_of_bfloat16()
-        assert said == [_hf_provider.BFLOAT16] * listed
+        assert said == ([] if gain is None else [gain])
 
 
 def test_a_folder_is_not_completed_in_other_numbers(

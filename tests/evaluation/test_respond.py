@@ -12,8 +12,9 @@ from support.actors import REFUSAL, Actor, comply, follows, refuse, text_of, wri
 from support.fake_openai import Answer, FakeServer
 from support.scores import model_rows
 
-from casewise.evaluation import RunRequest, respond
+from casewise.evaluation import RunRequest
 from casewise.evaluation.plan import plan_conditions
+from casewise.evaluation.tasks._respond import respond
 from casewise.protocols import ResponseClass, read_reply
 
 QUERIES = 6

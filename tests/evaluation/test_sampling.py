@@ -2,7 +2,7 @@
 
 import pytest
 
-from casewise.evaluation import Sampling
+from casewise.choices import Sampling
 from casewise.evaluation.plan._sampling import make_draw, resolve_sampling
 from casewise.protocols import Protocol
 

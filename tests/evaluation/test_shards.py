@@ -95,7 +95,7 @@ class MemoryPool:
             self._lost -= 1
             raise LostError("the node is gone")
         if self._given_up:
-            return ShardResult("error", "", 0, {}, (self._given_up,))
+            return ShardResult("error", "", 0, {}, self._given_up)
         size = piece.shard.size
         return ShardResult("done", "", size, {"mockllm/model": (50 * size, 50 * size)})
 
@@ -143,7 +143,7 @@ def test_a_model_is_given_up_once() -> None:
 
 
 def test_shards_are_cut_to_fit_a_cap() -> None:
-    budget = Budget(6.0, 0.0, lambda name: PRICES)
+    budget = Budget(6.0, 0.0, {"mockllm/model": PRICES})
     _, told = queue_of(MemoryPool(slots=2), 20, budget)
     assert budget.stopped
     # By the price of the first answers, ten cents each, sixty may be asked.

@@ -13,8 +13,9 @@ from support.starts import Start
 
 from casewise.cases import CARDS
 from casewise.errors import AssetError
-from casewise.evaluation import fetch_weights, weights_path
+from casewise.evaluation import weights_path
 from casewise.evaluation.models import _smollm2 as assets
+from casewise.evaluation.models._smollm2 import fetch_weights
 
 
 @pytest.fixture(autouse=True)

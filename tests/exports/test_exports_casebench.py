@@ -11,8 +11,9 @@ from support.fake_openai import FakeServer
 from support.tables import judgement, table
 
 from casewise.cases import Case, Context, VoteCounts
+from casewise.choices import ExportForm
 from casewise.errors import UsageError
-from casewise.exports import ExportForm, ExportRequest, export_to
+from casewise.exports import ExportRequest, export_to
 
 LLAMA = "safety_llama370B"
 FILES = ("output_logits.json", "output_logits_recipient.json", "output_score.json")

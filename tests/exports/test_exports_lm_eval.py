@@ -18,8 +18,9 @@ from protocols import test_read_score as score_answers
 from support.tables import random_table
 
 from casewise.cases import Case, Context, LabelRule, VoteCounts, open_cases
+from casewise.choices import ExportForm
 from casewise.errors import UsageError
-from casewise.exports import ExportForm, ExportRequest, export_to
+from casewise.exports import ExportRequest, export_to
 from casewise.protocols import Delivery, Protocol, Verdict, load_prompts, read_binary, read_score
 from casewise.scores import Scoring, score_table
 

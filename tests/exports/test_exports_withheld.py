@@ -11,7 +11,7 @@ from inspect_ai.log import EvalError, list_eval_logs, read_eval_log, write_eval_
 from support.planted import CANARY, PlantedServer, places, write_planted_cases
 from support.secret import KEY
 
-from casewise.exports import ExportForm
+from casewise.choices import ExportForm
 from casewise.exports._export_form import TEXT_COLUMNS, withhold
 from casewise.scores import SCHEMA, read_paths
 

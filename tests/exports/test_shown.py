@@ -76,7 +76,11 @@ def test_paths_on_a_machine_are_not(model: str, kept: str) -> None:
 
 def test_parameters_that_nobody_named_are_not() -> None:
     known = known_parameters(
-        ["recipient.mood", None, "a sentence, with\nbreaks"], ["greedy;swap=urgency"]
+        [
+            {"ablation": "recipient.mood", "variant": "greedy;swap=urgency"},
+            {"ablation": None, "variant": None},
+            {"ablation": "a sentence, with\nbreaks"},
+        ]
     )
     text = "recipient.mood recipient.secret_of_mine urgency with"
     shown = show_parameters(text, known).split()

@@ -18,7 +18,8 @@ from casewise.annotation.votes.collected import Collected, PersonRecord, PersonS
 from casewise.annotation.votes.collected_csv import write_collected
 from casewise.annotation.votes.result_files import write_folder
 from casewise.errors import UsageError
-from casewise.files import recover_folder, replace_folder
+from casewise.files import replace_folder
+from casewise.files._folder import recover_folder
 
 EARLIER = {"a.txt": "earlier", "deep/b.txt": "earlier too"}
 NEXT = {"a.txt": "next"}

@@ -15,14 +15,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.tables import random_table
 
-from casewise.annotation.exchange.platform_files import read_csv, to_csv
+from casewise.annotation.exchange.platform_files import read_csv
 from casewise.annotation.votes.result_files import VoteColumn
 from casewise.annotation.votes.result_files import read_table as read_votes_table
 from casewise.annotation.votes.result_files import to_csv as votes_csv
 from casewise.cases import Case, load_cases, write_cases
-from casewise.files import guard_cell, unguard_cell
+from casewise.files import csv_text, guard_cell, unguard_cell
 from casewise.reporting import to_csv as scores_csv
-from casewise.scores import Scoring, Split, make_table, read_table, report_scores, table_bytes
+from casewise.scores import Scoring, Split, make_table, report_scores, table_bytes
+from casewise.scores._judgement_table import read_table
 
 MARKS = "=+-@\uff1d\uff0b\uff0d\uff20"
 ODD = MARKS + "'\t\r\n \u3000\xa0\x1f.,;\"1e[{"
@@ -139,9 +140,9 @@ def test_tables_of_votes_and_tasks_come_back(texts: list[str]) -> None:
         path.write_bytes(votes_csv(["reason"], [{"reason": text} for text in texts]).encode())
         assert not run_by(path)
         assert [row.cells["reason"] for row in read_votes_table(path, columns)] == texts
-        path.write_bytes(to_csv(["reason", "n"], [(text, "1") for text in texts]))
+        path.write_bytes(csv_text(["reason", "n"], [(text, "1") for text in texts]).encode())
         assert not run_by(path)
-        rows = read_csv(path, ["reason"], kind="reasons", guarded=True).rows
+        rows = read_csv(path, ["reason"], kind="reasons", guarded=True)
         assert [row.cells["reason"] for row in rows] == texts
 
 

@@ -11,18 +11,13 @@ from scipy.stats import binom
 from support.gated import pairs_table, replies_table, rules
 from support.tables import judgement, random_table, table
 
+from casewise.choices import ACT_METRICS, METRICS, SEEN_METRICS, WITHIN_METRICS
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import InputError
-from casewise.gate import GateReport, GateVerdict, as_gate_record, default_gate, run_gate
+from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
 from casewise.gate._gate_rules import GATE_MEASURES
-from casewise.scores import (
-    ACT_METRICS,
-    ACT_QUADRANTS,
-    METRICS,
-    QUADRANTS,
-    SEEN_METRICS,
-    WITHIN_METRICS,
-)
+from casewise.gate._rules_file import default_gate
+from casewise.scores import ACT_QUADRANTS, QUADRANTS
 from casewise.statistics import Clusters, clustered_mean, share_bounds
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED

@@ -7,7 +7,9 @@ from support.gated import rules
 
 from casewise.cases import LabelRule
 from casewise.errors import InputError
-from casewise.gate import Demand, When, default_gate, gate_file
+from casewise.gate import Demand
+from casewise.gate._gate_rules import When
+from casewise.gate._rules_file import default_gate, gate_file
 
 
 def test_what_is_read(tmp_path: Path) -> None:

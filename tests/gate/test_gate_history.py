@@ -13,7 +13,9 @@ from conftest import ROOT
 from support.gated import pairs_table, rules
 
 from casewise.errors import InputError
-from casewise.gate import BUILDS, FALSE_FAILS, GateVerdict, default_gate, read_history, run_gate
+from casewise.gate import BUILDS, FALSE_FAILS, GateVerdict, run_gate
+from casewise.gate._gate_report import read_history
+from casewise.gate._rules_file import default_gate
 from casewise.reporting import gate_junit, gate_markdown
 
 PASS, FAIL, UNDECIDED = GateVerdict.PASS, GateVerdict.FAIL, GateVerdict.UNDECIDED

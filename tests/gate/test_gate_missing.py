@@ -11,15 +11,9 @@ from support.gated import pairs_table, replies_table, rules
 from support.tables import judgement, table
 
 from casewise.errors import InputError
-from casewise.gate import (
-    GateConfig,
-    GateReport,
-    GateVerdict,
-    as_gate_record,
-    default_gate,
-    run_gate,
-)
-from casewise.gate._gate_rules import GATE_MEASURES, Better, Side
+from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
+from casewise.gate._gate_rules import GATE_MEASURES, Better, GateConfig, Side
+from casewise.gate._rules_file import default_gate
 from casewise.reporting import gate_junit, gate_markdown
 from casewise.scores import Score, Unjudged, score_table
 

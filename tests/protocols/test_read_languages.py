@@ -11,15 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from casewise.errors import InputError
-from casewise.protocols import (
-    Lexicon,
-    Status,
-    Verdict,
-    base_language,
-    find_lexicon,
-    read_binary,
-    read_score,
-)
+from casewise.protocols import Lexicon, Status, Verdict, find_lexicon, read_binary, read_score
+from casewise.protocols._verdict_table import base_language
 
 SAFE, UNSAFE = Verdict.SAFE, Verdict.UNSAFE
 UNPARSED, REFUSED = Status.UNPARSED, Status.REFUSED

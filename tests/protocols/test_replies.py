@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from support.replies import HELD_OUT, PLAIN, WRITTEN_FROM, Reply, half, load_replies, part
 
-from casewise.scores import load_labelled
+from casewise.scores._labelled_replies import load_labelled
 
 LABELS = {"compliance", "partial", "refusal", "undetermined"}
 FORMAT_TAGS = {"code", "curly-quotes", "list", "markdown", "unicode"}

@@ -12,7 +12,8 @@ import pytest
 from casewise.cases import Case, Context, Turn, open_cases
 from casewise.contexts import claim, claim_turns, describe_to_sender
 from casewise.errors import UsageError
-from casewise.protocols import RESPOND_VERSION, Delivery, Opening, open_conversation
+from casewise.protocols import Delivery, Opening
+from casewise.protocols._conversations import RESPOND_VERSION, open_conversation
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 DELIVERIES = (Delivery.SYSTEM, Delivery.CLAIMED, Delivery.HISTORY, Delivery.NONE)

@@ -5,9 +5,10 @@ from types import ModuleType
 
 import pytest
 
-from casewise.protocols import VARIATIONS, variation_version
+from casewise.protocols import VARIATIONS
 from casewise.protocols import _experiments as experiments
 from casewise.protocols import _pressures as pressures
+from casewise.protocols._variations import variation_version
 
 NAMES = tuple(f"{one.name}-1k" if one.sized else one.name for one in VARIATIONS.values())
 VERSIONS = {

@@ -12,19 +12,11 @@ from support.varied import CASE, DELIVERIES, EARLIER, QUERY, SAFE, TWIN, UNSAFE,
 from casewise.cases import Case, Context, Turn
 from casewise.contexts import claim, claim_turns
 from casewise.errors import UsageError
-from casewise.protocols import (
-    VARIATIONS,
-    Delivery,
-    Opening,
-    VariedCase,
-    find_variation,
-    open_conversation,
-    variation,
-    variation_version,
-    vary,
-)
+from casewise.protocols import VARIATIONS, Delivery, Opening, find_variation
 from casewise.protocols import _pressures as pressures
 from casewise.protocols import _variations as core
+from casewise.protocols._conversations import open_conversation
+from casewise.protocols._variations import VariedCase, variation, variation_version, vary
 
 PRESSURES = tuple(name for name, one in VARIATIONS.items() if one.kind == "pressure")
 NAMES = (*PRESSURES, "filler-500", "text-500", "escalation", "revocation")
@@ -207,7 +199,7 @@ def test_known_names() -> None:
     assert set(VARIATIONS) - set(PRESSURES) == {"filler", "text", "escalation", "revocation"}
     for name, one in VARIATIONS.items():
         assert one.name == name
-        assert one.doc.splitlines()[0].endswith(".")
+        assert str(one.change.__doc__).splitlines()[0].endswith(".")
     assert find_variation("text-4k") == (VARIATIONS["text"], 4000)
     assert find_variation("persona") == (VARIATIONS["persona"], 0)
 
@@ -237,7 +229,7 @@ def test_a_new_one_is_one_small_function() -> None:
         """The user says please."""
         return asked.insert("Please.")
 
-    assert VARIATIONS["polite"].doc == "The user says please."
+    assert VARIATIONS["polite"].change is polite
     assert changed("polite", Delivery.NONE).turns == (f"Please.\n\n{QUERY}",)
     assert change("polite", Delivery.NONE, TWIN, CASE) is None
     with pytest.raises(ValueError, match="already"):

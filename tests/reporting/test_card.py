@@ -318,9 +318,8 @@ REQUESTS = {
 
 def records_of(request: RunRequest) -> Iterable[RunRecord]:
     """What the logs of a request would say."""
-    plan = make_plan(request)
-    places = [(model, one) for model in request.models for one in plan.conditions]
-    for place, (model, planned) in enumerate(places):
+    for place, cell in enumerate(make_plan(request).cells):
+        model, planned = cell.model, cell.planned
         sampling = request.sampling
         if sampling == "reference":
             sampling += "-open" if model.startswith("vllm/") else "-api"

@@ -14,7 +14,7 @@ from support.reported import Parsed, overview_of
 from support.tables import asked, follows, ignores, judgement, random_table, table
 
 from casewise.cases import LabelRule
-from casewise.reporting import change_sentences
+from casewise.reporting._compare import change_sentences
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
 from casewise.reporting.page._strips import trends
 from casewise.scores import (

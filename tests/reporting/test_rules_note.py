@@ -13,7 +13,7 @@ from support.actors import follows, write_cases
 from support.fake_openai import FakeServer
 from support.tables import random_table
 
-from casewise.reporting.page import make_sections
+from casewise.reporting.page._page import make_sections
 from casewise.scores import (
     Judgements,
     Overview,

@@ -17,7 +17,8 @@ from support.tables import (
 
 from casewise.cases import LabelRule
 from casewise.reporting._first_figures import first_figures
-from casewise.reporting.page import make_sections, verdict_sentences
+from casewise.reporting.page import verdict_sentences
+from casewise.reporting.page._page import make_sections
 from casewise.reporting.page._parts import BLUE, GREY, Grid, Section, Strips
 from casewise.reporting.page._strips import MOST_COLUMNS, MOST_LINES, lay_cells, lay_lines
 from casewise.scores import (

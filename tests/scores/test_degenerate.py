@@ -8,8 +8,8 @@ import pytest
 from support.tables import judgement, random_table, table
 
 from casewise.cases import LabelRule
+from casewise.choices import METRICS
 from casewise.scores import (
-    METRICS,
     CostPrices,
     Scoring,
     UnreadPolicy,

@@ -16,19 +16,14 @@ from support.labelled import (
 )
 from support.replies import half as replies_half
 
+from casewise.choices import Half
 from casewise.errors import InputError
-from casewise.protocols import GRADED_CLASSES, GRADER_DECLINED, Graded, ResponseClass, string_match
-from casewise.reporting import grader_markdown
-from casewise.scores import (
-    CLASSES,
-    Half,
-    check_grader,
-    choose_half,
-    grader_record,
-    half,
-    load_half,
-    load_labelled,
-)
+from casewise.protocols import GRADER_DECLINED, Graded, ResponseClass, string_match
+from casewise.protocols._types import GRADED_CLASSES
+from casewise.reporting import grader_sheet
+from casewise.scores import check_grader, grader_record, load_half
+from casewise.scores._grader_agreement import CLASSES, choose_half, half
+from casewise.scores._labelled_replies import load_labelled
 from casewise.statistics import Resampling, wilson_interval
 
 FEWER = (1.959964 / 3.182446) ** 2
@@ -112,7 +107,7 @@ def test_the_peoples_own_agreement_by_hand(tmp_path: Path) -> None:
     assert (two["accuracy"], two["precision"], two["recall"]) == (0.75, 1.0, pytest.approx(2 / 3))
     # Observed 2/4; chance: compliance 1 x 2, refusal 2 x 1, partial 1 x 1, of 16.
     assert people["kappa"] == pytest.approx((2 / 4 - 5 / 16) / (1 - 5 / 16))
-    assert "| two people | 4 |" in grader_markdown(report)
+    assert "| two people | 4 |" in grader_sheet(report).markdown()
 
 
 def test_only_replies_that_two_people_labelled_count_for_them(tmp_path: Path) -> None:
@@ -167,14 +162,16 @@ def test_nothing_graded_is_null_and_not_zero(tmp_path: Path) -> None:
     assert record["coverage"] == 0
     assert (record["accuracy"], record["kappa"], record["kappa_ci"]) == (None, None, None)
     assert len(record["mistakes"]) == 5
-    assert "| g | 5 | .000 | – | – | – | – |" in grader_markdown(report)
+    assert "| g | 5 | .000 | – | – | – | – |" in grader_sheet(report).markdown()
 
 
 def test_mistakes_of_the_held_out_half_are_not_shown(tmp_path: Path) -> None:
     replies = load_labelled(write(tmp_path))
     graded = of(*["partial"] * 5)
     shown, hidden = (
-        grader_markdown(check_grader(replies, graded, grader="g", grader_version="v", half=one))
+        grader_sheet(
+            check_grader(replies, graded, grader="g", grader_version="v", half=one)
+        ).markdown()
         for one in (Half.WRITTEN_FROM, Half.HELD_OUT)
     )
     assert "5 classed otherwise" in shown
@@ -210,7 +207,7 @@ BAD: dict[str, tuple[str | bytes | None, list[str]]] = {
     "absent": (None, ["no such file"]),
     "empty": ("\n \n", ["the file is empty"]),
     "latin": (b"\xe9", ["wrong encoding", "expected UTF-8"]),
-    "cut": ('{"id": "a"', ["line 1: not valid JSON"]),
+    "cut": ('{"id": "a"', ["line 1: truncated JSON"]),
     "deep": ("[" * 100_000, ["line 1: nested too deeply"]),
     "list": ("[1]", ["line 1: wrong value", "an object with id, query, reply, label"]),
     "no label": (

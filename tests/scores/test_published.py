@@ -10,15 +10,8 @@ import pytest
 
 from casewise.cases import LabelRule, Ties
 from casewise.errors import InputError
-from casewise.scores import (
-    Scoring,
-    Split,
-    UnreadPolicy,
-    as_record,
-    read_paths,
-    report_scores,
-    score_table,
-)
+from casewise.scores import Scoring, Split, UnreadPolicy, read_paths, report_scores, score_table
+from casewise.scores._score_records import as_record
 
 # Computed from the files with the arithmetic of upstream's compute_score.py, to five digits.
 PUBLISHED: dict[tuple[str, str, str | None], dict[str, float | None]] = {

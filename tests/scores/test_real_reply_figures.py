@@ -13,7 +13,8 @@ import pytest
 from conftest import ROOT, Cli
 
 from casewise.protocols import READER_VERSION
-from casewise.scores import CLASSES, reader_error, rules_note
+from casewise.scores import rules_note
+from casewise.scores._grader_agreement import CLASSES, reader_error
 
 DOCUMENT = (ROOT / "docs/method/replies.md").read_text("utf-8")
 AUTHORED = (".872", ".959")

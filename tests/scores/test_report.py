@@ -16,12 +16,14 @@ from casewise.scores import (
     Scoring,
     Split,
     UnreadPolicy,
-    as_record,
     as_report_records,
     read_paths,
     report_scores,
-    score_baselines,
+    rule_accuracies,
+    score_table,
 )
+from casewise.scores._score_records import as_record
+from casewise.scores._score_report import score_baselines
 from casewise.statistics import Resampling
 
 PUBLISHED = Scoring(labels=LabelRule.PUBLISHED)
@@ -379,3 +381,28 @@ def test_epochs_are_paired_within_themselves() -> None:
     )
     (row, *_) = records(rows, Scoring())
     assert (row["pairs"], row["flip_rate"]) == (2, 0.5)
+
+
+@pytest.mark.parametrize("unparsed", UnreadPolicy)
+@pytest.mark.parametrize("by", [None, Split.CATEGORY])
+def test_the_accuracy_under_a_rule_is_that_of_its_scores(
+    unparsed: UnreadPolicy, by: Split | None
+) -> None:
+    """Ties, answers that were not read, cases without votes, two models, and one that replies."""
+    judged = random_table(12, 3, model="a", run_id="a")
+    rows = [
+        judgement(f"q{n}", "safe", None if n % 3 else 0.8, model="b", run_id="b") for n in range(6)
+    ]
+    rows += [judgement("q7", "unsafe", 0.3, votes=None, model="b", run_id="b")]
+    rows += [judgement("q8", "unsafe", 0.3, votes=(10, 10), model="b", run_id="b")]
+    replied = judged.with_columns(model=pl.lit("c"), run_id=pl.lit("c"), protocol=pl.lit("respond"))
+    both = pl.concat([judged, replied, table(*rows)])
+    for rule in LabelRule:
+        scoring = Scoring(labels=rule, unparsed=unparsed)
+        whole = [one for one in score_table(both, scoring, by) if not one.acts]
+        found = rule_accuracies(both, scoring, rule, by)
+        assert [(one.labels, one.n, one.label_coverage) for one in found] == [
+            (one.labels, one.n, one.label_coverage) for one in whole
+        ]
+        expected = [one.accuracy.value for one in whole]
+        assert [one.accuracy for one in found] == pytest.approx(expected, abs=0, nan_ok=True)

@@ -8,7 +8,8 @@ import pytest
 from conftest import ROOT
 
 from casewise.errors import InputError
-from casewise.scores import SCHEMA, make_table, read_paths, read_table, table_bytes
+from casewise.scores import SCHEMA, make_table, read_paths, table_bytes
+from casewise.scores._judgement_table import read_table
 
 ROW = {
     "run_id": "r",

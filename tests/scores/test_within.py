@@ -9,16 +9,11 @@ import pytest
 from rich.console import Console
 from support.tables import Model, asked, follows, ignores, judgement, random_table, refuses, table
 
+from casewise.choices import SEEN_METRICS, WITHIN_METRICS
 from casewise.reporting import score_renderable
 from casewise.scores import (
-    OF_CONTEXTS,
-    PEOPLE_SEEN,
-    PEOPLE_WITHIN,
-    SEEN_METRICS,
-    WITHIN_METRICS,
     Score,
     Scoring,
-    as_record,
     compare_runs,
     comparison_records,
     find_runs,
@@ -26,6 +21,8 @@ from casewise.scores import (
     report_scores,
     score_table,
 )
+from casewise.scores._measures import OF_CONTEXTS, PEOPLE_SEEN, PEOPLE_WITHIN
+from casewise.scores._score_records import as_record
 
 
 def scored(rows: pl.DataFrame) -> Score:

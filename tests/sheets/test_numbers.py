@@ -19,7 +19,6 @@ from casewise.sheets import (
     count,
     estimate,
     interval,
-    margin,
     money,
     number,
     p_value,
@@ -27,6 +26,7 @@ from casewise.sheets import (
     seconds,
     signed,
 )
+from casewise.sheets._table import margin
 
 FINITE = st.floats(-1e9, 1e9)
 SHARES = st.floats(0, 1)

@@ -30,8 +30,8 @@ from casewise.sheets import (
     to_html,
     to_json,
     to_markdown,
-    to_records,
 )
+from casewise.sheets._formats import to_records
 
 NASTY = "m|x *b* `c` [d](e) ![f](g) <i>h</i> _j_ #1 \\| ~k~ &amp; $l$ \"'"
 TEXTS = st.text(st.sampled_from("ab |\\`*_[]()<>~&$#!\"'\n\r\t-+1.=@"), max_size=20)

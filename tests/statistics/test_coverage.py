@@ -9,15 +9,9 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-from casewise.scores import (
-    ACT_METRICS,
-    ACT_QUADRANTS,
-    COMPARED,
-    METRICS,
-    OF_CONTEXTS,
-    QUADRANTS,
-    TOOL_RATE,
-)
+from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE
+from casewise.scores import ACT_QUADRANTS, COMPARED, QUADRANTS
+from casewise.scores._measures import OF_CONTEXTS
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import polars as pl
 from numpy.typing import NDArray
 from support.tables import judgement
 
-from casewise.gate import GateConfig, load_gate
+from casewise.gate._gate_rules import GateConfig
+from casewise.gate._rules_file import load_gate
 from casewise.scores import make_table
 
 BoolArray = NDArray[np.bool_]

@@ -5,26 +5,8 @@
 True
 """
 
-from casewise.cases._case import (
-    GROUPS,
-    Case,
-    Context,
-    Ratings,
-    Side,
-    Vote,
-    VoteCounts,
-    digest,
-    find_twins,
-)
-from casewise.cases._deployment_card import (
-    CARDS,
-    Card,
-    CardRule,
-    card_cases,
-    load_card,
-    system_text,
-    wanted_reply,
-)
+from casewise.cases._case import GROUPS, Case, Context, Side, Vote, VoteCounts, digest, find_twins
+from casewise.cases._deployment_card import CARDS, card_cases, load_card, system_text, wanted_reply
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._draft import draft_mapping
 from casewise.cases._fetch import (
@@ -60,16 +42,14 @@ from casewise.cases._load import (
     load_output,
     open_cases,
 )
-from casewise.cases._mapping import EXAMPLE, MAPPINGS, CaseMapping, example_mapping, load_mapping
+from casewise.cases._mapping import EXAMPLE, MAPPINGS, example_mapping, load_mapping
 from casewise.cases._merge import merge_sets
 from casewise.cases._personal_patterns import find_pieces
 from casewise.cases._query_list import ListedQuery, load_queries
 from casewise.cases._rows import read_table
 from casewise.cases._sets import SetPart, sample_cases, split_cases, whole_queries
 from casewise.cases._turn import (
-    History,
     Role,
-    ToolCall,
     ToolDefinition,
     Turn,
     find_turn_fault,
@@ -89,36 +69,28 @@ from casewise.cases._write_cases import (
     write_cases,
 )
 from casewise.cases._yaml_files import fault, read_model, read_plain_yaml
-from casewise.choices import MAX_SEED, OWN_RULE, By, LabelRule, Prefer, Ties
+from casewise.choices import MAX_SEED, LabelRule, Ties
 
 __all__ = [
     "MAX_SEED",
-    "By",
     "CARDS",
     "CASEBENCH",
-    "Card",
-    "CardRule",
     "Case",
     "CaseChange",
-    "CaseMapping",
     "CaseSet",
     "Context",
     "EXAMPLE",
     "FieldChange",
     "Form",
     "GROUPS",
-    "History",
     "Imported",
     "LabelFields",
     "LabelRule",
-    "OWN_RULE",
     "read_label_rule",
     "Labels",
     "ListedQuery",
     "MAPPINGS",
     "OPEN_SETS",
-    "Prefer",
-    "Ratings",
     "Release",
     "Role",
     "STARTER",
@@ -128,7 +100,6 @@ __all__ = [
     "Side",
     "TERMS",
     "Ties",
-    "ToolCall",
     "ToolDefinition",
     "Turn",
     "UpstreamOutput",

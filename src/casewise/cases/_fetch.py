@@ -8,7 +8,7 @@ import os
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +55,6 @@ def check_sha256(data: bytes, expected: str, what: str) -> None:
         )
 
 
-COMMIT = "135f221e0e3e4cdc9a7d17288fa6b54c8aa45d0a"
-_BASE = f"https://raw.githubusercontent.com/BriansIDP/CASEBench/{COMMIT}"
 _TIMEOUT_S = 60
 
 TERMS = """\
@@ -76,35 +74,48 @@ you name."""
 class PinnedFile:
     """A file of somebody's repository at a pinned commit."""
 
-    name: str
+    data_set: str
+    base: str
+    """The address of the repository at the commit, which it ends in."""
     path: str
     """Its path in the repository."""
     sha256: str
-    data_set: str = "casebench"
-    base: str | None = None
-    """The address of the repository at the commit; None is CASE-Bench's."""
+
+    @property
+    def name(self) -> str:
+        """Its name, also where it is kept."""
+        return Path(self.path).name
 
     @property
     def url(self) -> str:
         """Where it is fetched from."""
-        return f"{self.base or _BASE}/{self.path}"
+        return f"{self.base}/{self.path}"
 
     @property
     def cached(self) -> Path:
         """Where it is kept."""
-        commit = self.base.rsplit("/", 1)[-1] if self.base else COMMIT
-        return cache_dir() / self.data_set / commit[:7] / self.name
+        return cache_dir() / self.data_set / self.base.rsplit("/", 1)[-1][:7] / self.name
 
 
-DATA = PinnedFile(
-    "CASEBench_data.json",
-    "data/CASEBench_data.json",
-    "49bc10879c5350061eb1239b4f14f1a756683ca39e7e2abfc85fba70f9faac0c",
-)
-TEMPLATES = PinnedFile(
-    "template.py",
-    "scripts/template.py",
-    "1b83b0e36a5e0f43c2443983069f58548b76f313d0a1d7624cf1e12ce3353dfe",
+def _pinned(
+    data_set: str, repository: str, commit: str, *files: tuple[str, str]
+) -> tuple[PinnedFile, ...]:
+    base = f"https://raw.githubusercontent.com/{repository}/{commit}"
+    return tuple(PinnedFile(data_set, base, path, sha256) for path, sha256 in files)
+
+
+DATA, TEMPLATES = _pinned(
+    "casebench",
+    "BriansIDP/CASEBench",
+    "135f221e0e3e4cdc9a7d17288fa6b54c8aa45d0a",
+    (
+        "data/CASEBench_data.json",
+        "49bc10879c5350061eb1239b4f14f1a756683ca39e7e2abfc85fba70f9faac0c",
+    ),
+    (
+        "scripts/template.py",
+        "1b83b0e36a5e0f43c2443983069f58548b76f313d0a1d7624cf1e12ce3353dfe",
+    ),
 )
 
 
@@ -127,18 +138,27 @@ def fetch_casebench(origin: Path | None = None) -> Fetched:
     Raises:
         AssetError: A file is absent, altered, or can't be fetched; the cache is unchanged.
     """
-    check_cache_writable(DATA.cached.parent)
-    read = _reader(origin, DATA)
-    data = read(DATA)
-    if data is None:
-        raise AssetError(f"{origin}: holds neither {DATA.path} nor {DATA.name}")
-    check_sha256(data, DATA.sha256, DATA.name)
-    templates = read(TEMPLATES)
-    if templates is not None:
-        check_sha256(templates, TEMPLATES.sha256, TEMPLATES.name)
-        write_atomically(TEMPLATES.cached, templates)
-    write_atomically(DATA.cached, data)
-    return Fetched(DATA.cached, TEMPLATES.cached if templates is not None else None)
+    data, *others = _bring((DATA, TEMPLATES), origin, optional=TEMPLATES)
+    return Fetched(data, others[0] if others else None)
+
+
+def _bring(
+    files: Sequence[PinnedFile], origin: Path | None, optional: PinnedFile | None = None
+) -> tuple[Path, ...]:
+    """Bring files into the cache, all or none; but for one that an origin may lack."""
+    check_cache_writable(files[0].cached.parent)
+    read = _reader(origin, files[0])
+    contents = {}
+    for pinned in files:
+        content = read(pinned)
+        if content is not None:
+            check_sha256(content, pinned.sha256, pinned.name)
+            contents[pinned.cached] = content
+        elif pinned is not optional:
+            raise AssetError(f"{origin}: holds neither {pinned.path} nor {pinned.name}")
+    for path, content in contents.items():
+        write_atomically(path, content)
+    return tuple(contents)
 
 
 def _reader(origin: Path | None, data: PinnedFile) -> Callable[[PinnedFile], bytes | None]:
@@ -219,105 +239,85 @@ class OpenSet:
     """The shipped mappings of its first files, in their order."""
 
 
-def _of(name: str, repository: str, commit: str, *files: tuple[str, str]) -> tuple[PinnedFile, ...]:
-    base = f"https://raw.githubusercontent.com/{repository}/{commit}"
-    return tuple(PinnedFile(Path(path).name, path, sha, name, base) for path, sha in files)
-
-
-def _terms(what: str, where: str, licence: str, credit: str) -> str:
-    return (
-        f"{what}; {where}\n\nLicence: {licence}. {credit}\n\n"
+def _open_set(
+    name: str,
+    what: str,
+    repository: str,
+    commit: str,
+    *files: tuple[str, str],
+    licence: str,
+    credit: str,
+    mappings: tuple[str, ...] = (),
+) -> OpenSet:
+    terms = (
+        f"{what}; github.com/{repository}\n\nLicence: {licence}. {credit}\n\n"
         "Content warning: texts may be offensive or distressing. casewise keeps the files in your\n"
         "own cache, unchanged, and sends them to no one but the models that you name."
     )
+    return OpenSet(name, terms, _pinned(name, repository, commit, *files), mappings or (name,))
 
+
+_KEEP_NOTICE = "Keep its notice wherever you share the file."
 
 OPEN_SETS = {
     one.name: one
     for one in (
-        OpenSet(
+        _open_set(
             "xstest",
-            _terms(
-                "XSTest (Röttger et al., NAACL 2024, arXiv 2308.01263)",
-                "github.com/paul-rottger/xstest",
-                "CC-BY-4.0",
-                "Name its authors wherever you share what you make of it.",
+            "XSTest (Röttger et al., NAACL 2024, arXiv 2308.01263)",
+            "paul-rottger/xstest",
+            "475f10bf0a3d6a9dfb174b6de1a38afbfdff98a5",
+            (
+                "xstest_prompts.csv",
+                "11783fb294ed017473ee53c207d71f2161c7672c8d0b037501e78387f801cb5a",
             ),
-            _of(
-                "xstest",
-                "paul-rottger/xstest",
-                "475f10bf0a3d6a9dfb174b6de1a38afbfdff98a5",
-                (
-                    "xstest_prompts.csv",
-                    "11783fb294ed017473ee53c207d71f2161c7672c8d0b037501e78387f801cb5a",
-                ),
-            ),
-            ("xstest",),
+            licence="CC-BY-4.0",
+            credit="Name its authors wherever you share what you make of it.",
         ),
-        OpenSet(
+        _open_set(
             "cat",
-            _terms(
-                "CAT (Xenos et al. 2021, WOAH)",
-                "github.com/ipavlopoulos/context_toxicity",
-                "Apache-2.0",
-                "Keep its notice wherever you share the file.",
+            "CAT (Xenos et al. 2021, WOAH)",
+            "ipavlopoulos/context_toxicity",
+            "5df49c294e6a41f0ba351e65fda7c315aa4cc168",
+            (
+                "data/CAT_SMALL/cat_small.csv",
+                "32ccd4a9ed4d4d294542d175c40002922f1b8081a450d222a07d7cb8c1d33f6e",
             ),
-            _of(
-                "cat",
-                "ipavlopoulos/context_toxicity",
-                "5df49c294e6a41f0ba351e65fda7c315aa4cc168",
-                (
-                    "data/CAT_SMALL/cat_small.csv",
-                    "32ccd4a9ed4d4d294542d175c40002922f1b8081a450d222a07d7cb8c1d33f6e",
-                ),
-            ),
-            ("cat",),
+            licence="Apache-2.0",
+            credit=_KEEP_NOTICE,
         ),
-        OpenSet(
+        _open_set(
             "confaide",
-            _terms(
-                "ConfAIde, tier 2 (Mireshghallah et al., ICLR 2024, arXiv 2310.17884)",
-                "github.com/skywalker023/confaide",
-                "MIT",
-                "Keep its notice wherever you share the files.",
+            "ConfAIde, tier 2 (Mireshghallah et al., ICLR 2024, arXiv 2310.17884)",
+            "skywalker023/confaide",
+            "dfe977e98d11bdb093adc5690e175b739350845d",
+            (
+                "benchmark/tier_2a.txt",
+                "a869099fab404cde9dd50f23c20668063021afa8f080e190b348a5a4da14b979",
             ),
-            _of(
-                "confaide",
-                "skywalker023/confaide",
-                "dfe977e98d11bdb093adc5690e175b739350845d",
-                (
-                    "benchmark/tier_2a.txt",
-                    "a869099fab404cde9dd50f23c20668063021afa8f080e190b348a5a4da14b979",
-                ),
-                (
-                    "benchmark/tier_2b.txt",
-                    "8c194006c92816f56a9ee2f6ec3bf09f29bb1a543408ce154096c8c67f72df37",
-                ),
-                (
-                    "benchmark/tier_2_labels.txt",
-                    "cd573da5a542a4d92f3a81ed5b09b66cc25a6ae0ea656aaaf754af43304bbb34",
-                ),
+            (
+                "benchmark/tier_2b.txt",
+                "8c194006c92816f56a9ee2f6ec3bf09f29bb1a543408ce154096c8c67f72df37",
             ),
-            ("confaide-2a", "confaide-2b"),
+            (
+                "benchmark/tier_2_labels.txt",
+                "cd573da5a542a4d92f3a81ed5b09b66cc25a6ae0ea656aaaf754af43304bbb34",
+            ),
+            licence="MIT",
+            credit="Keep its notice wherever you share the files.",
+            mappings=("confaide-2a", "confaide-2b"),
         ),
-        OpenSet(
+        _open_set(
             "opensafeintent",
-            _terms(
-                "OpenSafeIntent (arXiv 2607.02047)",
-                "github.com/Uppaal/OpenSafeIntent",
-                "Apache-2.0",
-                "Keep its notice wherever you share the file.",
+            "OpenSafeIntent (arXiv 2607.02047)",
+            "Uppaal/OpenSafeIntent",
+            "9706897bc9ffdb328446141b2a4568c98c70843e",
+            (
+                "dataset.json",
+                "ad9ed2e8f190638b03afd81b69a1350f866706db08bb837b84332c54d29fe7ff",
             ),
-            _of(
-                "opensafeintent",
-                "Uppaal/OpenSafeIntent",
-                "9706897bc9ffdb328446141b2a4568c98c70843e",
-                (
-                    "dataset.json",
-                    "ad9ed2e8f190638b03afd81b69a1350f866706db08bb837b84332c54d29fe7ff",
-                ),
-            ),
-            ("opensafeintent",),
+            licence="Apache-2.0",
+            credit=_KEEP_NOTICE,
         ),
     )
 }
@@ -334,16 +334,4 @@ def fetch_open_set(name: str, origin: Path | None = None) -> tuple[Path, ...]:
     Raises:
         AssetError: A file is absent, altered, or can't be fetched; the cache is unchanged.
     """
-    files = OPEN_SETS[name].files
-    check_cache_writable(files[0].cached.parent)
-    read = _reader(origin, files[0])
-    contents = []
-    for pinned in files:
-        content = read(pinned)
-        if content is None:
-            raise AssetError(f"{origin}: holds neither {pinned.path} nor {pinned.name}")
-        check_sha256(content, pinned.sha256, pinned.name)
-        contents.append(content)
-    for pinned, content in zip(files, contents, strict=True):
-        write_atomically(pinned.cached, content)
-    return tuple(pinned.cached for pinned in files)
+    return _bring(OPEN_SETS[name].files, origin)

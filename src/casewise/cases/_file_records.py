@@ -130,6 +130,14 @@ class YamlLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore
         return super().construct_mapping(node, deep)
 
 
+def yaml_problem(error: yaml.YAMLError, path: Path) -> InputError:
+    """What is wrong with a file that is no YAML."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
+    place = f"line {mark.line + 1}" if mark else None
+    return InputError(f"not valid YAML: {problem}", file=path, record=place)
+
+
 def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
     """Records of a hand-written YAML file.
 
@@ -139,10 +147,7 @@ def yaml_records(path: Path) -> Iterator[tuple[str, Any]]:
     try:
         data = yaml.load(read_text(path), Loader=YamlLoader)
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}" if mark else None
-        problem = getattr(error, "problem", None) or getattr(error, "reason", "") or "unreadable"
-        raise InputError(f"not valid YAML: {problem}", file=path, record=place) from None
+        raise yaml_problem(error, path) from None
     except RecursionError:
         raise InputError("nested too deeply", file=path) from None
     for place, record in _from_list(data, path):

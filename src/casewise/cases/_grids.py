@@ -152,17 +152,25 @@ class TableForm:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRows:
+class RawTable:
+    """One file's rows."""
+
+    file: Path
     columns: tuple[str, ...]
-    rows: list[tuple[str, Row]]
+    rows: Sequence[tuple[str, Row]]
+    """Each with its place: ``row 3``, ``line 3``."""
     notes: Sequence[str] = ()
+    """What a person should know of how it was read."""
     decimal: str | None = None
+    """What stands before the decimals of numbers in text, where the file tells."""
+    split: str | None = None
+    """The part of the data set that the file belongs to, where that is known."""
 
 
 _Cells = tuple[Any, ...]
 
 
-def read_csv(path: Path, form: TableForm) -> ReadRows:
+def read_csv(path: Path, form: TableForm) -> RawTable:
     text, notes = decoded(path, form.encoding)
     delimiter = delimiter_of(text, path)
     marked = re.match(r"\s*sep=(.)\r?\n", text)
@@ -218,7 +226,7 @@ def delimiter_of(text: str, path: Path) -> str:
 WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
-def read_workbook(path: Path, form: TableForm) -> ReadRows:
+def read_workbook(path: Path, form: TableForm) -> RawTable:
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
@@ -269,7 +277,7 @@ def _cell(value: Any) -> Any:
 
 def _of_grid(
     grid: Sequence[_Cells], path: Path, form: TableForm, notes: Sequence[str], decimal: str | None
-) -> ReadRows:
+) -> RawTable:
     """Rows of cells below a row of column names."""
     place = (form.header or 1) - 1
     if form.header is None:
@@ -292,7 +300,7 @@ def _of_grid(
             rows.append((record, _wrong_number(cells, names, path, record)))
         else:
             rows.append((record, {names[n]: cells[n] for n in kept}))
-    return ReadRows(columns, rows, notes, decimal)
+    return RawTable(path, columns, rows, notes, decimal)
 
 
 def _wrong_number(cells: _Cells, names: Sequence[str], path: Path, record: str) -> InputError:

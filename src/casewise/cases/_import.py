@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from casewise.cases._case import Case, Vote
-from casewise.cases._grids import Row, RowPlace, TableForm
+from casewise.cases._grids import RawTable, Row, RowPlace, TableForm
 from casewise.cases._load import checked_case
 from casewise.cases._map_row import case_fields, is_wanted, why_unlabelled
 from casewise.cases._mapping import CaseMapping
 from casewise.cases._mapping_values import BUILT_IN, FILE, ROW, SPLIT, Beside, as_key
-from casewise.cases._rows import RawTable, columns_of, non_empty, read_table, read_tables
+from casewise.cases._rows import columns_of, non_empty, read_table, read_tables
 from casewise.cases._write_cases import to_fields
 from casewise.errors import InputError
 
@@ -183,7 +183,7 @@ def _joined(table: RawTable, added: RawTable, name: str, beside: Beside) -> RawT
             cells = other or {}
             rows.append((record, {**row, **{new: cells.get(old) for old, new in names.items()}}))
     columns = (*table.columns, *names.values())
-    return replace(table, columns=columns, rows=tuple(rows), decimal=table.decimal or added.decimal)
+    return replace(table, columns=columns, rows=rows, decimal=table.decimal or added.decimal)
 
 
 def _by_key(added: RawTable, on: str) -> dict[str, Row]:

@@ -9,27 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
 from pydantic_core import ErrorDetails
 
+from casewise.cases import _mapping_values as values
 from casewise.cases._case import RatingRule
-from casewise.cases._mapping_values import (
-    Beside,
-    Choice,
-    ColumnTemplate,
-    ColumnValue,
-    Constant,
-    Scaled,
-    to_beside,
-    to_choice,
-    to_column,
-    to_key,
-    to_parameter,
-    to_ratings,
-    to_share,
-    to_side,
-    to_tags,
-    to_value,
-    to_votes,
-    to_where,
-)
 from casewise.cases._yaml_files import read_plain_yaml
 from casewise.errors import InputError, UsageError
 
@@ -48,12 +29,14 @@ EXAMPLE = "every-key"
 _CONTEXT = "context."
 
 
-_AnyValue = InstanceOf[ColumnValue] | InstanceOf[Constant] | InstanceOf[ColumnTemplate]
-_Value = Annotated[_AnyValue, BeforeValidator(to_value)]
-_Parameter = Annotated[_AnyValue, BeforeValidator(to_parameter)]
-_Column = Annotated[InstanceOf[ColumnValue], BeforeValidator(to_column)]
-_Key = Annotated[_AnyValue, BeforeValidator(to_key)]
-_Choice = Annotated[InstanceOf[Choice], BeforeValidator(to_choice)]
+_AnyValue = (
+    InstanceOf[values.ColumnValue] | InstanceOf[values.Constant] | InstanceOf[values.ColumnTemplate]
+)
+_Value = Annotated[_AnyValue, BeforeValidator(values.to_value)]
+_Parameter = Annotated[_AnyValue, BeforeValidator(values.to_parameter)]
+_Column = Annotated[InstanceOf[values.ColumnValue], BeforeValidator(values.to_column)]
+_Key = Annotated[_AnyValue, BeforeValidator(values.to_key)]
+_Choice = Annotated[InstanceOf[values.Choice], BeforeValidator(values.to_choice)]
 
 
 class CaseMapping(BaseModel):
@@ -73,9 +56,10 @@ class CaseMapping(BaseModel):
     language: _Value | None = None
     source: _Value
     licence: _Value
-    tags: Annotated[tuple[_AnyValue, ...], BeforeValidator(to_tags)] = ()
+    tags: Annotated[tuple[_AnyValue, ...], BeforeValidator(values.to_tags)] = ()
     intended: Annotated[
-        InstanceOf[Choice] | InstanceOf[Constant] | None, BeforeValidator(to_side)
+        InstanceOf[values.Choice] | InstanceOf[values.Constant] | None,
+        BeforeValidator(values.to_side),
     ] = None
     """What the authors mean the case to be, with a context or without."""
     votes_safe: _Column | None = None
@@ -83,16 +67,18 @@ class CaseMapping(BaseModel):
     vote: _Choice | None = None
     """One person's vote a row: the rows of one case are joined."""
     rater: _Column | None = None
-    votes: Annotated[InstanceOf[Choice] | None, BeforeValidator(to_votes)] = None
+    votes: Annotated[InstanceOf[values.Choice] | None, BeforeValidator(values.to_votes)] = None
     """All votes on a case in one row: a list in one column, or a column for each person."""
-    published_safe_rate: Annotated[InstanceOf[Scaled] | None, BeforeValidator(to_share)] = None
-    ratings: Annotated[InstanceOf[Scaled] | None, BeforeValidator(to_ratings)] = None
+    published_safe_rate: Annotated[
+        InstanceOf[values.Scaled] | None, BeforeValidator(values.to_share)
+    ] = None
+    ratings: Annotated[InstanceOf[values.Scaled] | None, BeforeValidator(values.to_ratings)] = None
     """Ratings on a scale, or their mean."""
     context: _Column | None = None
     """A whole context, as a mapping or as JSON."""
     parameters: dict[str, _Parameter] = {}
     """By their paths ("recipient.type"): the keys ``context.PATH`` of the file."""
-    where: Annotated[dict[str, tuple[str, ...]], BeforeValidator(to_where)] = {}
+    where: Annotated[dict[str, tuple[str, ...]], BeforeValidator(values.to_where)] = {}
     """By column, the values whose rows are taken."""
     cases: tuple["CaseMapping", ...] = ()
     """Several cases of one row: each a whole mapping, its own keys over those of all."""
@@ -101,7 +87,7 @@ class CaseMapping(BaseModel):
     """The split of a data set that is taken; None takes all."""
     join: bool = False
     """Whether rows of one case that differ in their tags are one case with all of them."""
-    beside: Annotated[dict[str, InstanceOf[Beside]], BeforeValidator(to_beside)] = {}
+    beside: Annotated[dict[str, InstanceOf[values.Beside]], BeforeValidator(values.to_beside)] = {}
     """By the name of its column, or before the names of its columns: other files."""
     header: Annotated[int, Field(ge=1)] | None = None
     """The row of the column names, from 1; None takes the first."""
@@ -141,9 +127,13 @@ class CaseMapping(BaseModel):
 
 def _named(value: object) -> tuple[str, ...]:
     """The columns that a value of the mapping names."""
-    if isinstance(value, ColumnValue):
+    if isinstance(value, values.ColumnValue):
         return (value.name,)
-    return value.columns if isinstance(value, Choice | Scaled | ColumnTemplate) else ()
+    return (
+        value.columns
+        if isinstance(value, values.Choice | values.Scaled | values.ColumnTemplate)
+        else ()
+    )
 
 
 _OF_TABLE = ("split", "join", "beside", "header", "encoding", "decimal", "sheet", "cases")

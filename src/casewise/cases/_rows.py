@@ -3,20 +3,20 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from casewise.cases._grids import (
     WORKBOOKS,
-    ReadRows,
+    RawTable,
     Row,
     TableForm,
     decoded,
     read_csv,
     read_workbook,
 )
-from casewise.errors import InputError
+from casewise.errors import InputError, some
 from casewise.files import parse_json, read_lines, read_text
 
 CLASS_LABEL = "ClassLabel"
@@ -24,27 +24,11 @@ CLASS_LABEL = "ClassLabel"
 
 
 @dataclass(frozen=True, slots=True)
-class RawTable:
-    """One file's rows."""
-
-    file: Path
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, Row], ...]
-    """Each with its place: ``row 3``, ``line 3``."""
-    split: str | None = None
-    """The part of the data set that the file belongs to, where that is known."""
-    decimal: str | None = None
-    """What stands before the decimals of numbers in text, where the file tells."""
-    notes: tuple[str, ...] = ()
-    """What a person should know of how it was read."""
-
-
-@dataclass(frozen=True, slots=True)
 class Tables:
     """All that a source holds, of the split that was asked for."""
 
     tables: tuple[RawTable, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     """What a person should know: splits taken together, files not read."""
 
 
@@ -60,14 +44,13 @@ def read_table(path: Path, split: str | None = None, form: TableForm | None = No
         raise InputError("can't be read as a table", file=path, expected=expected)
     if path.is_file() and not path.stat().st_size:
         raise InputError("the file is empty", file=path)
-    read = reader(path, form or TableForm())
-    return RawTable(path, read.columns, tuple(read.rows), split, read.decimal, tuple(read.notes))
+    return replace(reader(path, form or TableForm()), split=split)
 
 
 # --- records: JSON and text -----------------------------------------------------------------
 
 
-def _read_json(path: Path, form: TableForm) -> ReadRows:
+def _read_json(path: Path, form: TableForm) -> RawTable:
     text = decoded(path, form.encoding)[0] if form.encoding else read_text(path)
     start = text.lstrip()
     if start.startswith("{") and "\n" in start.strip() and _is_object(start.split("\n", 1)[0]):
@@ -105,7 +88,7 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _read_jsonl(path: Path, form: TableForm) -> ReadRows:
+def _read_jsonl(path: Path, form: TableForm) -> RawTable:
     objects: list[tuple[str, Any]] = []
     encoding = form.encoding
     lines = decoded(path, encoding)[0].split("\n") if encoding else read_lines(path)
@@ -120,7 +103,7 @@ def _read_jsonl(path: Path, form: TableForm) -> ReadRows:
     return _of_objects(objects, path)
 
 
-def _of_objects(objects: list[tuple[str, Any]], path: Path) -> ReadRows:
+def _of_objects(objects: list[tuple[str, Any]], path: Path) -> RawTable:
     columns: dict[str, None] = {}
     rows: list[tuple[str, Row]] = []
     for place, record in objects:
@@ -131,26 +114,26 @@ def _of_objects(objects: list[tuple[str, Any]], path: Path) -> ReadRows:
                 "not a row", file=path, record=place, found=record, expected="an object"
             )
         rows.append((place, record))
-    return ReadRows(tuple(columns), rows)
+    return RawTable(path, tuple(columns), rows)
 
 
 LINE = "text"
 """The only column of a text file: its lines."""
 
 
-def _read_lines(path: Path, form: TableForm) -> ReadRows:
+def _read_lines(path: Path, form: TableForm) -> RawTable:
     text, notes = decoded(path, form.encoding)
     lines = text.rstrip().split("\n")
     rows: list[tuple[str, Row]] = [
         (f"line {number}", {LINE: line.strip()}) for number, line in enumerate(lines, start=1)
     ]
-    return ReadRows((LINE,), rows, notes)
+    return RawTable(path, (LINE,), rows, notes)
 
 
 # --- frames: Parquet and Arrow --------------------------------------------------------------
 
 
-def _read_frame(path: Path, form: TableForm) -> ReadRows:  # noqa: ARG001 - one form of readers
+def _read_frame(path: Path, form: TableForm) -> RawTable:  # noqa: ARG001 - one form of readers
     # Loaded late: it takes longer than to read a small file.
     import polars as pl
 
@@ -171,7 +154,7 @@ def _read_frame(path: Path, form: TableForm) -> ReadRows:  # noqa: ARG001 - one 
         (f"row {number}", _named(row, labels))
         for number, row in enumerate(frame.iter_rows(named=True), start=1)
     ]
-    return ReadRows(tuple(frame.columns), rows)
+    return RawTable(path, tuple(frame.columns), rows)
 
 
 def _read_arrow(path: Path) -> Any:
@@ -218,7 +201,7 @@ def _labels_of(features: object) -> dict[str, list[str]]:
     }
 
 
-READERS: dict[str, Callable[[Path, TableForm], ReadRows]] = {
+READERS: dict[str, Callable[[Path, TableForm], RawTable]] = {
     ".parquet": _read_frame,
     ".arrow": _read_frame,
     ".jsonl": _read_jsonl,
@@ -231,7 +214,7 @@ READERS: dict[str, Callable[[Path, TableForm], ReadRows]] = {
 }
 """By suffix; of a folder that holds the same data in several kinds, the first is read."""
 
-_ALONE: dict[str, Callable[[Path, TableForm], ReadRows]] = {".txt": _read_lines}
+_ALONE: dict[str, Callable[[Path, TableForm], RawTable]] = {".txt": _read_lines}
 """What is read where it is named; in a folder such files say what the others are."""
 
 
@@ -348,9 +331,8 @@ def _plain(folder: Path, notes: list[str], leave: set[Path]) -> list[tuple[Path,
     chosen = [file for file in data if file.suffix.lower() == kinds[0]]
     left = [file for file in data if file not in chosen]
     if left:
-        names = ", ".join(str(file.relative_to(folder)) for file in left[:3])
-        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        notes.append(f"only {kinds[0]} files are read; left unread: {names}{more}")
+        names = some([str(file.relative_to(folder)) for file in left], 3)
+        notes.append(f"only {kinds[0]} files are read; left unread: {names}")
     return [(file, _split_of(file.relative_to(folder))) for file in chosen]
 
 

@@ -185,11 +185,9 @@ def released_version(releases: Sequence[Release], hash: str) -> str | None:
 
 def add_release(
     file: Path | str,
+    cases: Sequence[Case],
     *,
     version: str,
-    hash: str,
-    cases: int,
-    queries: int,
     date: datetime.date,
     note: str,
 ) -> Release:
@@ -197,10 +195,8 @@ def add_release(
 
     Args:
         file: The file of cases; only its name is used.
+        cases: What it holds.
         version: Greater than that of the last release.
-        hash: Of the cases.
-        cases: How many there are.
-        queries: Of how many queries.
         date: Of the release.
         note: What changed; may be empty.
 
@@ -213,12 +209,17 @@ def add_release(
         raise UsageError(f"--version {version!r}: write two or three numbers, as in 1.0 or 1.2.0")
     if earlier:
         last = earlier[-1]
-        if last.hash == hash:
+        if last.hash == dataset_hash(cases):
             raise UsageError(f"{file}: nothing changed since {last.version}; nothing was written")
         if _numbers(version) <= _numbers(last.version):
             raise UsageError(f"--version {version}: the last release is {last.version}; go on")
     made = Release(
-        version=version, hash=hash, date=date, cases=cases, queries=queries, note=note or None
+        version=version,
+        hash=dataset_hash(cases),
+        date=date,
+        cases=len(cases),
+        queries=len({case.query_id for case in cases}),
+        note=note or None,
     )
     records = [_fields(release) for release in (*earlier, made)]
     text = yaml.safe_dump(records, sort_keys=False, allow_unicode=True, width=100)

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from casewise.cases._file_records import YamlLoader
+from casewise.cases._file_records import YamlLoader, yaml_problem
 from casewise.errors import InputError
 from casewise.files import read_text
 
@@ -47,10 +47,7 @@ def read_plain_yaml(
         _check_events(text, path)
         return yaml.load(text, Loader=YamlLoader)
     except yaml.YAMLError as error:
-        mark: Any = getattr(error, "problem_mark", None)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", "unreadable")
-        place = f"line {mark.line + 1}" if mark else None
-        raise InputError(f"not valid YAML: {problem}", file=path, record=place) from None
+        raise yaml_problem(error, path) from None
     except ValueError as error:  # a date such as 2026-02-31, a number of thousands of digits
         raise InputError(f"not valid YAML: {error}; quote it", file=path) from None
 

@@ -1,8 +1,8 @@
 """``casewise annotate tasks``, ``collect`` and ``payments``: to platforms and back."""
 
 from collections import Counter
-from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +27,7 @@ from casewise.annotation.study.schema import Platform, Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected_csv import read_collected, write_collected
 from casewise.annotation.votes.result_files import check_free, is_in_export, write_folder
-from casewise.cli._annotate_store import DatabaseOption, open_store, rater_of
+from casewise.cli._annotate_store import DatabaseOption, StudyFile, open_store, rater_of
 from casewise.cli._console import note, working, write_out
 from casewise.errors import InputError, UsageError
 from casewise.files import new_file
@@ -46,7 +46,6 @@ class Where(StrEnum):
     CSV = "csv"
 
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file (.yaml).")]
 PlatformName = Annotated[Where, typer.Argument(metavar="PLATFORM", help=", ".join(Where))]
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="A new or an empty folder.")]
 
@@ -215,16 +214,18 @@ def collect(
     salt = None
     if salt_file is not None:
         salt = read_salt(salt_file, create=platform is not Where.PROLIFIC)
+    join = partial(
+        join_prolific, files=files, columns=_listed(columns), only_exported=only_exported
+    )
     with working("reading the answers"):
-        if served:
-            taken = _join_served(
-                *(files, planned.study, study, database, _listed(columns), only_exported)
-            )
+        if platform is not Where.PROLIFIC:
+            taken = _read_answers(platform, files, planned, salt, panel or platform)
+        elif votes is not None and salt is not None:
+            taken = join(read_collected(votes, planned.study), name=salt.pseudonym)
         else:
-            taken = _take_in(
-                *(platform, files, planned, salt, panel or platform),
-                *(votes, columns, only_exported),
-            )
+            # The study's own server knows people by a keyed hash of their account.
+            with open_store(planned.study, study, database, "collect prolific") as store:
+                taken = join(store.collected(), name=rater_of(store, Where.PROLIFIC))
     if salt is not None:
         keep_salt(salt)
         if salt.new:
@@ -237,51 +238,19 @@ def collect(
     _say(taken, out)
 
 
-def _take_in(
-    platform: Where,
-    files: list[Path],
-    planned: Tasks,
-    salt: Salt | None,
-    panel: str,
-    votes: Path | None,
-    columns: str | None,
-    only_exported: bool,
+def _read_answers(
+    platform: Where, files: list[Path], planned: Tasks, salt: Salt | None, panel: str
 ) -> TakenIn:
     if platform is Where.CSV:
         name = salt.pseudonym if salt else None
         return read_csv_answers(files, planned, name=name, panel=panel)
     assert salt is not None
-    if platform is Where.PROLIFIC:
-        assert votes is not None
-        collected = read_collected(votes, planned.study)
-        names = _listed(columns)
-        return join_prolific(
-            *(collected, files), columns=names, name=salt.pseudonym, only_exported=only_exported
-        )
-    read: Callable[..., TakenIn] = (
-        read_label_studio if platform is Where.LABEL_STUDIO else read_mturk
-    )
+    read = read_label_studio if platform is Where.LABEL_STUDIO else read_mturk
     return read(files, planned, name=salt.pseudonym, panel=panel)
 
 
 def _listed(columns: str | None) -> list[str]:
     return [stripped for column in (columns or "").split(",") if (stripped := column.strip())]
-
-
-def _join_served(
-    files: list[Path],
-    study: Study,
-    file: Path,
-    database: str | None,
-    columns: list[str],
-    only_exported: bool,
-) -> TakenIn:
-    """Join people whom the study's own server knows by a keyed hash of their account."""
-    with open_store(study, file, database, "collect prolific") as store:
-        name = rater_of(store, Where.PROLIFIC)
-        return join_prolific(
-            *(store.collected(), files), columns=columns, name=name, only_exported=only_exported
-        )
 
 
 def _say(taken: TakenIn, out: Path) -> None:
@@ -298,7 +267,7 @@ def _say(taken: TakenIn, out: Path) -> None:
 
 
 def payments(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    file: StudyFile,
     to: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="The list, readable by you alone.")
     ],

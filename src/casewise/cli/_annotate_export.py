@@ -12,9 +12,10 @@ from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices
-from casewise.annotation.votes.export import check_export, export_study
+from casewise.annotation.votes.export import export_study
+from casewise.annotation.votes.result_files import EXPORT, check_free
 from casewise.annotation.votes.results import Results, division, summarise
-from casewise.cli._annotate_store import ResultFormat, open_store
+from casewise.cli._annotate_store import DatabaseOption, ResultFormat, StudyFile, open_store
 from casewise.cli._console import note, out, working, write_out
 from casewise.errors import UsageError
 from casewise.sheets import Cell, Column, Kind, Row, Table, estimate, figures, p_value, terminal
@@ -159,15 +160,9 @@ def _name(arm: Arm) -> str:
 
 
 def export(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    file: StudyFile,
     to: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The folder to write.")],
-    database: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Where the study was served. Default: the .db file beside the study.",
-        ),
-    ] = None,
+    database: DatabaseOption = None,
     votes: Annotated[
         Path | None,
         typer.Option(
@@ -223,7 +218,7 @@ def export(
         without_flagged=without_flagged,
         force=force,
     )
-    check_export(to, choices)
+    check_free(to, EXPORT, force=force)
     with working("reading the votes"):
         collected = _collected(study, file, database, votes)
     if not any(vote.counted for vote in collected.votes):

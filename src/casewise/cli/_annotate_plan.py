@@ -3,6 +3,7 @@
 import math
 import shlex
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,7 +26,6 @@ from casewise.annotation.study.study_texts import Investigator, text_warnings
 from casewise.annotation.votes.quality import measured_times
 from casewise.cases import CASEBENCH, MAX_SEED, STARTER, open_cases
 from casewise.cli._annotate_plan_tables import (
-    PlanFormat,
     PlanSheet,
     chosen_collection,
     print_plan,
@@ -33,191 +33,108 @@ from casewise.cli._annotate_plan_tables import (
 )
 from casewise.cli._annotate_store import open_store
 from casewise.cli._cases import File
-from casewise.cli._console import note, working, write_out
-from casewise.cli._help import OUTPUT
+from casewise.cli._console import Format, FormatOption, note, working, write_out
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import UsageError
 
-_VOTES = "Votes from the power of a test"
-_COLLECTION = "Fewer votes for the same labels"
-_PEOPLE = "People"
+_of_study = partial(typer.Option, rich_help_panel="Study")
+_of_votes = partial(typer.Option, rich_help_panel="Votes from the power of a test")
+_of_collection = partial(typer.Option, rich_help_panel="Fewer votes for the same labels")
+_of_people = partial(typer.Option, rich_help_panel="People")
+"""Options in the panels that this command has of its own."""
 
 
 def plan(
     file: File,
     to: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The study file to write (.yaml).",
-            rich_help_panel="Study",
-        ),
+        Path, _of_study("--out", "-o", metavar="FILE", help="The study file to write (.yaml).")
     ],
     arms: Annotated[
-        str,
-        typer.Option(
-            metavar="ARM,...", help="Contexts to show: none, safe, unsafe.", rich_help_panel="Study"
-        ),
+        str, _of_study(metavar="ARM,...", help="Contexts to show: none, safe, unsafe.")
     ] = "none,safe,unsafe",
     votes: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help=f"On each case. Default: {PAPER_VOTES}, as the CASE-Bench paper.",
-            rich_help_panel="Study",
-        ),
+        _of_study(min=1, help=f"On each case. Default: {PAPER_VOTES}, as the CASE-Bench paper."),
     ] = None,
     tasks: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Cases a person, at most. Default: 20, or the number of queries.",
-            rich_help_panel="Study",
-        ),
+        _of_study(min=1, help="Cases a person, at most. Default: 20, or the number of queries."),
     ] = None,
     attention: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Attention checks a person; four are written to draw from.",
-            rich_help_panel="Study",
-        ),
+        int, _of_study(min=0, help="Attention checks a person; four are written to draw from.")
     ] = 2,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MAX_SEED, help="Seed of the random assignment.", rich_help_panel="Study"
-        ),
-    ] = 0,
+    seed: Annotated[int, _of_study(min=0, max=MAX_SEED, help="Seed of the random assignment.")] = 0,
     title: Annotated[
-        str, typer.Option(help="What people see as the study's name.", rich_help_panel="Study")
+        str, _of_study(help="What people see as the study's name.")
     ] = "What should a chatbot answer?",
     by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT", help="Who does the study, for the consent.", rich_help_panel="Study"
-        ),
+        str | None, _of_study(metavar="TEXT", help="Who does the study, for the consent.")
     ] = None,
     contact: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Whom people can write to.", rich_help_panel="Study"),
+        str | None, _of_study(metavar="TEXT", help="Whom people can write to.")
     ] = None,
     ethics: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="The board that approved it, and its number.",
-            rich_help_panel="Study",
-        ),
+        _of_study(metavar="TEXT", help="The board that approved it, and its number."),
     ] = None,
     keep_until: Annotated[
         datetime | None,
-        typer.Option(
+        _of_study(
             formats=["%Y-%m-%d"],
             metavar="DATE",
             help="When what could identify people is deleted. Default: after twelve months.",
-            rich_help_panel="Study",
         ),
     ] = None,
     language: Annotated[
-        str,
-        typer.Option(
-            metavar="CODE",
-            help="Of the pages: en, de, or that of a .po file.",
-            rich_help_panel="Study",
-        ),
+        str, _of_study(metavar="CODE", help="Of the pages: en, de, or that of a .po file.")
     ] = SOURCE,
-    p1: Annotated[
-        float | None,
-        typer.Option(help="Share of safe votes on one case, 0..1.", rich_help_panel=_VOTES),
-    ] = None,
+    p1: Annotated[float | None, _of_votes(help="Share of safe votes on one case, 0..1.")] = None,
     p2: Annotated[
-        float | None,
-        typer.Option(help="Share on the other, to be told from the first.", rich_help_panel=_VOTES),
+        float | None, _of_votes(help="Share on the other, to be told from the first.")
     ] = None,
     power: Annotated[
-        float | None,
-        typer.Option(help="The chance of telling them apart, such as .8.", rich_help_panel=_VOTES),
+        float | None, _of_votes(help="The chance of telling them apart, such as .8.")
     ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(help="Of the two-sided test. Default: .05.", rich_help_panel=_VOTES),
-    ] = None,
+    alpha: Annotated[float | None, _of_votes(help="Of the two-sided test. Default: .05.")] = None,
     collection: Annotated[
         StoppingRule,
-        typer.Option(
-            help="sequential: a case stops once its majority is decided; --votes is the most.",
-            rich_help_panel=_COLLECTION,
+        _of_collection(
+            help="sequential: a case stops once its majority is decided; --votes is the most."
         ),
     ] = StoppingRule.FIXED,
     posterior: Annotated[
         float | None,
-        typer.Option(
-            help="Decided when the majority is all people's so probably. Default: .95.",
-            rich_help_panel=_COLLECTION,
-        ),
+        _of_collection(help="Decided when the majority is all people's so probably. Default: .95."),
     ] = None,
     least_votes: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="On every case, however clear. Default: 5.",
-            rich_help_panel=_COLLECTION,
-        ),
+        _of_collection(min=1, help="On every case, however clear. Default: 5."),
     ] = None,
-    platform: Annotated[
-        Platform, typer.Option(help="Where people come from.", rich_help_panel=_PEOPLE)
-    ] = Platform.NONE,
+    platform: Annotated[Platform, _of_people(help="Where people come from.")] = Platform.NONE,
     seconds: Annotated[
         float | None,
-        typer.Option(
-            min=1,
-            help="A case takes, on average. Default: by the words that people read.",
-            rich_help_panel=_PEOPLE,
-        ),
+        _of_people(min=1, help="A case takes, on average. Default: by the words that people read."),
     ] = None,
     minutes_besides: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            help="Consent, tutorial and questions take. Default: by their words.",
-            rich_help_panel=_PEOPLE,
-        ),
+        _of_people(min=0, help="Consent, tutorial and questions take. Default: by their words."),
     ] = None,
     from_pilot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="STUDY",
-            help="A pilot that was served: its measured times replace both.",
-            rich_help_panel=_PEOPLE,
+        _of_people(
+            metavar="STUDY", help="A pilot that was served: its measured times replace both."
         ),
     ] = None,
-    pay: Annotated[
-        float, typer.Option(min=0, help="Pay an hour. 0: unpaid.", rich_help_panel=_PEOPLE)
-    ] = 0,
-    currency: Annotated[
-        str, typer.Option(help="Three capital letters.", rich_help_panel=_PEOPLE)
-    ] = "GBP",
+    pay: Annotated[float, _of_people(min=0, help="Pay an hour. 0: unpaid.")] = 0,
+    currency: Annotated[str, _of_people(help="Three capital letters.")] = "GBP",
     fee: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="The platform's, as a share of the pay: .4.", rich_help_panel=_PEOPLE
-        ),
+        float | None, _of_people(min=0, help="The platform's, as a share of the pay: .4.")
     ] = None,
     dropout: Annotated[
-        float,
-        typer.Option(
-            min=0, max=0.95, help="Share of people who won't finish.", rich_help_panel=_PEOPLE
-        ),
+        float, _of_people(min=0, max=0.95, help="Share of people who won't finish.")
     ] = 0.1,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite the study file.", rich_help_panel="Study")
-    ] = False,
-    format: Annotated[
-        PlanFormat, typer.Option(help="How to print the plan.", rich_help_panel=OUTPUT)
-    ] = PlanFormat.TABLE,
+    force: Annotated[bool, _of_study("--force", help="Overwrite the study file.")] = False,
+    format: FormatOption = Format.TABLE,
 ) -> None:
     """Plan a study: who judges which cases, how many people it takes, and what it costs.
 

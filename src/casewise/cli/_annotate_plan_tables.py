@@ -1,8 +1,7 @@
 """Tables of ``annotate plan``, and what sequential collection saves, there and in ``simulate``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any
 
 from casewise.annotation.rehearsal.simulated_people import marginal_rate, true_rates
@@ -26,7 +25,7 @@ from casewise.annotation.study.study_rules import (
     expected_savings,
 )
 from casewise.cases import CaseSet
-from casewise.cli._console import out, write_out
+from casewise.cli._console import Format, out, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
     UNDEFINED,
@@ -44,15 +43,6 @@ from casewise.sheets import (
     terminal,
     to_json,
 )
-
-
-class PlanFormat(StrEnum):
-    """How the plan is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
 
 _SOURCES = (
     "people read 175 to 300 words a minute, 238 on average (Brysbaert 2019, "
@@ -95,10 +85,10 @@ class PlanSheet:
     """Of simulated studies under sequential collection."""
 
 
-def print_plan(planned: PlanSheet, format: PlanFormat) -> None:
+def print_plan(planned: PlanSheet, format: Format) -> None:
     """Print a plan to standard output."""
     notes = _notes(planned)
-    if format is PlanFormat.JSON:
+    if format is Format.JSON:
         write_out(to_json(_record(planned, notes)))
         return
     tables = [
@@ -106,7 +96,7 @@ def print_plan(planned: PlanSheet, format: PlanFormat) -> None:
         Table(_COLUMNS, list(map(Row, _evenness(planned.measured))), "How even it is"),
         Table(_TASK_COLUMNS, _tasks(planned), "With other --tasks"),
     ]
-    if format is PlanFormat.MARKDOWN:
+    if format is Format.MARKDOWN:
         write_out(markdown(*tables, "\n".join(f"- {escape(line)}" for line in notes)))
         return
     out().print(terminal(*tables, *notes))
@@ -381,19 +371,24 @@ def savings_table(study: Study, savings: Sequence[Savings], rehearsed: Savings) 
     )
 
 
+_WRITTEN: dict[str, Callable[[float], str]] = {
+    "saved": lambda share: percent(share, 0),
+    "changed": str,
+    "labels": str,
+    "undecided": str,
+    "share_error": number,
+}
+"""How figures of ``Savings`` are written."""
+
+
 def _ranges(savings: Sequence[Savings]) -> dict[str, str]:
     """Each figure, from the least to the most."""
-    figures = {
-        "saved": [percent(one.saved, 0) for one in sorted(savings, key=lambda one: one.saved)],
-        "changed": [str(n) for n in sorted(one.changed for one in savings)],
-        "labels": [str(n) for n in sorted(one.labels for one in savings)],
-        "undecided": [str(n) for n in sorted(one.undecided for one in savings)],
-        "share_error": [number(error) for error in sorted(one.share_error for one in savings)],
-    }
-    return {
-        name: said[0] if said[0] == said[-1] else f"{said[0]} to {said[-1]}"
-        for name, said in figures.items()
-    }
+    ranges = {}
+    for name, write in _WRITTEN.items():
+        values = sorted(getattr(one, name) for one in savings)
+        least, most = write(values[0]), write(values[-1])
+        ranges[name] = least if least == most else f"{least} to {most}"
+    return ranges
 
 
 def _saving(savings: Savings) -> dict[str, Any]:

@@ -3,12 +3,21 @@
 import asyncio
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
+from casewise.annotation.rehearsal.simulated_people import (
+    Mishaps,
+    Mixture,
+    Trace,
+    VisitLog,
+    machine_rates,
+    true_rates,
+)
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.study.study_rules import Savings
@@ -19,7 +28,7 @@ from casewise.cli._annotate_plan_tables import (
     savings_table,
     simulated_savings,
 )
-from casewise.cli._annotate_store import ResultFormat, need_extra
+from casewise.cli._annotate_store import ResultFormat, StudyFile, need_extra
 from casewise.cli._console import err, note, out, write_out
 from casewise.errors import UsageError
 from casewise.sheets import (
@@ -39,7 +48,6 @@ from casewise.sheets import (
 if TYPE_CHECKING:
     from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
     from casewise.annotation.rehearsal.rehearse import DrawnStudies
-    from casewise.annotation.rehearsal.simulated_people import Mixture, Trace, VisitLog
 
 
 def rehearsal_renderable(
@@ -148,68 +156,53 @@ SPARE = 4
 """At most so many times the people that the plan needs."""
 
 
-PEOPLE, COURSE = "Who comes", "How it runs"
-
-
-def _share(text: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(min=0, max=1, help=text, rich_help_panel=PEOPLE)
-    return option
+_of_people = partial(typer.Option, rich_help_panel="Who comes")
+_share = partial(_of_people, min=0, max=1)
+_of_course = partial(typer.Option, rich_help_panel="How it runs")
+"""Options in the panels that this command has of its own."""
 
 
 def simulate(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
-    at_once: Annotated[
-        int, typer.Option(min=1, max=500, help="People at the same time.", rich_help_panel=COURSE)
-    ] = 30,
+    file: StudyFile,
+    at_once: Annotated[int, _of_course(min=1, max=500, help="People at the same time.")] = 30,
     speed: Annotated[
-        float,
-        typer.Option(
-            min=1, max=1000, help="Time runs so many times as fast.", rich_help_panel=COURSE
-        ),
+        float, _of_course(min=1, max=1000, help="Time runs so many times as fast.")
     ] = 20,
-    careless: Annotated[float, _share("Share who answer at random, fast.")] = 0.1,
-    adversarial: Annotated[float, _share("Share who say the opposite of what they think.")] = 0,
-    biased: Annotated[float, _share("Share from a panel that is more lenient.")] = 0,
-    machine: Annotated[float, _share("Share who answer as one language model does.")] = 0,
+    careless: Annotated[float, _share(help="Share who answer at random, fast.")] = 0.1,
+    adversarial: Annotated[
+        float, _share(help="Share who say the opposite of what they think.")
+    ] = 0,
+    biased: Annotated[float, _share(help="Share from a panel that is more lenient.")] = 0,
+    machine: Annotated[float, _share(help="Share who answer as one language model does.")] = 0,
     trace: Annotated[
         str,
-        typer.Option(
+        _of_people(
             metavar="NAMES",
             help="What these machines leave behind, in turns: none, honeypot, left, copied, "
             "times, tool, with commas between; or each.",
-            rich_help_panel=PEOPLE,
         ),
     ] = "none",
-    clicking: Annotated[float, _share("Share who answer at random every 3 to 4 s.")] = 0,
-    leave: Annotated[float, _share("Share who close the browser half-way.")] = 0.04,
+    clicking: Annotated[float, _share(help="Share who answer at random every 3 to 4 s.")] = 0,
+    leave: Annotated[float, _share(help="Share who close the browser half-way.")] = 0.04,
     studies: Annotated[
         int | None,
-        typer.Option(
+        _of_course(
             min=1,
             max=1000,
             help="Only screen: draw so many studies, without a server, and add up who is flagged.",
-            rich_help_panel=COURSE,
         ),
     ] = None,
     seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MAX_SEED,
-            help="Draws the people and what they do.",
-            rich_help_panel=COURSE,
-        ),
+        int, _of_course(min=0, max=MAX_SEED, help="Draws the people and what they do.")
     ] = 0,
     database: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL",
-            help="SQLite or PostgreSQL. Default: a file that is deleted afterwards.",
-            rich_help_panel=COURSE,
+        _of_course(
+            metavar="URL", help="SQLite or PostgreSQL. Default: a file that is deleted afterwards."
         ),
     ] = None,
     format: Annotated[
-        ResultFormat, typer.Option(help="How to print the result.", rich_help_panel=COURSE)
+        ResultFormat, _of_course(help="How to print the result.")
     ] = ResultFormat.TABLE,
 ) -> None:
     """Rehearse a study with simulated people before you pay for it.
@@ -235,9 +228,6 @@ def simulate(
     casewise annotate simulate study.yaml --database postgresql://me@localhost/rehearsal
     """
     need_extra("simulate")
-    # The simulated browsers take a while to load, and few commands need them.
-    from casewise.annotation.rehearsal.simulated_people import Mixture
-
     honest = 1 - careless - adversarial - biased - machine - clicking
     if honest < -1e-9:
         raise UsageError(
@@ -263,8 +253,8 @@ def simulate(
 
 def _screen_only(
     study: Study,
-    mixture: "Mixture",
-    traces: "tuple[Trace, ...]",
+    mixture: Mixture,
+    traces: tuple[Trace, ...],
     seed: int,
     studies: int,
     format: ResultFormat,
@@ -284,9 +274,7 @@ def _screen_only(
     )
 
 
-def _traces(names: str) -> "tuple[Trace, ...]":
-    from casewise.annotation.rehearsal.simulated_people import Trace
-
+def _traces(names: str) -> tuple[Trace, ...]:
     if names == "each":
         return tuple(Trace)
     try:
@@ -300,20 +288,19 @@ def _traces(names: str) -> "tuple[Trace, ...]":
 def _rehearse(
     file: Path,
     study: Study,
-    mixture: "Mixture",
-    traces: "tuple[Trace, ...]",
+    mixture: Mixture,
+    traces: tuple[Trace, ...],
     leave: float,
     at_once: int,
     speed: float,
     seed: int,
     database: str | None,
 ) -> "Rehearsal":
+    # The simulated browsers take a while to load, and few commands need them.
     from casewise.annotation.rehearsal.rehearsal_result import sum_up
     from casewise.annotation.rehearsal.rehearse import known_pages, read_back, send_people, served
-    from casewise.annotation.rehearsal.simulated_people import Mishaps, machine_rates, true_rates
     from casewise.annotation.rehearsal.visit import Scene
     from casewise.annotation.store.study_store import Store
-    from casewise.annotation.study.accounts import Secrets
 
     rates = true_rates(study, seed)
     blocks = len(study.design.blocks)
@@ -324,7 +311,7 @@ def _rehearse(
         scene = Scene(server.url, study, pages, rates, machine_rates(rates, seed), mishaps, speed)
         with err().status("people are coming") as status:
 
-            def progress(log: "VisitLog") -> None:
+            def progress(log: VisitLog) -> None:
                 nonlocal done
                 done += log.outcome == "completed"
                 status.update(f"{done} of {blocks} people are done")
@@ -341,7 +328,6 @@ def _rehearse(
             )
             logs = asyncio.run(coming)
             seconds = time.monotonic() - start
-        keys = Secrets(server.secret, server.admin)
-        with Store(study, server.database, keys) as store:
+        with Store(study, server.database, server.keys) as store:
             collected, raters = read_back(store, logs)
     return sum_up(study, rates, logs, collected, raters, seconds=seconds)

@@ -33,6 +33,7 @@ class ResultFormat(StrEnum):
     JSON = "json"
 
 
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")]
 DatabaseOption = Annotated[
     str | None,
     typer.Option(metavar="URL", help="SQLite or PostgreSQL. Default: a .db file beside the study."),
@@ -106,7 +107,7 @@ def rater_of(store: "Store", platform: str) -> Callable[[str], str]:
 
 
 def exclude(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    file: StudyFile,
     rater: Annotated[str, typer.Option(help="The person's pseudonym.")],
     reason: Annotated[str, typer.Option(help="Why; it is published, so name nobody.")],
     database: DatabaseOption = None,
@@ -138,7 +139,7 @@ def exclude(
 
 
 def purge(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    file: StudyFile,
     rater: Annotated[str | None, typer.Option(help="The person's pseudonym.")] = None,
     platform_id: Annotated[
         str | None, typer.Option(help="The platform's id of the person, as the platform shows it.")
@@ -187,7 +188,7 @@ _ANYWHERE = ("0.0.0.0", "::")
 
 
 def serve(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    file: StudyFile,
     database: DatabaseOption = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8080,
@@ -334,7 +335,7 @@ def _origin(url: str) -> str:
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="STUDY", help="A study as YAML.")],
+    file: StudyFile,
     to: Annotated[
         Path, typer.Option("--out", metavar="FOLDER", help="The backup, readable by you alone.")
     ],

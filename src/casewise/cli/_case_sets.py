@@ -11,11 +11,12 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import MAX_SEED, By, Prefer
+from casewise.choices import By, Prefer
 from casewise.cli import _complete as complete
 from casewise.cli._cases import File
 from casewise.cli._console import Format, FormatOption, err, note, note_all, out, print_as
 from casewise.cli._late import case_files, exports, reporting
+from casewise.cli._options import seed_option
 from casewise.errors import UsageError
 from casewise.sheets import terminal
 
@@ -30,7 +31,7 @@ StratifyBy = Annotated[
     By,
     typer.Option(help="The field whose values each draw has in proportion; none: not stratified."),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")]
+Seed = Annotated[int, seed_option("Of the draw.")]
 Out = Annotated[
     Path, typer.Option("--out", "-o", metavar="FILE", help="What to write: .jsonl, .yaml or .csv.")
 ]
@@ -180,14 +181,7 @@ def diff(
     difference = case_files.diff_sets(_open(old), _open(new))
     if reveal:
         err().print(exports.CONTENT_WARNING, style="yellow")
-    print_as(
-        format,
-        reporting.diff_renderable,
-        reporting.diff_json,
-        reporting.diff_markdown,
-        difference,
-        reveal=reveal,
-    )
+    print_as(format, reporting.diff_sheet(difference, reveal=reveal))
     if not difference.same:
         raise typer.Exit(DIFFERENT)
 
@@ -262,15 +256,8 @@ def release(
     """
     loaded = case_files.load_cases(file)
     if version is not None:
-        made = case_files.add_release(
-            file,
-            version=version,
-            hash=loaded.hash,
-            cases=len(loaded.cases),
-            queries=len({case.query_id for case in loaded.cases}),
-            date=datetime.datetime.now(datetime.UTC).date(),
-            note=text,
-        )
+        today = datetime.datetime.now(datetime.UTC).date()
+        made = case_files.add_release(file, loaded.cases, version=version, date=today, note=text)
         path = case_files.releases_path(file)
         note(f"{path}: {made.version} is hash {made.hash}, {made.cases} cases")
         return

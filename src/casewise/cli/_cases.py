@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import MAX_SEED
 from casewise.cli import _complete as complete
 from casewise.cli._console import (
     Format,
@@ -24,6 +23,7 @@ from casewise.cli._console import (
     write_out,
 )
 from casewise.cli._late import case_files, contexts, dataset, exports, reporting
+from casewise.cli._options import seed_option
 from casewise.errors import UsageError
 from casewise.files import write_atomically
 
@@ -235,7 +235,7 @@ def audit(
     reveal: Annotated[
         bool, typer.Option("--reveal", help="Show pieces of the texts, not only ids.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of folds and hashing.")] = 0,
+    seed: Annotated[int, seed_option("Of folds and hashing.")] = 0,
 ) -> None:
     """Look for what is wrong with a set of cases, before anybody judges them.
 
@@ -268,17 +268,11 @@ def audit(
         audited = dataset.audit_cases(loaded, seed=seed)
     if reveal:
         err().print(exports.CONTENT_WARNING, style="yellow")
+    sheet = reporting.audit_sheet(audited, reveal=reveal)
     if to is not None:
-        write_atomically(to, reporting.audit_markdown(audited, reveal=reveal).encode())
+        write_atomically(to, sheet.markdown().encode())
         note(f"wrote {to}")
-    print_as(
-        format,
-        reporting.audit_renderable,
-        reporting.audit_json,
-        reporting.audit_markdown,
-        audited,
-        reveal=reveal,
-    )
+    print_as(format, sheet)
     for text in dataset.undefined_demands(audited, demands):
         note(f"note: --fail-on {text}: this set has too few cases for the figure")
     failed = dataset.unmet_demands(audited, demands)

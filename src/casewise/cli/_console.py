@@ -6,15 +6,18 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, ParamSpec
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.status import Status
 
 from casewise.cli._help import OUTPUT
+
+if TYPE_CHECKING:
+    from casewise.sheets import Sheet
 
 PIPE_WIDTH = 10_000
 """Columns that a line may take where it does not go to a terminal: nothing is folded there."""
@@ -122,22 +125,13 @@ class Format(StrEnum):
 
 FormatOption = Annotated[Format, typer.Option(help="How to print.", rich_help_panel=OUTPUT)]
 
-Shown = ParamSpec("Shown")
 
-
-def print_as(
-    format: Format,
-    table: Callable[Shown, RenderableType],
-    to_json: Callable[Shown, str],
-    to_markdown: Callable[Shown, str],
-    *result: Shown.args,
-    **options: Shown.kwargs,
-) -> None:
+def print_as(format: Format, sheet: "Sheet") -> None:
     """Print a result for a terminal, or as text that is written as it is."""
     if format is Format.TABLE:
-        out().print(table(*result, **options))
+        out().print(sheet.terminal())
     else:
-        write_out((to_json if format is Format.JSON else to_markdown)(*result, **options))
+        write_out(sheet.json if format is Format.JSON else sheet.markdown())
 
 
 def _is_writable(text: str) -> bool:

@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import DRAWS, MAX_SEED, Parent, PowerTest, ProportionMethod
+from casewise.choices import DRAWS, Parent, PowerTest, ProportionMethod
 from casewise.cli import _complete as complete
-from casewise.cli._console import Format, FormatOption, note_all, out, print_as, working, write_out
+from casewise.cli._console import Format, FormatOption, note_all, print_as, working
 from casewise.cli._late import case_files, dataset, reporting
+from casewise.cli._options import seed_option
 from casewise.errors import UsageError
 
 
@@ -23,9 +24,7 @@ def describe(
     bootstrap: Annotated[
         int, typer.Option(metavar="N", min=0, help="Draws of whole queries for intervals; 0: none.")
     ] = DRAWS,
-    seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Of draws, halves and simulations.")
-    ] = 0,
+    seed: Annotated[int, seed_option("Of draws, halves and simulations.")] = 0,
     format: FormatOption = Format.TABLE,
 ) -> None:
     """Describe the human side of a data set: do people agree, is it sound?
@@ -47,13 +46,7 @@ def describe(
     note_all(loaded.notes)
     with working("counting votes"):
         description = dataset.describe_cases(loaded, draws=bootstrap, seed=seed)
-    print_as(
-        format,
-        reporting.description_renderable,
-        reporting.description_json,
-        reporting.description_markdown,
-        description,
-    )
+    print_as(format, reporting.description_sheet(description))
 
 
 _VOTES = "Votes: shares (proportions)"
@@ -255,20 +248,8 @@ def power(
     if reproduce_paper:
         if test is not None or given != dataset.PowerInputs(PowerTest.T):
             raise UsageError("--reproduce-paper goes through inputs of its own; give no others")
-        search = dataset.search_paper_inputs()
-        print_as(
-            format,
-            reporting.paper_renderable,
-            reporting.paper_json,
-            reporting.paper_markdown,
-            search,
-        )
+        print_as(format, reporting.paper_sheet(dataset.search_paper_inputs()))
         return
     if test is None:
         raise UsageError(f"--test is needed: {', '.join(PowerTest)} (or --reproduce-paper)")
-    plan = dataset.plan_power(given)
-    if format is Format.TABLE:
-        for line in reporting.plan_lines(plan):
-            out().print(line, markup=False)
-        return
-    write_out(reporting.plan_json(plan) if format is Format.JSON else reporting.plan_markdown(plan))
+    print_as(format, reporting.plan_sheet(dataset.plan_power(given)))

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.console import RenderableType
 
 from casewise.cli._console import Format, FormatOption, print_as, working
 from casewise.machine import MachineFact, State, examine, is_ready
 from casewise.sheets import (
     Column,
     Row,
+    Sheet,
     Table,
     Tone,
     Word,
@@ -18,7 +18,6 @@ from casewise.sheets import (
     json_fields,
     markdown,
     terminal,
-    to_json,
 )
 
 LACKING = 1
@@ -55,7 +54,7 @@ def doctor(
     """
     with working("looking"):
         facts = list(examine(reach=reach))
-    print_as(format, _renderable, _json, _markdown, facts)
+    print_as(format, _sheet(facts))
     if not is_ready(facts):
         raise typer.Exit(LACKING)
 
@@ -83,19 +82,16 @@ def _verdict(facts: list[MachineFact]) -> Word:
     return Word(f"For the first run, offline, see to: {', '.join(lacking)}.", Tone.BAD)
 
 
-def _renderable(facts: list[MachineFact]) -> RenderableType:
-    todo = _todo(facts)
+def _sheet(facts: list[MachineFact]) -> Sheet:
+    table, todo, verdict = _table(facts), _todo(facts), _verdict(facts)
     heading = ["What to do", *(f" - {line}" for line in todo), ""] if todo else []
-    return terminal(_table(facts), *heading, _verdict(facts))
-
-
-def _markdown(facts: list[MachineFact]) -> str:
-    todo = [f"- {escape(line)}" for line in _todo(facts)]
-    lines = ["\n".join(["What to do:", "", *todo])] if todo else []
-    return markdown(_table(facts), *lines, escape(_verdict(facts).text))
-
-
-def _json(facts: list[MachineFact]) -> str:
+    listed = "\n".join(["What to do:", "", *(f"- {escape(line)}" for line in todo)])
     fields = ("part", "name", "state", "found", "todo", "needed")
-    rows = [json_fields(fact, *fields) for fact in facts]
-    return to_json({"ready": is_ready(facts), "facts": rows})
+    return Sheet(
+        lambda: terminal(table, *heading, verdict),
+        lambda: markdown(table, listed if todo else "", escape(verdict.text)),
+        lambda: {
+            "ready": is_ready(facts),
+            "facts": [json_fields(fact, *fields) for fact in facts],
+        },
+    )

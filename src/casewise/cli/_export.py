@@ -12,7 +12,7 @@ from casewise.choices import ExportForm, LabelRule
 from casewise.cli import _complete as complete
 from casewise.cli._console import err, note, note_all, working
 from casewise.cli._late import case_files, exports
-from casewise.cli._options import LABEL_RULES, read_rule
+from casewise.cli._options import LABEL_RULES, READ, read_rule
 from casewise.errors import UsageError
 from casewise.sheets import count
 
@@ -28,12 +28,7 @@ def export(
         ),
     ],
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="PATH...",
-            help="Log folders, .eval files, judgement tables, or CASE-Bench output files.",
-            show_default=False,
-        ),
+        list[Path] | None, typer.Argument(metavar="PATH...", help=READ, show_default=False)
     ] = None,
     to: Annotated[
         ExportForm | None,

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from casewise.choices import MAX_SEED, Structured
+from casewise.choices import Structured
 from casewise.cli import _complete as complete
 from casewise.cli import _run_options as options
 from casewise.cli._console import command_line, err, note
 from casewise.cli._console import out as results
 from casewise.cli._help import CASES, MODEL, OUTPUT, PLACE, SAMPLING, one_of
+from casewise.cli._options import seed_option
 from casewise.cli._progress import RoundProgress, note_lacking, print_estimates
 
 if TYPE_CHECKING:
@@ -98,9 +99,7 @@ def generate(
             autocompletion=complete.one_of(lambda: Structured),
         ),
     ] = "auto",
-    seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Of every request.", rich_help_panel=SAMPLING)
-    ] = 0,
+    seed: Annotated[int, seed_option("Of every request.", SAMPLING)] = 0,
     temperature: Annotated[
         float, typer.Option(help="Of the model that writes.", rich_help_panel=SAMPLING)
     ] = 0.8,

@@ -11,9 +11,9 @@ import typer
 from casewise.choices import RULES, Delivery
 from casewise.cli import _complete as complete
 from casewise.cli._console import err, note, note_all, out
-from casewise.cli._help import CASES, CONVERSATIONS, GRADER, OUTPUT
+from casewise.cli._help import CASES, CONVERSATIONS, OUTPUT
 from casewise.cli._late import case_files, exports, protocols, reporting, scores, transcripts
-from casewise.cli._options import GraderAddress, GraderConnections
+from casewise.cli._options import GraderAddress, GraderConnections, RulesOrModel
 from casewise.cli._progress import LineProgress
 from casewise.errors import ModelError, UsageError
 from casewise.sheets import count, terminal
@@ -56,15 +56,7 @@ def grade(
             rich_help_panel=OUTPUT,
         ),
     ] = Path("graded.parquet"),
-    grader: Annotated[
-        str,
-        typer.Option(
-            help="rules (offline), or a model as Inspect names it.",
-            rich_help_panel=GRADER,
-            metavar="rules|PROVIDER/NAME",
-            autocompletion=complete.graders,
-        ),
-    ] = RULES,
+    grader: RulesOrModel = RULES,
     model_name: Annotated[
         str | None,
         typer.Option(

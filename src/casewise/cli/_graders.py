@@ -8,12 +8,18 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import LABEL, MAX_SEED, RULES, Draw, Half, Rulings
-from casewise.cli import _complete as complete
+from casewise.choices import LABEL, RULES, Draw, Half, Rulings
 from casewise.cli._console import Format, FormatOption, err, note, print_as, working
 from casewise.cli._help import CASES, GRADER, UNCERTAINTY
 from casewise.cli._late import protocols, reporting, scores, statistics
-from casewise.cli._options import DrawSeed, GraderAddress, GraderConnections, read_judgements
+from casewise.cli._options import (
+    DrawSeed,
+    GraderAddress,
+    GraderConnections,
+    RulesOrModel,
+    read_judgements,
+    seed_option,
+)
 from casewise.errors import UsageError
 from casewise.files import write_atomically
 
@@ -26,15 +32,7 @@ def check(
             help="JSON lines with id, query, reply, label; or XSTest's completions (.csv).",
         ),
     ] = None,
-    grader: Annotated[
-        str,
-        typer.Option(
-            help="rules (offline), or a model as Inspect names it.",
-            rich_help_panel=GRADER,
-            metavar="rules|PROVIDER/NAME",
-            autocompletion=complete.graders,
-        ),
-    ] = RULES,
+    grader: RulesOrModel = RULES,
     injected: Annotated[
         bool,
         typer.Option(
@@ -112,13 +110,7 @@ def check(
         told = scores.injected_replies()
         graded = _grade(grader, told.replies, Rulings.CASEWISE, model_base_url, max_connections)
         followed = scores.check_injected(told, graded, grader=grader, grader_version=version)
-        print_as(
-            format,
-            reporting.injected_renderable,
-            reporting.injected_json,
-            reporting.injected_markdown,
-            followed,
-        )
+        print_as(format, reporting.injected_sheet(followed))
         return
     replies = scores.load_half(files, half, label)
     if rulings is None:
@@ -134,13 +126,7 @@ def check(
         half=half,
         resampling=statistics.Resampling(bootstrap, seed) if bootstrap else None,
     )
-    print_as(
-        format,
-        reporting.grader_renderable,
-        reporting.grader_json,
-        reporting.grader_markdown,
-        report,
-    )
+    print_as(format, reporting.grader_sheet(report))
 
 
 def _grade(
@@ -182,7 +168,7 @@ def sample(
             "share, and five at least."
         ),
     ] = Draw.RANDOM,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.")] = 0,
+    seed: Annotated[int, seed_option("Of the draw.")] = 0,
 ) -> None:
     """Draw replies of a run for people to label.
 

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,11 +33,7 @@ class _Late(HelpCommand):
 
     def load(self) -> Any:
         """The command itself."""
-        module, function = self.place.split(":")
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        found = getattr(import_module(f"casewise.cli.{module}"), function)
-        alone.command(self.name, cls=HelpCommand)(found)
-        return typer.main.get_command(alone)
+        return _loaded(self.name, self.place)
 
     def make_context(self, info_name: Any, args: Any, parent: Any = None, **extra: Any) -> Any:
         """Read the arguments of the command itself."""
@@ -49,6 +46,15 @@ class _Late(HelpCommand):
         defined = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))
         text = next(ast.get_docstring(one) for one in defined if one.name == function)
         return (text or "").partition("\n\n")[0]
+
+
+@cache
+def _loaded(name: str | None, place: str) -> Any:
+    """A command, made once: reading the types of its options takes longer than many a command."""
+    module, function = place.split(":")
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name, cls=HelpCommand)(getattr(import_module(f"casewise.cli.{module}"), function))
+    return typer.main.get_command(alone)
 
 
 def lazy_group(places: Mapping[str, str]) -> type[HelpGroup]:
@@ -174,13 +180,19 @@ def _options(
     """Options of every command."""
 
 
+@cache
+def _program() -> Any:
+    """All groups, made once."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line. Exit status: 0 done, 1 not all done, 2 bad input, 130 stopped."""
     # What a command imports stays until it ends: looking for garbage in it is a fifth of a start.
     gc.set_threshold(50_000)
     write_any_character()
     try:
-        sys.exit(app(prog_name="casewise", standalone_mode=False) or 0)
+        sys.exit(_program()(prog_name="casewise", standalone_mode=False) or 0)
     except CasewiseError as error:
         _say_error(str(error))
         sys.exit(BAD_INPUT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -84,9 +84,23 @@ GraderConnections = Annotated[
     typer.Option(min=1, help="Requests at once. Default: Inspect's.", rich_help_panel=GRADER),
 ]
 
-DrawSeed = Annotated[
-    int, typer.Option(min=0, max=MAX_SEED, help="Of the draws.", rich_help_panel=UNCERTAINTY)
+RulesOrModel = Annotated[
+    str,
+    typer.Option(
+        help="rules (offline), or a model as Inspect names it.",
+        rich_help_panel=GRADER,
+        metavar="rules|PROVIDER/NAME",
+        autocompletion=complete.graders,
+    ),
 ]
+
+
+def seed_option(help: str, panel: str | None = None) -> Any:
+    """An option of a seed that every generator of random numbers takes."""
+    return typer.Option(min=0, max=MAX_SEED, help=help, rich_help_panel=panel)
+
+
+DrawSeed = Annotated[int, seed_option("Of the draws.", UNCERTAINTY)]
 
 
 def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> scores.Judgements:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -132,34 +131,21 @@ class _Rate(ProgressColumn):
         return Text(f"{speed:.1f}/s" if speed else "", style="dim")
 
 
-class _Shown:
+class _Shown(Progress):
     """A bar on a console while a block runs, and what goes wrong meanwhile."""
 
     def __init__(self, console: Console, *columns: ProgressColumn) -> None:
-        self._console = console
-        self._bar = Progress(*columns, console=console, disable=not console.is_terminal)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
+        super().__init__(*columns, console=console, disable=not console.is_terminal)
 
     def met(self, model: str, what: str) -> None:
         """Say that a kind of fault was met, so that nobody waits without knowing why."""
-        self._console.print(
+        self.console.print(
             f"{model}: {what} (the summary counts the others)", style="dim", markup=False
         )
 
     def say_outage(self, model: str, what: str) -> None:
         """Say that a server has gone away, or answers again."""
-        self._console.print(f"{model}: {what}", style="yellow", markup=False)
+        self.console.print(f"{model}: {what}", style="yellow", markup=False)
 
 
 class RunProgress(_Shown):
@@ -185,9 +171,7 @@ class RunProgress(_Shown):
         self._started = time.monotonic()
         self._counts: Counter[protocols.Status] = Counter()
         self._batched = ""
-        self._task = self._bar.add_task(
-            "judging", total=total, completed=before, unread="", batched=""
-        )
+        self._task = self.add_task("judging", total=total, completed=before, unread="", batched="")
 
     @property
     def seconds(self) -> float:
@@ -208,15 +192,15 @@ class RunProgress(_Shown):
         if self._budget is not None:
             spent = f"${self._budget.spent:.2f} of ${self._budget.cap:.2f}"
             unread = f"{spent}, {unread}" if unread else spent
-        self._bar.update(self._task, completed=self._before + done, unread=unread)
+        self.update(self._task, completed=self._before + done, unread=unread)
         if status is protocols.Status.ERROR:
             return
         if done == 1:
-            self._console.print(f"first judgement after {self.seconds:.1f} s", style="dim")
-        elif not self._console.is_terminal and done % max(1, self._total // LINES) == 0:
+            self.console.print(f"first judgement after {self.seconds:.1f} s", style="dim")
+        elif not self.console.is_terminal and done % max(1, self._total // LINES) == 0:
             rate = done / self.seconds
             left = (self._total - self._before - done) / rate
-            self._console.print(
+            self.console.print(
                 f"{self._before + done}/{self._total} judged, {rate:.1f}/s, {left:.0f} s left"
                 + (f", {unread}" if unread else "")
             )
@@ -227,9 +211,9 @@ class RunProgress(_Shown):
             f"batches: {counts.submitted:,} submitted, {counts.done:,} done, "
             f"{counts.failed:,} failed"
         )
-        self._bar.update(self._task, batched=words)
-        if not self._console.is_terminal and words != self._batched:
-            self._console.print(words, style="dim", highlight=False)
+        self.update(self._task, batched=words)
+        if not self.console.is_terminal and words != self._batched:
+            self.console.print(words, style="dim", highlight=False)
         self._batched = words
 
 
@@ -250,12 +234,12 @@ class RoundProgress(_Shown):
     def __call__(self, step: RoundStep) -> None:
         """Show a step; without a terminal, the end of each round and every tenth of a long one."""
         if step.done == 0 or self._task is None:
-            self._task = self._bar.add_task(step.what, total=step.total)
-        self._bar.update(self._task, completed=step.done)
-        if self._console.is_terminal or not step.done:
+            self._task = self.add_task(step.what, total=step.total)
+        self.update(self._task, completed=step.done)
+        if self.console.is_terminal or not step.done:
             return
         if step.done == step.total or step.done % max(LINES, step.total // LINES) == 0:
-            self._console.print(f"{step.what} {step.done}/{step.total}", style="dim")
+            self.console.print(f"{step.what} {step.done}/{step.total}", style="dim")
 
 
 class LineProgress(_Shown):
@@ -265,15 +249,15 @@ class LineProgress(_Shown):
         super().__init__(
             console, SpinnerColumn(), TextColumn("{task.completed:,.0f} lines"), _Rate()
         )
-        self._task = self._bar.add_task("reading", total=None)
+        self._task = self.add_task("reading", total=None)
         self._next = _LINES_APART
 
     def __call__(self, lines: int) -> None:
         """Show how many; without a terminal, at every hundred thousand."""
-        self._bar.update(self._task, completed=lines)
-        if not self._console.is_terminal and lines >= self._next:
+        self.update(self._task, completed=lines)
+        if not self.console.is_terminal and lines >= self._next:
             self._next = lines - lines % _LINES_APART + _LINES_APART
-            self._console.print(f"{lines:,} lines", style="dim", highlight=False)
+            self.console.print(f"{lines:,} lines", style="dim", highlight=False)
 
 
 _LINES_APART = 100_000

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from casewise.choices import MAX_SEED, RULES, Cluster
+from casewise.choices import RULES, Cluster
 from casewise.cli import _complete as complete
 from casewise.cli import _run_options as options
 from casewise.cli._console import Format, FormatOption, err, note, note_all, print_as, working
 from casewise.cli._help import CONVERSATIONS, GRADER, MODEL, OUTPUT, PLACE
 from casewise.cli._late import case_files, polars, protocols, reporting, scores, transcripts
-from casewise.cli._options import GraderCheck
+from casewise.cli._options import GraderCheck, seed_option
 from casewise.cli._progress import note_lacking, print_estimates
 from casewise.cli._running import end, fault_lines, run_with_progress
 from casewise.errors import InputError, UsageError
@@ -70,9 +70,7 @@ def replay(
             rich_help_panel=CONVERSATIONS,
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=MAX_SEED, help="Of the draw.", rich_help_panel=CONVERSATIONS)
-    ] = 0,
+    seed: Annotated[int, seed_option("Of the draw.", CONVERSATIONS)] = 0,
     grader: Annotated[
         str | None,
         typer.Option(
@@ -192,14 +190,7 @@ def replay(
         folder / scores.REPLAY_TABLE, csv_text(rows.columns, rows.iter_rows()).encode()
     )
     texts = _texts(found, file, chosen, masked, before, after) if reveal else {}
-    print_as(
-        format,
-        reporting.replay_renderable,
-        reporting.replay_json,
-        reporting.replay_markdown,
-        found,
-        texts,
-    )
+    print_as(format, reporting.replay_sheet(found, texts))
     note_all(fault_lines(result.summary))
     note(
         f"each turn with its chance of being drawn: {folder / scores.REPLAY_TABLE}; logs: {folder}"

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from casewise.choices import COMPARED, MAX_SEED, Ties, UnreadPolicy
+from casewise.choices import COMPARED, Ties, UnreadPolicy
 from casewise.cli import _complete as complete
-from casewise.cli._console import note, out, working, write_out
+from casewise.cli import _options as options
+from casewise.cli._console import Format, FormatOption, note, print_as, working
 from casewise.cli._help import CASES, OUTPUT, UNCERTAINTY
 from casewise.cli._late import case_files, dataset, polars, reporting, scores, statistics
-from casewise.cli._options import (
-    READ,
-    DrawSeed,
-    Force,
-    GraderCheck,
-    Labels,
-    Paths,
-    TiesOption,
-    Unread,
-    read_judgements,
-)
 from casewise.errors import UsageError, choose_from
 from casewise.files import write_atomically
 
@@ -33,25 +22,11 @@ MOST_PAIRS = 200
 """Pairs of runs above which a person surely meant something else."""
 
 
-class CompareFormat(StrEnum):
-    """How comparisons are printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    MARKDOWN = "markdown"
-
-
 def compare(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="BEFORE AFTER...",
-            help=READ,
-        ),
-    ],
-    labels: Labels = None,
-    unparsed: Unread = UnreadPolicy.HONEST,
-    ties: TiesOption = Ties.HALF,
+    paths: Annotated[list[Path], typer.Argument(metavar="BEFORE AFTER...", help=options.READ)],
+    labels: options.Labels = None,
+    unparsed: options.Unread = UnreadPolicy.HONEST,
+    ties: options.TiesOption = Ties.HALF,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,9 +45,9 @@ def compare(
             rich_help_panel=UNCERTAINTY,
         ),
     ] = 2000,
-    seed: DrawSeed = 0,
-    grader_check: GraderCheck = None,
-    force: Force = False,
+    seed: options.DrawSeed = 0,
+    grader_check: options.GraderCheck = None,
+    force: options.Force = False,
     whole: Annotated[
         bool,
         typer.Option(
@@ -81,9 +56,7 @@ def compare(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    format: Annotated[
-        CompareFormat, typer.Option(help="How to print.", rich_help_panel=OUTPUT)
-    ] = CompareFormat.TABLE,
+    format: FormatOption = Format.TABLE,
 ) -> None:
     """Compare runs over the same cases: is the difference more than chance?
 
@@ -108,7 +81,7 @@ def compare(
             raise UsageError(f"no measure is called {name!r}: {choose_from(name, COMPARED)}")
     tables = {}
     for path in dict.fromkeys(paths):
-        tables[str(path)] = read_judgements([path]).table
+        tables[str(path)] = options.read_judgements([path]).table
     checks = scores.load_checks(grader_check or (), tables.values())
     pairs = find_pairs(tables, force=force)
     scoring = scores.Scoring(
@@ -116,25 +89,12 @@ def compare(
     )
     with working("comparing"):
         comparisons = scores.compare_runs(pairs, scoring, chosen, checks)
-    if format is CompareFormat.JSON:
-        write_out(reporting.comparison_json(comparisons))
-    elif format is CompareFormat.MARKDOWN:
-        write_out(reporting.comparison_markdown(comparisons))
-    else:
-        page = [
-            "casewise",
-            "report",
-            *map(str, paths),
-            "--compare",
-            "--reveal",
-            "--out",
-            reporting.CHANGES_PAGE,
-        ]
-        page += ["--force"] if force else []
-        shown = reporting.comparison_renderable(
-            comparisons, whole=whole or bool(metric), page_command=shlex.join(page)
-        )
-        out().print(shown)
+    page = ["casewise", "report", *map(str, paths), "--compare", "--reveal"]
+    page += ["--out", reporting.CHANGES_PAGE, *(["--force"] if force else [])]
+    sheet = reporting.comparison_sheet(
+        comparisons, whole=whole or bool(metric), page_command=shlex.join(page)
+    )
+    print_as(format, sheet)
 
 
 def find_pairs(
@@ -160,7 +120,7 @@ PAGE, CARD = "report.html", "card.md"
 
 
 def report(
-    paths: Paths,
+    paths: options.Paths,
     out: Annotated[
         Path,
         typer.Option(
@@ -197,7 +157,7 @@ def report(
             rich_help_panel=OUTPUT,
         ),
     ] = False,
-    force: Force = False,
+    force: options.Force = False,
     cases: Annotated[
         str | None,
         typer.Option(
@@ -207,19 +167,14 @@ def report(
             autocompletion=complete.cases,
         ),
     ] = None,
-    labels: Labels = None,
-    unparsed: Unread = UnreadPolicy.HONEST,
-    ties: TiesOption = Ties.HALF,
-    grader_check: GraderCheck = None,
+    labels: options.Labels = None,
+    unparsed: options.Unread = UnreadPolicy.HONEST,
+    ties: options.TiesOption = Ties.HALF,
+    grader_check: options.GraderCheck = None,
     title: Annotated[
         str, typer.Option(help="The page's title.", rich_help_panel=OUTPUT)
     ] = "Safety in context",
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MAX_SEED, help="Of simulated ceilings.", rich_help_panel=UNCERTAINTY
-        ),
-    ] = 0,
+    seed: Annotated[int, options.seed_option("Of simulated ceilings.", UNCERTAINTY)] = 0,
 ) -> None:
     """Make a page that shows the scores and every case, or an evaluation card.
 
@@ -242,7 +197,7 @@ def report(
     casewise report logs/ --reveal --out everything/
     """
     wanted = _wanted(out)
-    judgements = read_judgements(paths, texts=True)
+    judgements = options.read_judgements(paths, texts=True)
     scoring = scores.Scoring(labels, unparsed, ties)
     with working("scoring"):
         checks = scores.load_checks(grader_check or (), [judgements.table])

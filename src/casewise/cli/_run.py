@@ -14,7 +14,7 @@ from casewise.cli._console import Format, command_line, err, note, note_all
 from casewise.cli._help import OUTPUT
 from casewise.cli._late import case_files, contexts
 from casewise.cli._progress import note_lacking, print_estimates
-from casewise.cli._running import EngineChoice, print_result, run_with_progress
+from casewise.cli._running import EngineChoice, end, print_judged, run_with_progress
 from casewise.cli._sweep import check_alone, run_sweep
 from casewise.errors import UsageError
 from casewise.files import address_of, place_of
@@ -167,7 +167,8 @@ def run(
     result = run_with_progress(plan.cells, folder, max_cost, cluster)
     # It holds all cases; the scores of many need the room.
     del plan
-    print_result(result, folder)
+    print_judged(result, folder)
+    end(result, folder)
 
 
 def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
@@ -175,7 +176,7 @@ def _swaps(given: list[str], cases: str) -> tuple[str | None, ...]:
     if "each" in names:
         loaded = case_files.open_cases(cases).cases
         every = [*contexts.differing_parameters(loaded), *case_files.GROUPS]
-        every = [name for name in every if contexts.swap_cases(loaded, name).cases]
+        every = [name for name in every if contexts.swap_cases(loaded, name)]
         names = [
             name
             for given_name in names

@@ -10,6 +10,7 @@ import typer
 from casewise import choices
 from casewise.cli import _complete as complete
 from casewise.cli import _help as shown
+from casewise.cli._options import seed_option
 from casewise.errors import UsageError
 
 
@@ -179,15 +180,7 @@ Vary = Annotated[
         rich_help_panel=shown.CONVERSATIONS,
     ),
 ]
-Seed = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        max=choices.MAX_SEED,
-        help="Of the changed conversations.",
-        rich_help_panel=shown.CONVERSATIONS,
-    ),
-]
+Seed = Annotated[int, seed_option("Of the changed conversations.", shown.CONVERSATIONS)]
 Grader = Annotated[
     str | None,
     typer.Option(

@@ -117,16 +117,6 @@ def _say_the_cap(cells: Sequence["Cell"], done: "Done", cap: float, spent: float
         )
 
 
-def print_result(result: "RunResult", log_dir: Path) -> None:
-    """Print the scores of a run; end with status 1 if not all was judged.
-
-    Raises:
-        Exit: Not all was judged.
-    """
-    print_judged(result, log_dir)
-    end(result, log_dir)
-
-
 def print_judged(result: "RunResult", log_dir: Path) -> None:
     """Print the scores of what a run's logs hold."""
     # Only now: the first request need not wait for the statistics to load.

@@ -8,20 +8,12 @@ from typing import Annotated
 
 import typer
 
-from casewise.choices import MAX_SEED, LabelRule, Split, Ties, UnreadPolicy
+from casewise.choices import LabelRule, Split, Ties, UnreadPolicy
 from casewise.cli import _complete as complete
+from casewise.cli import _options as options
 from casewise.cli._console import out, working, write_out
 from casewise.cli._help import OUTPUT, TRUTH, UNCERTAINTY
 from casewise.cli._late import polars, reporting, scores, statistics
-from casewise.cli._options import (
-    LABEL_RULES,
-    GraderCheck,
-    Paths,
-    TiesOption,
-    Unread,
-    read_judgements,
-    read_rule,
-)
 from casewise.errors import UsageError
 
 
@@ -38,19 +30,19 @@ EVERY_RULE = "all"
 
 
 def score(
-    paths: Paths,
+    paths: options.Paths,
     labels: Annotated[
         str | None,
         typer.Option(
-            metavar=f"{LABEL_RULES}|{EVERY_RULE}",
+            metavar=f"{options.LABEL_RULES}|{EVERY_RULE}",
             autocompletion=complete.one_of(lambda: [*LabelRule, EVERY_RULE]),
             help="The truth to measure against; all shows every rule, votes:.6 calls safe what .6 "
             "of the people do. Default: published where it exists, else votes, else intended.",
             rich_help_panel=TRUTH,
         ),
     ] = None,
-    unparsed: Unread = UnreadPolicy.HONEST,
-    ties: TiesOption = Ties.HALF,
+    unparsed: options.Unread = UnreadPolicy.HONEST,
+    ties: options.TiesOption = Ties.HALF,
     by: Annotated[
         Split | None, typer.Option(help="Split every row.", rich_help_panel=OUTPUT)
     ] = None,
@@ -88,16 +80,8 @@ def score(
             rich_help_panel="Calibration and costs",
         ),
     ] = None,
-    grader_check: GraderCheck = None,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=MAX_SEED,
-            help="Of draws, folds and simulations.",
-            rich_help_panel=UNCERTAINTY,
-        ),
-    ] = 0,
+    grader_check: options.GraderCheck = None,
+    seed: Annotated[int, options.seed_option("Of draws, folds and simulations.", UNCERTAINTY)] = 0,
     format: Annotated[
         ScoreFormat, typer.Option(help="How to print.", rich_help_panel=OUTPUT)
     ] = ScoreFormat.TABLE,
@@ -127,8 +111,8 @@ def score(
         others = "--calibrate, --cost-over and --grader-check"
         raise UsageError(f"--by splits scores; leave it out with {others}")
     every = labels == EVERY_RULE
-    rule = None if labels is None or every else read_rule(labels)
-    judgements = read_judgements(paths)
+    rule = None if labels is None or every else options.read_rule(labels)
+    judgements = options.read_judgements(paths)
     checks = scores.load_checks(grader_check or (), [judgements.table])
     scoring = scores.Scoring(
         labels=rule,
@@ -161,7 +145,7 @@ def score(
         write_out(texts[format](reports))
         return
     for report in reports:
-        _print_report(judgements.table, report, replace(scoring, resampling=None), by, not every)
+        _print_report(judgements.table, report, scoring, by, not every)
 
 
 def _prices(over: float | None, under: float | None) -> scores.CostPrices | None:
@@ -189,7 +173,8 @@ def _print_report(
     alone: bool,
 ) -> None:
     """Print a report for a person; alone, with the accuracy under other label rules."""
-    rules = list(LabelRule) if alone else []
-    others = [scores.score_table(table, replace(scoring, labels=rule), by) for rule in rules]
+    own = {row.score.labels for row in report.rows if not row.score.acts}
+    rules = [rule for rule in LabelRule if alone and own - {rule}]
+    others = [scores.rule_accuracies(table, scoring, rule, by) for rule in rules]
     console = out()
     console.print(reporting.score_renderable(report, others, console.width))

@@ -5,50 +5,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import RenderableType
 
 from casewise.cli._console import Format, err, note, note_all, print_as, working, write_out
 from casewise.cli._progress import estimates_table, note_lacking, print_estimates
 from casewise.cli._running import ENGINE_OPTIONS, EngineChoice, end, print_judged, run_with_progress
 from casewise.errors import UsageError
 from casewise.files import address_of
-from casewise.sheets import Cell, Column, Row, Table, markdown, terminal, to_json
+from casewise.sheets import Cell, Column, Row, Sheet, Table, markdown, terminal
 
 if TYPE_CHECKING:
     from casewise.evaluation import CellState, CostEstimate, Done, Sweep, SweepCell
 
 
-def matrix_renderable(sweep: "Sweep", done: "Done") -> RenderableType:
-    """The matrix for a terminal."""
-    return terminal(_matrix(sweep, done), total_line(sweep, done))
-
-
-def matrix_markdown(sweep: "Sweep", done: "Done") -> str:
-    """The matrix as Markdown."""
-    return markdown(_matrix(sweep, done), total_line(sweep, done))
-
-
-def matrix_json(sweep: "Sweep", done: "Done") -> str:
+def _matrix_sheet(sweep: "Sweep", done: "Done") -> Sheet:
     """Every model under every condition, with what is asked and what is done."""
-    records = [
-        _record(entry, state) for entry, state in zip(sweep.entries, done.states, strict=True)
-    ]
-    whole = {
-        "sweep": sweep.name,
-        "judged": done.judged,
-        "total": sum(state.total for state in done.states),
-        "cells": records,
-        "not_in_the_file": list(done.others),
-    }
-    return to_json(whole)
-
-
-def total_line(sweep: "Sweep", done: "Done") -> str:
-    """What is done of the whole, in a sentence."""
     total = sum(state.total for state in done.states)
     whole = sum(state.state == "done" for state in done.states)
     cells = len(sweep.entries)
-    return f"{whole} of {cells} done; {done.judged:,} of {total:,} judgements."
+    said = f"{whole} of {cells} done; {done.judged:,} of {total:,} judgements."
+    return Sheet(
+        lambda: terminal(_matrix(sweep, done), said),
+        lambda: markdown(_matrix(sweep, done), said),
+        lambda: {
+            "sweep": sweep.name,
+            "judged": done.judged,
+            "total": total,
+            "cells": list(map(_record, sweep.entries, done.states)),
+            "not_in_the_file": list(done.others),
+        },
+    )
 
 
 def _matrix(sweep: "Sweep", done: "Done") -> Table:
@@ -160,7 +145,7 @@ def run_sweep(
     note_all(sweep.notes)
     _say_what(sweep, done, folder)
     if status:
-        print_as(format, matrix_renderable, matrix_json, matrix_markdown, sweep, done)
+        print_as(format, _matrix_sheet(sweep, done))
     elif dry_run:
         note_lacking(check_models(sweep.cells))
         _print_plan(sweep, done, format)
@@ -169,8 +154,7 @@ def run_sweep(
         result = run_with_progress(cells, logs, max_cost, engine.cluster())
         if format is Format.TABLE:
             print_judged(result, folder)
-        done = read_done(sweep.cells, logs)
-        print_as(format, matrix_renderable, matrix_json, matrix_markdown, sweep, done)
+        print_as(format, _matrix_sheet(sweep, read_done(sweep.cells, logs)))
         end(result, folder)
 
 
@@ -197,7 +181,7 @@ def _print_plan(sweep: "Sweep", done: "Done", format: Format) -> None:
         if entry.cell.grading is not None
     ]
     if format is Format.JSON:
-        write_out(matrix_json(sweep, done))
+        write_out(_matrix_sheet(sweep, done).json)
     elif format is Format.MARKDOWN:
         write_out(markdown(estimates_table(estimates, with_total=True)))
     else:

@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
 from casewise.cli._console import Format, FormatOption, err, print_as
-from casewise.sheets import Column, Row, Table, markdown, terminal, to_json
+from casewise.sheets import Column, Row, Sheet, Table, markdown, terminal
 
 if TYPE_CHECKING:
     from casewise.evaluation import TargetCheck
@@ -36,30 +35,22 @@ def check(
         from casewise.evaluation import check_target
     with err().status("waiting for the bot"):
         found = check_target(target, message)
-    print_as(format, _renderable, _json, _markdown, found)
+    print_as(format, _sheet(found))
     if found.problem is not None:
         err().print(f"no reply was read: {found.problem}", markup=False)
         raise typer.Exit(UNREAD)
 
 
-def _renderable(found: "TargetCheck") -> RenderableType:
-    return terminal(_table(found))
-
-
-def _markdown(found: "TargetCheck") -> str:
-    return markdown(_table(found))
-
-
-def _json(found: "TargetCheck") -> str:
-    return to_json(
-        {
-            "target": found.target.given,
-            "name": found.target.name,
-            **{part: dict(rows) for part, rows in _parts(found).items()},
-            "seconds": found.seconds,
-            "problem": found.problem,
-        }
-    )
+def _sheet(found: "TargetCheck") -> Sheet:
+    record = {
+        "target": found.target.given,
+        "name": found.target.name,
+        **_parts(found),
+        "seconds": found.seconds,
+        "problem": found.problem,
+    }
+    table = _table(found)
+    return Sheet(lambda: terminal(table), lambda: markdown(table), lambda: record)
 
 
 def _table(found: "TargetCheck") -> Table:

@@ -6,7 +6,6 @@ from casewise.contexts._changes import (
     ablate_cases,
     differing_parameters,
     leaf_parameters,
-    swap,
     swap_cases,
 )
 from casewise.contexts._likeness import (
@@ -37,7 +36,6 @@ from casewise.contexts._making import (
 )
 from casewise.contexts._read_context import CONTEXT, PAIR, read_answer, read_ending, read_review
 from casewise.contexts._render import (
-    Fact,
     claim,
     claim_turns,
     describe_to_sender,
@@ -61,7 +59,6 @@ __all__ = [
     "CONTEXT",
     "CRITIC_VERSION",
     "ContextFault",
-    "Fact",
     "Fault",
     "MAKE_VERSION",
     "Member",
@@ -103,7 +100,6 @@ __all__ = [
     "render_review",
     "render_text",
     "review_nonce",
-    "swap",
     "swap_cases",
     "words_of",
 ]

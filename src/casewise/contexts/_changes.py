@@ -9,6 +9,9 @@ from pydantic import JsonValue
 from casewise.cases import Case, Context, find_twins
 from casewise.errors import UsageError
 
+Place = tuple[str, ...]
+Tree = dict[str, JsonValue]
+
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
@@ -17,8 +20,6 @@ class Ablation:
     cases: tuple[Case, ...]
     names: tuple[str, ...]
     """What was removed, in the order given."""
-    unchanged: int
-    """Cases that lack every one of the names and are kept as they were."""
     missing: dict[str, int]
     """For each name, the number of cases that lack it."""
 
@@ -58,13 +59,12 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
         UsageError: A name exists in no case; the message lists the names that do.
     """
     wanted, cases = parse_names(names), tuple(cases)
-    kept, unchanged = [], 0
+    kept = []
     missing = dict.fromkeys(wanted, 0)
     for case in cases:
         context, removed = (
             _ablate(case.context, wanted) if case.context is not None else (None, set[str]())
         )
-        unchanged += not removed
         for name in wanted:
             missing[name] += name not in removed
         kept.append(case.model_copy(update={"context": context}) if removed else case)
@@ -74,7 +74,7 @@ def ablate_cases(cases: Iterable[Case], names: str) -> Ablation:
                 f"--ablate: no context of these cases has {name!r}; "
                 f"they have {', '.join(parameter_names(cases)) or 'no parameters at all'}"
             )
-    return Ablation(tuple(kept), wanted, unchanged, missing)
+    return Ablation(tuple(kept), wanted, missing)
 
 
 def parameter_names(cases: Iterable[Case]) -> list[str]:
@@ -96,45 +96,20 @@ def _ablate(context: Context, names: Sequence[str]) -> tuple[Context, set[str]]:
     removed: set[str] = set()
     root = context.root
     for name in names:
-        path, anywhere = name.split("."), "." not in name
         # Found in the whole context: an earlier name may have taken this one's group away.
-        if _without(context.root, path, anywhere=anywhere)[1]:
+        for path in _places(context.root, name):
             removed.add(name)
-            root, _ = _without(root, path, anywhere=anywhere)
+            root = _without(root, path)
     return Context(root), removed
 
 
-def _without(
-    value: dict[str, JsonValue], path: Sequence[str], *, anywhere: bool
-) -> tuple[dict[str, JsonValue], bool]:
-    """Copy a mapping without a key; ``anywhere`` looks into nested mappings too."""
-    result: dict[str, JsonValue] = {}
-    removed = False
-    for name, inner in value.items():
-        if name == path[0] and len(path) == 1:
-            removed = True
-            continue
-        if isinstance(inner, dict) and (anywhere or name == path[0]):
-            rest = path if anywhere else path[1:]
-            inner, inner_removed = _without(inner, rest, anywhere=anywhere)
-            removed |= inner_removed
-        result[name] = inner
-    return result, removed
-
-
-Place = tuple[str, ...]
-Tree = dict[str, JsonValue]
-
-
-@dataclass(frozen=True, slots=True)
-class Swap:
-    """Cases with one part of their contexts taken from their twins. Ids are the cases' own."""
-
-    name: str
-    cases: tuple[Case, ...]
-    """The cases whose context the swap changes."""
-    missing: int
-    """Cases left out: without a twin, or no different from it there."""
+def _without(root: Tree, path: Place) -> Tree:
+    """Copy a mapping without what stands at a path, if something does; its group stays."""
+    key, rest = path[0], path[1:]
+    if not rest:
+        return _less(root, key)
+    inner = root.get(key)
+    return {**root, key: _without(inner, rest)} if isinstance(inner, dict) else root
 
 
 def swap(context: Context, twin: Context, name: str) -> Context | None:
@@ -153,8 +128,10 @@ def swap(context: Context, twin: Context, name: str) -> Context | None:
     return None if _same(root, context.root) else Context(root)
 
 
-def swap_cases(cases: Iterable[Case], name: str) -> Swap:
+def swap_cases(cases: Iterable[Case], name: str) -> tuple[Case, ...]:
     """Swap a name in every case that has a twin: the first of its query meant the other way.
+
+    Cases whose context the swap doesn't change are left out; ids are the cases' own.
 
     Raises:
         UsageError: The name exists in no case; the message lists the names that do.
@@ -171,7 +148,7 @@ def swap_cases(cases: Iterable[Case], name: str) -> Swap:
         changed = swap(context, twin, name)
         if changed is not None:
             swapped.append(case.model_copy(update={"context": changed}))
-    return Swap(name, tuple(swapped), len(cases) - len(swapped))
+    return tuple(swapped)
 
 
 def differing_parameters(cases: Iterable[Case]) -> tuple[str, ...]:

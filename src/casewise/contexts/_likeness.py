@@ -4,6 +4,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -45,6 +46,7 @@ class _Letters(dict[int, str]):
 _LETTERS = _Letters()
 
 
+@cache
 def is_unspaced(code: int) -> bool:
     """Whether a character is of a script that has no spaces between words."""
     return any(first <= code <= last for first, last in _UNSPACED)

@@ -51,14 +51,22 @@ def place_of(name: str) -> str | None:
 
 def make_context(values: Values) -> Context:
     """The context that holds the texts, in the order of ``PARAMETERS``."""
-    root: dict[str, JsonValue] = {}
-    for group in GROUPS:
-        root[group] = {
-            place.split(".")[1]: values[place]
-            for place in PARAMETERS
-            if place in values and place.split(".")[0] == group
+    own = _by_group([place for place in PARAMETERS if place in values])
+    return Context(
+        {
+            group: {name: values[f"{group}.{name}"] for name in own.get(group, ())}
+            for group in GROUPS
         }
-    return Context(root)
+    )
+
+
+def _by_group(places: Sequence[str]) -> dict[str, list[str]]:
+    """The names of parameters by their groups, of groups that have any of the places."""
+    names = {
+        group: [place.split(".")[1] for place in places if place.split(".")[0] == group]
+        for group in GROUPS
+    }
+    return {group: listed for group, listed in names.items() if listed}
 
 
 def parse_matched(text: str) -> tuple[str, ...]:
@@ -98,12 +106,12 @@ JsonSchema = dict[str, Any]
 
 def context_schema(places: Sequence[str] = tuple(PARAMETERS)) -> JsonSchema:
     """An object of groups that hold the named parameters, all of them text and needed."""
-    groups: dict[str, JsonSchema] = {}
-    for group in GROUPS:
-        names = [place.split(".")[1] for place in places if place.split(".")[0] == group]
-        if names:
-            groups[group] = _object({name: {"type": "string"} for name in names})
-    return _object(groups)
+    return _object(
+        {
+            group: _object({name: {"type": "string"} for name in names})
+            for group, names in _by_group(places).items()
+        }
+    )
 
 
 def pair_schema(matched: Sequence[str]) -> JsonSchema:
@@ -294,9 +302,4 @@ def _form(piece: Piece, matched: Sequence[str]) -> str:
 
 
 def _blank(places: Sequence[str]) -> dict[str, JsonValue]:
-    form: dict[str, JsonValue] = {}
-    for group in GROUPS:
-        names = [place.split(".")[1] for place in places if place.split(".")[0] == group]
-        if names:
-            form[group] = dict.fromkeys(names, "...")
-    return form
+    return {group: dict.fromkeys(names, "...") for group, names in _by_group(places).items()}

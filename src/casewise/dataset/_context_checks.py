@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.cases import Case, digest
 from casewise.dataset._findings import Finding, counted, plural
 from casewise.dataset._vote_checks import arm_of
-
-IntArray = NDArray[np.int64]
+from casewise.errors import some
+from casewise.statistics import IntArray
 
 SIMILAR = 0.7
 """Cosine from which on two queries count as near-duplicates."""
@@ -288,12 +287,6 @@ def query_findings(queries: SimilarQueries, texts: Mapping[str, str]) -> Iterato
         n=queries.n,
         shown=[texts[query] for pair in queries.pairs for query in pair.queries],
     )
-
-
-def some(names: Sequence[str], most: int = 5, n: int | None = None) -> str:
-    """The first names, and how many of ``n`` (default: of those given) are not named."""
-    hidden = (len(names) if n is None else n) - most
-    return ", ".join(names[:most]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def _flat(groups: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -9,23 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from casewise.dataset._vote_checks import ARMS, BoolArray, FloatArray, People
-from casewise.statistics import (
-    Clusters,
-    Estimate,
-    GroupTest,
-    PairVotes,
-    ProportionTests,
-    Resampling,
-    clustered_mean,
-    clustered_ratio,
-    cohen_h,
-    flips,
-    kruskal_wallis,
-    mantel_haenszel,
-    proportion_tests,
-    vote_share,
-)
+from casewise import statistics
+from casewise.dataset._vote_checks import ARMS, People
 
 LEAST_P = sys.float_info.min
 """What stands for a p below the smallest number that a float holds exactly: never 0."""
@@ -52,7 +37,7 @@ class ContextEffect:
     """Two-sided, of ``clustered_z``; not below ``LEAST_P``."""
     cohen_h: float
     """Of the shares over all votes."""
-    z_tests: ProportionTests
+    z_tests: statistics.ProportionTests
     """A test for each query with votes in both arms."""
     mantel_haenszel_or: float
     """Odds ratio of a safe vote with queries as strata."""
@@ -69,7 +54,7 @@ class LabelFlips:
     queries: int
     """That have such a pair."""
     pairs: int
-    flips: Estimate
+    flips: statistics.Estimate
     """The share of pairs whose labels differ, in 0..1; a tie is half safe."""
 
 
@@ -79,7 +64,7 @@ class ContextVotes:
 
     contexts: LabelFlips | None
     """Every two contexts of a query, unless each two are one meant safe and one meant unsafe."""
-    vote_share: Estimate
+    vote_share: statistics.Estimate
     """The share of the variance of votes that is between contexts of one query, in 0..1."""
     seen: LabelFlips | None
     """A query without a context, against it in each of its contexts."""
@@ -100,10 +85,12 @@ def context_votes(people: People) -> ContextVotes:
         elif bare == 1:
             seen.append(pair)
     told = ~none
-    clusters = Clusters(people.query, people.queries)
+    clusters = statistics.Clusters(people.query, people.queries)
     return ContextVotes(
         contexts=_label_flips(people, contexts) if len(contexts) > sides else None,
-        vote_share=vote_share(people.safe[told], people.unsafe[told], clusters.only(told)),
+        vote_share=statistics.vote_share(
+            people.safe[told], people.unsafe[told], clusters.only(told)
+        ),
         seen=_label_flips(people, seen) if seen else None,
     )
 
@@ -113,7 +100,9 @@ def _label_flips(people: People, pairs: Sequence[tuple[int, int]]) -> LabelFlips
     share = people.share[places]
     labels = np.where(share == 0.5, 0.5, share > 0.5)
     queries = people.query[places[:, 0]]
-    found = flips(labels, labels, Clusters(queries, people.queries)).people_flips
+    found = statistics.flips(
+        labels, labels, statistics.Clusters(queries, people.queries)
+    ).people_flips
     return LabelFlips(len(np.unique(queries)), len(places), found)
 
 
@@ -121,14 +110,14 @@ def _label_flips(people: People, pairs: Sequence[tuple[int, int]]) -> LabelFlips
 class CategoryTests:
     """Kruskal-Wallis tests of the cases' published safe rates, or else shares of safe votes."""
 
-    by_category: dict[str, GroupTest]
+    by_category: dict[str, statistics.GroupTest]
     """Over categories, within each arm."""
-    by_arm: GroupTest
+    by_arm: statistics.GroupTest
     """Over arms."""
 
 
 def context_effect(
-    people: People, first: str, second: str, resampling: Resampling | None = None
+    people: People, first: str, second: str, resampling: statistics.Resampling | None = None
 ) -> ContextEffect:
     """Compare the votes of two arms.
 
@@ -140,27 +129,29 @@ def context_effect(
         resampling: Of the bootstrap's interval; None leaves it undefined.
     """
     sides = [people.in_arm(arm) & people.voted for arm in (first, second)]
-    safe, total = _filled(people.safe), _filled(people.safe + people.unsafe)
-    clusters = Clusters(people.query, people.queries, resampling)
-    shares = [clustered_ratio(safe * side, total * side, clusters) for side in sides]
-    means = [clustered_mean(people.share[side], clusters.only(side)).value for side in sides]
+    safe, total = np.nan_to_num(people.safe), np.nan_to_num(people.safe + people.unsafe)
+    clusters = statistics.Clusters(people.query, people.queries, resampling)
+    shares = [statistics.clustered_ratio(safe * side, total * side, clusters) for side in sides]
+    means = [
+        statistics.clustered_mean(people.share[side], clusters.only(side)).value for side in sides
+    ]
     difference = shares[0] - shares[1]
     se = difference.se
     z = difference.value / se if se > 0 else math.nan
     pairs = _by_query(people, sides)
     return ContextEffect(
         arms=(first or ANY_CONTEXT, second),
-        safe_votes=_both([int((safe * side).sum()) for side in sides]),
-        votes=_both([int((total * side).sum()) for side in sides]),
+        safe_votes=_summed(safe, sides),
+        votes=_summed(total, sides),
         difference=difference.value,
         mean_difference=means[0] - means[1],
         clustered_se=se,
         difference_ci=_interval(difference.bootstrap_interval, se),
         clustered_z=z,
         p=max(math.erfc(abs(z) / math.sqrt(2)), LEAST_P) if math.isfinite(z) else math.nan,
-        cohen_h=cohen_h(shares[0].value, shares[1].value),
-        z_tests=proportion_tests(pairs),
-        mantel_haenszel_or=mantel_haenszel(pairs),
+        cohen_h=statistics.cohen_h(shares[0].value, shares[1].value),
+        z_tests=statistics.proportion_tests(pairs),
+        mantel_haenszel_or=statistics.mantel_haenszel(pairs),
     )
 
 
@@ -173,34 +164,27 @@ def category_tests(people: People) -> CategoryTests:
     for arm in ARMS:
         here = known & people.in_arm(arm)
         groups = [rate[here & (people.category == name)] for name in names]
-        by_category[arm] = kruskal_wallis(groups)
+        by_category[arm] = statistics.kruskal_wallis(groups)
     return CategoryTests(
-        by_category, kruskal_wallis([rate[known & people.in_arm(arm)] for arm in ARMS])
+        by_category, statistics.kruskal_wallis([rate[known & people.in_arm(arm)] for arm in ARMS])
     )
 
 
-def _by_query(people: People, sides: Sequence[BoolArray]) -> PairVotes:
+def _by_query(people: People, sides: Sequence[statistics.BoolArray]) -> statistics.PairVotes:
     """The votes of each query, by arm."""
-
-    def summed(values: FloatArray, side: BoolArray) -> FloatArray:
-        kept = _filled(values) * side
-        return np.bincount(people.query, kept, minlength=people.queries).astype(np.float64)
-
-    first, second = sides
-    return PairVotes(
-        summed(people.safe, first),
-        summed(people.unsafe, first),
-        summed(people.safe, second),
-        summed(people.unsafe, second),
+    votes = [np.nan_to_num(one) for one in (people.safe, people.unsafe)]
+    return statistics.PairVotes(
+        *(
+            np.bincount(people.query, one * side, people.queries).astype(np.float64)
+            for side in sides
+            for one in votes
+        )
     )
 
 
-def _filled(votes: FloatArray) -> FloatArray:
-    return np.nan_to_num(votes)
-
-
-def _both(counts: Sequence[int]) -> tuple[int, int]:
-    return counts[0], counts[1]
+def _summed(votes: statistics.FloatArray, sides: Sequence[statistics.BoolArray]) -> tuple[int, int]:
+    first, second = (int((votes * side).sum()) for side in sides)
+    return first, second
 
 
 def _interval(bootstrapped: tuple[float, float] | None, se: float) -> tuple[float, float]:

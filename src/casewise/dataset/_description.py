@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from casewise import statistics
 from casewise.cases import CaseSet
 from casewise.choices import DRAWS
 from casewise.dataset._context_effect import (
@@ -18,22 +19,7 @@ from casewise.dataset._context_effect import (
     context_votes,
 )
 from casewise.dataset._provenance_checks import Provenance, check_provenance
-from casewise.dataset._vote_checks import ARMS, BoolArray, People, to_people
-from casewise.statistics import (
-    Agreement,
-    OnePerson,
-    Oracle,
-    Panel,
-    Resampling,
-    VoteReliability,
-    agreement,
-    one_person,
-    one_person_by_rater,
-    oracle,
-    panel,
-    reliability_icc,
-    split_half,
-)
+from casewise.dataset._vote_checks import ARMS, People, to_people
 
 PARTS = ("all", *ARMS)
 """What agreement and ceilings are computed over: all cases, and each arm."""
@@ -43,12 +29,12 @@ PARTS = ("all", *ARMS)
 class Ceiling:
     """How well anybody could do on some cases."""
 
-    reliability: VoteReliability
+    reliability: statistics.VoteReliability
     split_half: float
     """Reliability from random halves of the votes."""
-    person: OnePerson
-    panel: Panel
-    oracle: Oracle
+    person: statistics.OnePerson
+    panel: statistics.Panel
+    oracle: statistics.Oracle
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +60,7 @@ class Description:
     empty where every case has one."""
     contexts: ContextVotes
     tests: CategoryTests
-    agreement: dict[str, Agreement]
+    agreement: dict[str, statistics.Agreement]
     """By ``PARTS``."""
     ceilings: dict[str, Ceiling]
     """By ``PARTS``."""
@@ -94,7 +80,7 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         seed: Of the bootstrap, the random halves and the simulations.
     """
     people = to_people(loaded.cases)
-    resampling = Resampling(draws, seed) if draws else None
+    resampling = statistics.Resampling(draws, seed) if draws else None
     parts = {part: _part(people, part) for part in PARTS}
     counts = {arm: int(people.in_arm(arm).sum()) for arm in ARMS}
     unknown = int(people.in_arm("").sum())
@@ -125,7 +111,9 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         contexts=context_votes(people),
         tests=category_tests(people),
         agreement={
-            part: agreement(people.safe[kept], people.unsafe[kept], people.query[kept], resampling)
+            part: statistics.agreement(
+                people.safe[kept], people.unsafe[kept], people.query[kept], resampling
+            )
             for part, kept in parts.items()
         },
         ceilings=ceilings,
@@ -135,25 +123,25 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
     )
 
 
-def _part(people: People, part: str) -> BoolArray:
+def _part(people: People, part: str) -> statistics.BoolArray:
     return np.ones(len(people.safe), bool) if part == "all" else people.in_arm(part)
 
 
-def _ceiling(people: People, kept: BoolArray, seed: int) -> Ceiling:
+def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
     safe, unsafe = people.safe[kept], people.unsafe[kept]
     arms = np.array([*ARMS, ""])
     arm = np.argmax(people.arm[kept][:, None] == arms, axis=1)
     if people.single is None:
-        person = one_person(safe, unsafe)
+        person = statistics.one_person(safe, unsafe)
     else:
         votes = people.single.only(kept)
-        person = one_person_by_rater(votes.verdict, votes.case, votes.rater)
+        person = statistics.one_person_by_rater(votes.verdict, votes.case, votes.rater)
     return Ceiling(
-        reliability=reliability_icc(safe, unsafe),
-        split_half=split_half(safe, unsafe, seed),
+        reliability=statistics.reliability_icc(safe, unsafe),
+        split_half=statistics.split_half(safe, unsafe, seed),
         person=person,
-        panel=panel(safe, unsafe, seed, arm),
-        oracle=oracle(safe, unsafe, seed, arm),
+        panel=statistics.panel(safe, unsafe, seed, arm),
+        oracle=statistics.oracle(safe, unsafe, seed, arm),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from casewise.cases import Case, Context, find_twins
 from casewise.contexts import context_text, words_of
+from casewise.errors import some
 from casewise.sheets import json_interval, json_number
 
 
@@ -147,9 +148,7 @@ class Finding:
         """The text with its first few cases, unless it is about all of so many."""
         if len(self.cases) in (0, total):
             return self.text
-        more = len(self.cases) - SHOWN
-        rest = f" and {more} more" if more > 0 else ""
-        return f"{self.text} [{', '.join(self.cases[:SHOWN])}{rest}]"
+        return f"{self.text} [{some(self.cases, SHOWN)}]"
 
     def description_record(self) -> dict[str, Any]:
         """The finding in the JSON of a description."""
@@ -191,6 +190,19 @@ def counted(
         return []
     severity = CHECKS[code].severity
     return [Finding(code, severity, text, tuple(cases), number, of, shown=tuple(shown))]
+
+
+def counted_cases(
+    code: str,
+    cases: Sequence[str],
+    of: int | None,
+    what: str,
+    *,
+    noun: str = "case",
+    shown: Sequence[str] = (),
+) -> list[Finding]:
+    """As ``counted``, of a text that begins with the number: ``3 cases without a source``."""
+    return counted(code, f"{plural(len(cases), noun)} {what}", cases, of, shown=shown)
 
 
 def measured(

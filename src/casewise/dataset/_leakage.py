@@ -9,17 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.cases import whole_queries
 from casewise.contexts import words_of
 from casewise.dataset._findings import Finding, Material, measured
 from casewise.sheets import number
-from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, grouped_folds
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from casewise.statistics import (
+    UNDEFINED,
+    BoolArray,
+    Clusters,
+    Estimate,
+    FloatArray,
+    IntArray,
+    clustered_mean,
+    grouped_folds,
+)
 
 FOLDS = 10
 
@@ -264,7 +268,7 @@ def _by_parameter(
         telling = telling_words(table, words, weights, safe, MOST_WORDS // 2)
         present = sum(text is not None for text in values)
         guesses.append(ParameterGuess(name, present, guessed, telling))
-    return sorted(guesses, key=lambda parameter: -_or_zero(parameter.guess.accuracy.value))
+    return sorted(guesses, key=lambda one: -np.nan_to_num(one.guess.accuracy.value))
 
 
 def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
@@ -280,31 +284,25 @@ def _lengths(material: Material, kept: Sequence[int]) -> np.ndarray:
 
 
 def _findings(leaked: Leakage) -> Iterator[Finding]:
-    guessed = leaked.context
-    if guessed.beyond_chance > BEYOND:
-        yield _finding(
-            "shortcut-leakage",
-            guessed,
-            "A classifier that sees only which words stand in the context guesses the intended "
-            f"side right in {_share(guessed)} of cases: a model can score without weighing context "
-            f"against query. {_telling(leaked.words)}",
-        )
-    guessed = leaked.query
-    if guessed.beyond_chance > BEYOND:
-        yield _finding(
-            "query-leakage",
-            guessed,
-            "From the words of the query alone the intended side is guessed right in "
-            f"{_share(guessed)} of cases. Give every query a context of either side.",
-        )
-    guessed = leaked.lengths
-    if guessed.beyond_chance > BEYOND:
-        yield _finding(
-            "length-leakage",
-            guessed,
-            "From the lengths of the context and of its parameters alone the intended side is "
-            f"guessed right in {_share(guessed)} of cases. Make twins equally long.",
-        )
+    yield from _beyond_chance(
+        "shortcut-leakage",
+        leaked.context,
+        "A classifier that sees only which words stand in the context guesses the intended side "
+        f"right in {_share(leaked.context)} of cases: a model can score without weighing context "
+        f"against query. {_telling(leaked.words)}",
+    )
+    yield from _beyond_chance(
+        "query-leakage",
+        leaked.query,
+        "From the words of the query alone the intended side is guessed right in "
+        f"{_share(leaked.query)} of cases. Give every query a context of either side.",
+    )
+    yield from _beyond_chance(
+        "length-leakage",
+        leaked.lengths,
+        "From the lengths of the context and of its parameters alone the intended side is guessed "
+        f"right in {_share(leaked.lengths)} of cases. Make twins equally long.",
+    )
     telling = [
         parameter for parameter in leaked.parameters if parameter.guess.beyond_chance > BEYOND
     ]
@@ -313,7 +311,7 @@ def _findings(leaked: Leakage) -> Iterator[Finding]:
         others = ", ".join(
             f"{parameter.parameter} {_share(parameter.guess)}" for parameter in telling[1:4]
         )
-        yield _finding(
+        yield from _beyond_chance(
             "parameter-leakage",
             top.guess,
             f"The words of {top.parameter} alone give the intended side in {_share(top.guess)} of "
@@ -321,11 +319,10 @@ def _findings(leaked: Leakage) -> Iterator[Finding]:
         )
 
 
-def _finding(code: str, guessed: Guess, text: str) -> Finding:
-    accuracy = guessed.accuracy
-    return measured(
-        code, text.strip(), accuracy.value, guessed.n, guessed.n, interval=accuracy.interval
-    )
+def _beyond_chance(code: str, guessed: Guess, text: str) -> Iterator[Finding]:
+    if guessed.beyond_chance > BEYOND:
+        said, n, found = text.strip(), guessed.n, guessed.accuracy
+        yield measured(code, said, found.value, n, n, interval=found.interval)
 
 
 def _share(guessed: Guess) -> str:
@@ -340,7 +337,3 @@ def _telling(words: Sequence[TellingWord], most: int = 4) -> str:
         if named:
             parts.append(f"for {side}: {', '.join(named)}")
     return f"Words that speak {'; '.join(parts)}." if parts else ""
-
-
-def _or_zero(value: float) -> float:
-    return 0.0 if math.isnan(value) else value

@@ -12,18 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise.contexts import Misfit, NearCopy, misfits, near_copies, words_of
-from casewise.dataset._context_checks import (
-    RepeatedContexts,
-    SimilarQueries,
-    broken_pairs,
-    context_findings,
-    gap_findings,
-    pair_findings,
-    query_findings,
-    repeated_contexts,
-    similar_queries,
-)
-from casewise.dataset._findings import Finding, Material, counted, measured, plural
+from casewise.dataset import _context_checks as context_checks
+from casewise.dataset._findings import Finding, Material, counted, counted_cases, measured, plural
 from casewise.statistics import UNDEFINED, Clusters, Estimate, clustered_mean, cohen_d_paired
 
 NEAR = 0.8
@@ -56,12 +46,12 @@ class NearContexts:
 class Copies:
     """What stands twice."""
 
-    contexts: RepeatedContexts
+    contexts: context_checks.RepeatedContexts
     near: tuple[NearContexts, ...]
     """Of different texts, a pair of texts once."""
     texts: int
     """Different context texts."""
-    queries: SimilarQueries
+    queries: context_checks.SimilarQueries
     misplaced: tuple[Misplaced, ...]
 
 
@@ -74,10 +64,10 @@ def copies(material: Material, seed: int) -> tuple[Copies, list[Finding]]:
     near = near_copies(list(texts), threshold=NEAR, seed=seed)
     holders = list(texts.values())
     copied = Copies(
-        repeated_contexts(material.cases),
+        context_checks.repeated_contexts(material.cases),
         tuple(_near(pair, holders, material) for pair in near),
         len(texts),
-        similar_queries(material.cases),
+        context_checks.similar_queries(material.cases),
         tuple(_misplaced(misfit, material) for misfit in _misfits(material)),
     )
     alike = dict.fromkeys(
@@ -108,7 +98,7 @@ def _near(pair: NearCopy, holders: Sequence[Sequence[int]], material: Material) 
 
 
 def _copy_findings(copied: Copies, material: Material, near: Sequence[int]) -> Iterator[Finding]:
-    yield from context_findings(copied.contexts, copied.texts)
+    yield from context_checks.context_findings(copied.contexts, copied.texts)
     places = [misplaced.record for misplaced in copied.misplaced]
     yield from counted(
         "misplaced-context",
@@ -126,7 +116,7 @@ def _copy_findings(copied: Copies, material: Material, near: Sequence[int]) -> I
         None,
         n=len(copied.near),
     )
-    yield from query_findings(copied.queries, material.queries)
+    yield from context_checks.query_findings(copied.queries, material.queries)
 
 
 UNBALANCED = 2.0
@@ -139,8 +129,8 @@ LARGER_SIDE = 0.6
 def structure(material: Material) -> tuple[dict[str, float], list[Finding]]:
     """Figures and findings about pairs, sides and categories."""
     findings = [
-        *pair_findings(broken_pairs(material.cases)),
-        *gap_findings(material.cases),
+        *context_checks.pair_findings(context_checks.broken_pairs(material.cases)),
+        *context_checks.gap_findings(material.cases),
         *_missing(material),
     ]
     sides, side_findings = _sides(material)
@@ -154,12 +144,13 @@ def structure(material: Material) -> tuple[dict[str, float], list[Finding]]:
 def _missing(material: Material) -> Iterator[Finding]:
     cases = material.cases
     unknown = [case.id for case in cases if case.context is not None and case.intended is None]
-    yield from counted(
+    yield from counted_cases(
         "missing-intended",
-        f"{plural(len(unknown), 'context')} without an intended side. Checks of pairs, and of "
-        "what gives the side away, leave them out.",
         unknown,
         material.with_context,
+        "without an intended side. Checks of pairs, and of what gives the side away, leave them "
+        "out.",
+        noun="context",
     )
 
 
@@ -184,12 +175,7 @@ def _categories(material: Material) -> tuple[float, list[Finding]]:
         if case.category is not None:
             by_category[case.category].append(case)
     bare = [case.id for case in material.cases if case.category is None]
-    findings = counted(
-        "missing-category",
-        f"{plural(len(bare), 'case')} without a category.",
-        bare,
-        len(material.cases),
-    )
+    findings = counted_cases("missing-category", bare, len(material.cases), "without a category.")
     if not by_category:
         return math.nan, findings
     sizes = [len(group) for group in by_category.values()]
@@ -239,12 +225,12 @@ def provenance(material: Material) -> list[Finding]:
     sources = [case.id for case in cases if case.source is None]
     licences = [case.id for case in cases if case.licence is None]
     return [
-        *counted(
+        *counted_cases(
             "tied-votes",
-            f"{plural(len(ties), 'case')} with votes that are exactly even. A label by majority "
-            "has to settle them: count ties half or drop them (--ties), and ask one more person.",
             ties,
             len(voted),
+            "with votes that are exactly even. A label by majority has to settle them: count ties "
+            "half or drop them (--ties), and ask one more person.",
         ),
         *counted(
             "constant-ratings",
@@ -253,32 +239,26 @@ def provenance(material: Material) -> list[Finding]:
             [case.id for case in rated] if len(means) == 1 < len(rated) else [],
             len(cases),
         ),
-        *counted(
+        *counted_cases(
             "missing-label",
-            f"{plural(len(without), 'case')} without a label of any kind (intended, votes, "
-            "published_safe_rate): casewise score leaves them out.",
             without,
             len(cases),
+            "without a label of any kind (intended, votes, published_safe_rate): casewise score "
+            "leaves them out.",
         ),
-        *counted(
+        *counted_cases(
             "missing-votes",
-            f"{plural(len(unknown), 'case')} without a vote, rating or published share of people: "
-            "what people think of them is not known.",
             unknown,
             len(cases),
+            "without a vote, rating or published share of people: what people think of them is "
+            "not known.",
         ),
-        *counted(
-            "missing-source",
-            f"{plural(len(sources), 'case')} without a source.",
-            sources,
-            len(cases),
-        ),
-        *counted(
+        *counted_cases("missing-source", sources, len(cases), "without a source."),
+        *counted_cases(
             "missing-licence",
-            f"{plural(len(licences), 'case')} without a licence: nobody may know what they may do "
-            "with it.",
             licences,
             len(cases),
+            "without a licence: nobody may know what they may do with it.",
         ),
     ]
 

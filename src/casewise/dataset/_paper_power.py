@@ -5,7 +5,7 @@ search over what they may have put in shows how much, or how little, the number 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
 
@@ -115,9 +115,7 @@ def as_paper_record(search: PaperSearch) -> dict[str, object]:
             "power": POWERS,
             "two_sided": (False, True),
         },
-        "found": [
-            {field.name: getattr(row, field.name) for field in fields(row)} for row in search.found
-        ],
+        "found": [asdict(row) for row in search.found],
     }
 
 

@@ -136,7 +136,7 @@ def _findings(
     )
     yield from counted(
         "unused-parameter",
-        f"No context has {_listed(covered.unused)}: nothing can be said about what it does.",
+        f"No context has {', '.join(covered.unused)}: nothing can be said about what it does.",
         (),
         len(USUAL_PARAMETERS),
         n=len(covered.unused),
@@ -173,7 +173,7 @@ def _variation(covered: Coverage) -> Iterator[Finding]:
     ]
     yield from counted(
         "single-value-parameter",
-        f"One value alone for {_listed(single)}: the set can't show what it does.",
+        f"One value alone for {', '.join(single)}: the set can't show what it does.",
         (),
         len(covered.parameters),
         n=len(single),
@@ -186,8 +186,8 @@ def _variation(covered: Coverage) -> Iterator[Finding]:
     ]
     yield from counted(
         "never-differs",
-        f"The same in both contexts of every pair: {_listed(never)}. Verdicts that change between "
-        "twins owe nothing to it.",
+        f"The same in both contexts of every pair: {', '.join(never)}. Verdicts that change "
+        "between twins owe nothing to it.",
         (),
         len(paired),
         n=len(never),
@@ -195,13 +195,9 @@ def _variation(covered: Coverage) -> Iterator[Finding]:
     always = [parameter.name for parameter in paired if parameter.differs == parameter.pairs]
     yield from counted(
         "always-differs",
-        f"Different between the twins of every pair: {_listed(always)}. What each does on its own "
-        "shows only in counterfactuals (casewise run --swap).",
+        f"Different between the twins of every pair: {', '.join(always)}. What each does on its "
+        "own shows only in counterfactuals (casewise run --swap).",
         (),
         len(paired),
         n=len(always),
     )
-
-
-def _listed(names: tuple[str, ...] | list[str]) -> str:
-    return ", ".join(names)

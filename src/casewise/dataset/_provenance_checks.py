@@ -16,12 +16,10 @@ from casewise.dataset._context_checks import (
     query_findings,
     repeated_contexts,
     similar_queries,
-    some,
 )
 from casewise.dataset._findings import Finding, Severity, plural
 from casewise.dataset._vote_checks import (
     AuthorVotes,
-    BoolArray,
     ColumnEffects,
     People,
     PublishedRate,
@@ -32,7 +30,9 @@ from casewise.dataset._vote_checks import (
     raters_like_intention,
     tie_counts,
 )
+from casewise.errors import some
 from casewise.sheets import p_value
+from casewise.statistics import BoolArray
 
 COLUMNS_DIFFER = 0.0005
 """p below which columns of votes count as differing."""

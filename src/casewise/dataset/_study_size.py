@@ -4,7 +4,7 @@ Each test is a function of effect and size, solved for the one that is not given
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 
 from casewise.choices import PowerTest
 from casewise.dataset._power_inputs import (
@@ -94,19 +94,15 @@ def plan_power(inputs: PowerInputs) -> Plan:
 
 def as_plan_record(plan: Plan) -> dict[str, object]:
     """A plan as plain values: the inputs that were used, the answers, the notes."""
-    given = {field.name: getattr(plan.inputs, field.name) for field in fields(plan.inputs)}
     return {
-        "inputs": {name: value for name, value in given.items() if value is not None},
-        "answers": [
-            {
-                field.name: value
-                for field in fields(answer)
-                if (value := getattr(answer, field.name)) is not None
-            }
-            for answer in plan.answers
-        ],
+        "inputs": _given(plan.inputs),
+        "answers": [_given(answer) for answer in plan.answers],
         "notes": list(plan.notes),
     }
+
+
+def _given(record: PowerInputs | Answer) -> dict[str, object]:
+    return {name: value for name, value in asdict(record).items() if value is not None}
 
 
 def _with_defaults(inputs: PowerInputs) -> PowerInputs:
@@ -189,11 +185,8 @@ def _power(inputs: PowerInputs, problem: Problem) -> Answer:
 
 def _effects(inputs: PowerInputs, problems: list[Problem]) -> list[Answer]:
     """The smallest effect of each problem, those out of reach left out."""
-    answers = []
-    for problem in problems:
-        answer = _smallest_effect(inputs, problem)
-        if answer is not None:
-            answers.append(answer)
+    found = [_smallest_effect(inputs, problem) for problem in problems]
+    answers = [answer for answer in found if answer is not None]
     if not answers:
         raise UsageError(
             f"--n {inputs.n} is too few: not even the largest difference there can be is found "
@@ -206,19 +199,12 @@ def _smallest_effect(inputs: PowerInputs, problem: Problem) -> Answer | None:
     n, wanted = inputs.n, inputs.power
     assert n is not None
     assert wanted is not None
-    effect_found = smallest_effect(
-        lambda effect: problem.power_of(effect, n), wanted, problem.most_effect
-    )
-    return (
-        None
-        if math.isinf(effect_found)
-        else Answer(
-            problem.effect_name,
-            problem.shown(effect_found),
-            contexts=problem.contexts,
-            half_width=_known(problem.half_width(effect_found, n)),
-        )
-    )
+    found = smallest_effect(lambda effect: problem.power_of(effect, n), wanted, problem.most_effect)
+    if math.isinf(found):
+        return None
+    half_width = _known(problem.half_width(found, n))
+    shown = problem.shown(found)
+    return Answer(problem.effect_name, shown, contexts=problem.contexts, half_width=half_width)
 
 
 def _epochs(inputs: PowerInputs) -> Answer:

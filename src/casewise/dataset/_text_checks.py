@@ -12,7 +12,7 @@ from typing import Any
 
 from casewise.cases import find_pieces
 from casewise.contexts import PLEADING_WORDS, VERDICT_WORDS, words_of
-from casewise.dataset._findings import Finding, Material, counted, plural
+from casewise.dataset._findings import Finding, Material, counted, counted_cases, plural
 
 _PLACEHOLDER = re.compile(
     r"\[(?:[A-Z][A-Z0-9_]*(?:[ _/-][A-Z0-9_]+)*|(?:insert|your|fill in|add)\b[^\]\n]{0,40})\]"
@@ -64,13 +64,8 @@ def _fault(material: Material, code: str, fault: Callable[[str], str], what: str
         for text in (case.query, *parameters.values(), *turns):
             if piece := fault(text):
                 pieces.setdefault(case.id, piece)
-    return counted(
-        code,
-        f"{plural(len(pieces), 'case')} {what}",
-        list(pieces),
-        len(material.cases),
-        shown=[f"{case}: {piece}" for case, piece in pieces.items()],
-    )
+    shown = [f"{case}: {piece}" for case, piece in pieces.items()]
+    return counted_cases(code, list(pieces), len(material.cases), what, shown=shown)
 
 
 def _placeholder(text: str) -> str:
@@ -101,19 +96,20 @@ def _empty(material: Material) -> Iterator[Finding]:
             bare.append(case.id)
         elif any(_NOTHING.fullmatch(value.strip()) for value in parameters.values()):
             blank.append(case.id)
-    yield from counted(
+    yield from counted_cases(
         "empty-context",
-        f"{plural(len(bare), 'context')} that hold no text at all. Write them, or set them to "
-        "null for the arm without context.",
         bare,
         material.with_context,
+        "that hold no text at all. Write them, or set them to null for the arm without context.",
+        noun="context",
     )
-    yield from counted(
+    yield from counted_cases(
         "empty-value",
-        f"{plural(len(blank), 'context')} with a parameter that says nothing (blank, none, "
-        "unknown, n/a). Leave the parameter out, or fill it in.",
         blank,
         material.with_context,
+        "with a parameter that says nothing (blank, none, unknown, n/a). Leave the parameter out, "
+        "or fill it in.",
+        noun="context",
     )
 
 
@@ -136,13 +132,9 @@ def _words(material: Material) -> Iterator[Finding]:
             for case, text in zip(material.cases, material.contexts, strict=True)
             if (match := pattern.search(text))
         }
-        yield from counted(
-            code,
-            f"{plural(len(words), 'context')} {what}",
-            list(words),
-            material.with_context,
-            shown=[f"{case}: {piece}" for case, piece in words.items()],
-        )
+        shown = [f"{case}: {word}" for case, word in words.items()]
+        of = material.with_context
+        yield from counted_cases(code, list(words), of, what, noun="context", shown=shown)
 
 
 CERTAIN = 0.8
@@ -175,7 +167,7 @@ def languages(material: Material) -> tuple[Languages, list[Finding]]:
 def language_of(text: str) -> str:
     """The ISO 639-1 code of a text's language, or ``und``."""
     letters = [letter for letter in text if letter.isalpha()]
-    wide = sum(ord(letter) >= 0x3040 for letter in letters)
+    wide = 0 if text.isascii() else sum(ord(letter) >= 0x3040 for letter in letters)
     if len(letters) < LEAST_LETTERS and wide < LEAST_IDEOGRAPHS:
         return UNDETERMINED
     # A wide character carries as much as several letters, and is counted as less by the library.
@@ -218,20 +210,10 @@ def _findings(
         if case.language
         and not {queries[case.query_id], context} <= {_primary(case.language), UNDETERMINED, ""}
     ]
-    yield from counted(
-        "language-mismatch",
-        f"{plural(len(unlike), 'case')} with a query or a context in another language than its "
-        "field language says.",
-        unlike,
-        len(named),
-    )
+    what = "with a query or a context in another language than its field language says."
+    yield from counted_cases("language-mismatch", unlike, len(named), what)
     bare = [case.id for case in material.cases if not case.language]
-    yield from counted(
-        "missing-language",
-        f"{plural(len(bare), 'case')} without a language.",
-        bare,
-        len(material.cases),
-    )
+    yield from counted_cases("missing-language", bare, len(material.cases), "without a language.")
 
 
 def _primary(tag: str) -> str:
@@ -260,12 +242,12 @@ def personal_data(material: Material) -> tuple[tuple[PersonalData, ...], list[Fi
     kinds = Counter(piece.kind for piece in personal)
     cases = list(dict.fromkeys(piece.case for piece in personal))
     named = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common())
-    findings = counted(
+    findings = counted_cases(
         "personal-data",
-        f"{plural(len(cases), 'case')} with what looks like personal data: {named}. Make sure "
-        "that it is invented, and say so, before you publish.",
         cases,
         len(material.cases),
+        f"with what looks like personal data: {named}. Make sure that it is invented, and say so, "
+        "before you publish.",
         shown=[f"{piece.case}: {piece.kind} {piece.masked}" for piece in personal],
     )
     return tuple(personal), findings

@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.cases import Case, VoteCounts
-from casewise.statistics import GroupTest, chi_squared, cochran_q
+from casewise.statistics import BoolArray, FloatArray, GroupTest, IntArray, chi_squared, cochran_q
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 TextArray = NDArray[np.str_]
 
 ARMS = ("safe", "unsafe", "none")
@@ -81,13 +78,13 @@ def to_people(cases: Sequence[Case]) -> People:
     """Put cases into columns."""
     queries, query = np.unique([case.query_id for case in cases], return_inverse=True)
     return People(
-        safe=_floats([case.votes_safe for case in cases]),
-        unsafe=_floats([case.votes_unsafe for case in cases]),
+        safe=np.array([case.votes_safe for case in cases], np.float64),
+        unsafe=np.array([case.votes_unsafe for case in cases], np.float64),
         arm=np.array([arm_of(case) for case in cases], str),
         query=query.astype(np.int64),
         queries=len(queries),
         category=np.array([case.category or "" for case in cases], str),
-        published=_floats([case.published_safe_rate for case in cases]),
+        published=np.array([case.published_safe_rate for case in cases], np.float64),
         single=_single_votes(cases),
     )
 
@@ -117,10 +114,6 @@ def _single_votes(cases: Sequence[Case]) -> SingleVotes | None:
         np.array(rater, np.int64),
         tuple(names),
     )
-
-
-def _floats(values: Sequence[float | None]) -> FloatArray:
-    return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
 ROUNDING = 0.005

@@ -1,6 +1,5 @@
 """Running models over cases, on Inspect."""
 
-from casewise.choices import Sampling
 from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import ClusterOptions
 from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
@@ -19,19 +18,13 @@ from casewise.evaluation.models._batches import BatchCounts
 from casewise.evaluation.models._faults import is_secret, refuse_password, refuse_secret
 from casewise.evaluation.models._in_process import told_of_local_models
 from casewise.evaluation.models._services import ask_services, services
-from casewise.evaluation.models._smollm2 import (
-    SMOLLM2,
-    fetch_weights,
-    weights_are_sound,
-    weights_path,
-)
+from casewise.evaluation.models._smollm2 import SMOLLM2, weights_are_sound, weights_path
 from casewise.evaluation.plan import Cell, Plan, lone_ablations, make_plan
 from casewise.evaluation.plan._costs import Budget, CostEstimate
 from casewise.evaluation.plan._request import RunRequest
-from casewise.evaluation.plan._sampling import check_settings, setting_parts
+from casewise.evaluation.plan._sampling import check_settings
 from casewise.evaluation.plan._sweep import Sweep, SweepCell, plan_sweep
-from casewise.evaluation.tasks._judge import judge
-from casewise.evaluation.tasks._respond import grade_replies, respond
+from casewise.evaluation.tasks._respond import grade_replies
 
 __all__ = [
     "BatchCounts",
@@ -51,7 +44,6 @@ __all__ = [
     "RunRequest",
     "RunResult",
     "SMOLLM2",
-    "Sampling",
     "StartSummary",
     "Sweep",
     "SweepCell",
@@ -62,12 +54,10 @@ __all__ = [
     "check_out",
     "check_settings",
     "check_target",
-    "fetch_weights",
     "generate_contexts",
     "grade_recorded",
     "grade_replies",
     "is_secret",
-    "judge",
     "make_budget",
     "lone_ablations",
     "make_plan",
@@ -77,10 +67,8 @@ __all__ = [
     "read_done",
     "refuse_password",
     "refuse_secret",
-    "respond",
     "run_cells",
     "services",
-    "setting_parts",
     "told_of_local_models",
     "weights_are_sound",
     "weights_path",

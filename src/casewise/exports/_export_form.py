@@ -18,8 +18,9 @@ import polars as pl
 from jinja2 import Environment, StrictUndefined
 
 import casewise
-from casewise.cases import GROUPS, Case, LabelRule
+from casewise.cases import Case, LabelRule
 from casewise.choices import ExportForm
+from casewise.contexts import PARAMETERS
 from casewise.errors import UsageError
 from casewise.files import replace_folder
 from casewise.scores import length_of
@@ -46,19 +47,7 @@ Rules = Mapping[str, Callable[[str], str]]
 CATEGORY_LENGTH = 80
 """Characters of the longest category that is taken for a name."""
 
-PARAMETERS = frozenset(
-    {
-        *GROUPS,
-        "platform_type",
-        "nature_of_the_interaction",
-        "type",
-        "background",
-        "urgency",
-        "sender_purpose",
-        "confidentiality",
-        "source_accountability",
-    }
-)
+_PAPERS = frozenset(name for place in PARAMETERS for name in place.split("."))
 """The names that the paper gives to the parts of a context."""
 
 
@@ -113,22 +102,24 @@ def show_parameters(text: str, known: frozenset[str]) -> str:
     )
 
 
-def known_parameters(
-    ablations: Iterable[str | None], variants: Iterable[str | None]
-) -> frozenset[str]:
+def known_parameters(conditions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The paper's names, and those that somebody removed or swapped by name.
 
     The keys of a context are its author's text; the names of conditions are typed by whoever
     runs them, and scores are kept by them.
+
+    Args:
+        conditions: Each with its ``ablation`` and its ``variant``.
     """
-    swapped = [
-        part.removeprefix("swap=")
-        for variant in variants
-        for part in (variant or "").split(";")
-        if part.startswith("swap=")
-    ]
-    named = [name for name in (*ablations, *swapped) if name and _OPTION.fullmatch(name)]
-    return PARAMETERS | frozenset(re.split(r"[\s.,]+", " ".join(named)))
+    given = [name for one in conditions for name in _changed_by_name(one)]
+    named = [name for name in given if _OPTION.fullmatch(name)]
+    return _PAPERS | frozenset(re.split(r"[\s.,]+", " ".join(named)))
+
+
+def _changed_by_name(condition: Mapping[str, Any]) -> Iterator[str]:
+    parts = str(condition.get("variant") or "").split(";")
+    yield from (part.removeprefix("swap=") for part in parts if part.startswith("swap="))
+    yield condition.get("ablation") or ""
 
 
 def shown_by_column(known: frozenset[str]) -> Rules:
@@ -175,7 +166,8 @@ def withhold(table: pl.DataFrame) -> pl.DataFrame:
     ``explanation_length`` and ``error_length`` (characters); names that don't look like names are
     replaced.
     """
-    rules = shown_by_column(known_parameters(table["ablation"].unique(), table["variant"].unique()))
+    named = table.select("ablation", "variant").unique().iter_rows(named=True)
+    rules = shown_by_column(known_parameters(named))
     columns = []
     for name, kind in table.schema.items():
         values = table[name]

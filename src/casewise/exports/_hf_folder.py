@@ -49,20 +49,11 @@ _CASE_SCHEMA: dict[str, pl.DataType] = {
     "context_length": pl.Int64(),
     "history_turns": pl.Int64(),
 }
-_CASE_TEXTS: dict[str, pl.DataType] = {
-    "query": pl.String(),
-    "context": pl.String(),
-    "history": pl.String(),
-    "votes": pl.String(),
-    "ratings": pl.String(),
-    "author_vote": pl.String(),
-    "source": pl.String(),
-    "licence": pl.String(),
-    "language": pl.String(),
-    "tags": pl.String(),
-}
-
-_AS_THEY_ARE = ("query", "author_vote", "source", "licence", "language")
+_CASE_TEXTS = (
+    *("query", "context", "history", "votes", "ratings"),
+    *("author_vote", "source", "licence", "language", "tags"),
+)
+_AS_JSON = ("context", "history", "votes", "ratings", "tags")
 
 
 def write_hf(request: ExportRequest, judgements: Judgements, cases: Mapping[str, Case]) -> Exported:
@@ -97,7 +88,8 @@ def case_table(cases: Sequence[Case], *, reveal: bool) -> pl.DataFrame:
     rows = []
     for case in cases:
         fields = to_fields(case)
-        context = json.dumps(fields["context"], ensure_ascii=False) if case.context else None
+        texts = {name: fields.get(name) for name in _CASE_TEXTS}
+        texts |= {name: _json(texts[name]) for name in _AS_JSON}
         row: dict[str, Any] = {
             "id": case.id if reveal else show_id(case.id),
             "query_id": case.query_id if reveal else show_id(case.query_id),
@@ -109,16 +101,12 @@ def case_table(cases: Sequence[Case], *, reveal: bool) -> pl.DataFrame:
             "votes_unsafe": case.votes_unsafe,
             "published_safe_rate": case.published_safe_rate,
             "query_length": length_of(case.query),
-            "context_length": length_of(context),
+            "context_length": length_of(texts["context"]),
             "history_turns": len(case.history),
         }
-        if reveal:
-            row |= {name: fields.get(name) for name in _AS_THEY_ARE} | {"context": context}
-            row |= {
-                name: _json(fields.get(name)) for name in ("history", "votes", "ratings", "tags")
-            }
-        rows.append(row)
-    return pl.DataFrame(rows, schema=_CASE_SCHEMA | (_CASE_TEXTS if reveal else {}))
+        rows.append(row | (texts if reveal else {}))
+    shown: dict[str, pl.DataType] = dict.fromkeys(_CASE_TEXTS, pl.String()) if reveal else {}
+    return pl.DataFrame(rows, schema=_CASE_SCHEMA | shown)
 
 
 def _json(value: Any) -> str | None:

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
 import yaml
 
 import casewise
 from casewise.cases import (
     Case,
-    LabelFields,
     LabelRule,
     Labels,
     dataset_hash,
@@ -21,7 +19,9 @@ from casewise.cases import (
 )
 from casewise.errors import UsageError
 from casewise.exports._export_form import CONTENT_WARNING, Exported, ExportRequest, fill, new_folder
+from casewise.exports._hf_folder import case_table
 from casewise.protocols import Delivery, Prompts, Protocol, load_prompts
+from casewise.scores import label_fields
 from casewise.sheets import Code, Column, Row, Table, to_markdown
 
 PROTOCOLS = (Protocol.BINARY, Protocol.SCORE, Protocol.PROBABILITY)
@@ -96,17 +96,7 @@ def write_lm_eval(
 
 
 def _labels(cases: Sequence[Case], rule: LabelRule | None) -> tuple[LabelRule, Labels]:
-    def numbers(name: str) -> Any:
-        values = [getattr(case, name) for case in cases]
-        return np.array([math.nan if value is None else value for value in values], float)
-
-    fields = LabelFields(
-        published_safe_rate=numbers("published_safe_rate"),
-        votes_safe=numbers("votes_safe"),
-        votes_unsafe=numbers("votes_unsafe"),
-        category=[case.category for case in cases],
-        intended=[case.intended for case in cases],
-    )
+    fields = label_fields(case_table(cases, reveal=True))
     chosen = rule or default_rule(fields)
     return chosen, make_labels(fields, chosen)
 

@@ -55,6 +55,7 @@ from casewise.logs import (
     ANSWERED_BY,
     CANCELLED,
     GRADER,
+    OF_RUN,
     ORDER,
     REDACTED,
     SCORERS,
@@ -86,10 +87,6 @@ _SCORE_COLUMNS = {
 _TASK_WORDS = ("protocol", "delivery", "sampling")
 _TASK_OPTIONS = ("ablate", "swap", "variation")
 _TASK_NUMBERS = ("seed", "draw_seed", "samples", "limit", "max_tokens")
-_RUN_COLUMNS = (
-    *("protocol", "delivery", "ablation", "variant", "prompt_version"),
-    *("dataset_hash", "dataset_version"),
-)
 _RUN_VERSIONS = ("variation_version", "grader_version")
 _RUN_NUMBERS = ("samples", "dataset_size")
 _SETTINGS = (
@@ -183,7 +180,7 @@ def _spec(header: LogHeader, rules: Rules) -> EvalSpec:
             "casewise": show_id(str(metadata["casewise"])),
             "dataset": _dataset(metadata),
             REDACTED: True,
-            **{name: show_value(name, metadata.get(name), rules) for name in _RUN_COLUMNS},
+            **{name: show_value(name, metadata.get(name), rules) for name in OF_RUN},
             **_shown(metadata, _RUN_VERSIONS, show_prompt),
             **_shown(metadata, ("grader",), show_model),
             **{name: metadata[name] for name in _RUN_NUMBERS if _is_number(metadata.get(name))},

@@ -52,11 +52,7 @@ def write_redacted_logs(request: ExportRequest) -> Exported:
 
     runs, notes = find_logs(request.paths)
     headers = [header for run in runs for header in run.logs]
-    said = [header.log.eval.metadata or {} for header in headers]
-    known = known_parameters(
-        (metadata.get("ablation") for metadata in said),
-        (metadata.get("variant") for metadata in said),
-    )
+    known = known_parameters(header.metadata for header in headers)
     count = 0
     with new_folder(request.out, request.form, reveal=False) as folder:
         for header in headers:
@@ -248,10 +244,8 @@ def purge(plan: PurgePlan, command: str) -> Purged:
             held.enter_context(hold(folder / OURS / LOCK, what=folder, command=command))
         for path in plan.logs:
             header = read_header(path)
-            said = header.metadata
-            known = known_parameters([said.get("ablation")], [said.get("variant")])
             try:
-                log = redact_log(header, known)
+                log = redact_log(header, known_parameters([header.metadata]))
             except (ValueError, KeyError, OSError, BadZipFile) as error:
                 problem = f"can't be read whole, so that its texts stay: {type(error).__name__}"
                 raise InputError(problem, file=path) from None

@@ -13,7 +13,6 @@ from casewise.files._folder import (
     hold,
     is_elsewhere,
     place_of,
-    recover_folder,
     replace_folder,
 )
 from casewise.files._text import (
@@ -49,7 +48,6 @@ __all__ = [
     "read_bytes",
     "read_lines",
     "read_text",
-    "recover_folder",
     "replace_folder",
     "unguard_cell",
     "utf8_text",

@@ -4,7 +4,6 @@ What stood at a folder's place before stays until the new one is whole. Of two p
 is told who was first.
 """
 
-import contextlib
 import errno
 import glob
 import json
@@ -56,7 +55,7 @@ def hold(lock: Path, *, what: Path | None = None, command: str = "casewise") -> 
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     note = lock.with_name(f"{lock.name}.holder")
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         try:
             is_locked = stack.enter_context(locked(lock))
         except BlockingIOError:
@@ -89,7 +88,7 @@ def locked(lock: Path) -> Iterator[bool]:
         yield True
     finally:
         # Before it is let go, so that it is nobody else's. Windows deletes no open file.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             lock.unlink()
         held.release()
 

@@ -7,12 +7,10 @@ from casewise.gate._gate_report import (
     Build,
     GateReport,
     GateRow,
-    Missing,
     as_gate_record,
-    read_history,
 )
-from casewise.gate._gate_rules import Demand, GateConfig, When
-from casewise.gate._rules_file import default_gate, gate_file, gate_files, gate_rules, load_gate
+from casewise.gate._gate_rules import Demand
+from casewise.gate._rules_file import gate_files, gate_rules
 from casewise.gate._run_gate import run_gate
 from casewise.gate._verdicts import GateVerdict
 
@@ -22,18 +20,11 @@ __all__ = [
     "Demand",
     "EXIT_STATUS",
     "FALSE_FAILS",
-    "GateConfig",
     "GateReport",
     "GateRow",
     "GateVerdict",
-    "Missing",
-    "When",
     "as_gate_record",
-    "default_gate",
-    "gate_file",
     "gate_files",
     "gate_rules",
-    "load_gate",
-    "read_history",
     "run_gate",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from casewise.errors import InputError
+from casewise.errors import InputError, some
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,
     GATE_MEASURES,
@@ -91,11 +91,10 @@ def counterpart(
     there = "; ".join(one.name for one in found) or "; ".join(
         condition_name(one.condition) for one in baseline
     )
-    raise InputError(
+    raise config.fault(
+        rule,
         f"the baseline has {'several runs' if found else 'no run'} like {family.name} "
         f"({', '.join(str(wanted[key]) for key in keys if wanted[key])})",
-        file=config.file,
-        record=f"rule {rule.number}",
         expected=f"one: the baseline has {there}",
     )
 
@@ -145,9 +144,7 @@ def check_rows(rule: GateRule, rows: pl.DataFrame, kept: pl.DataFrame, config: G
         there = rows[column].unique().to_list() if column in CASE_COLUMNS else []
         if column in CASE_COLUMNS and not any(_is_one_of(one, values) for one in there):
             raise _no_such(rule, column, values, there, config)
-    raise InputError(
-        "no case is all that the rule asks for", file=config.file, record=f"rule {rule.number}"
-    )
+    raise config.fault(rule, "no case is all that the rule asks for")
 
 
 def _acts(run: Run) -> bool:
@@ -183,15 +180,12 @@ def _no_such(
     config: GateConfig,
 ) -> InputError:
     names = sorted({str(one) if one is not None else "null" for one in there})
-    shown = ", ".join(names[:_MOST_NAMES])
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return InputError(
+    return config.fault(
+        rule,
         "the rule matches nothing in the run",
-        file=config.file,
-        record=f"rule {rule.number}",
         field=f"where.{column}",
         found=values[0] if len(values) == 1 else list(values),
-        expected=f"what there is: {shown}{more}",
+        expected=f"what there is: {some(names, _MOST_NAMES)}",
     )
 
 
@@ -208,10 +202,9 @@ def _undefined(rule: GateRule, matched: Sequence[Run], config: GateConfig) -> In
         fit = [one for one in GATE_MEASURES.values() if families_of(one, matched)]
         names = [one.name for one in fit if (one.acts if acts else one.judges)]
         expected = f"one of {', '.join(names)}"
-    return InputError(
+    return config.fault(
+        rule,
         f"{measure.name} isn't defined for {there}",
-        file=config.file,
-        record=f"rule {rule.number}",
         field="measure",
         expected=expected,
     )

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from casewise.cases import LabelRule
 from casewise.errors import InputError
 from casewise.files import read_text, write_atomically
-from casewise.gate._gate_rules import GateConfig, GateRule
+from casewise.gate._gate_rules import CONDITION_COLUMNS, GateConfig, GateRule
 from casewise.gate._rule_figures import Extent
 from casewise.gate._verdicts import GateVerdict, Needed
 from casewise.scores import Change
@@ -249,7 +249,6 @@ def _build(build: Build) -> dict[str, Any]:
 
 def _row(row: GateRow) -> dict[str, Any]:
     rule = row.rule
-    bounds = json_interval((row.low, row.high))
     return {
         "rule": rule.number,
         "measure": rule.measure.name,
@@ -258,16 +257,13 @@ def _row(row: GateRow) -> dict[str, Any]:
         "where": {column: list(values) for column, values in rule.where},
         "run": row.run,
         "baseline": row.against,
-        "condition": {
-            name: row.condition[name]
-            for name in ("model", "protocol", "delivery", "ablation", "variant", "prompt_version")
-        },
+        "condition": {name: row.condition[name] for name in CONDITION_COLUMNS},
         "verdict": str(row.verdict),
         "value": json_number(row.value),
         "value_baseline": json_number(row.baseline),
         **({} if math.isnan(row.as_graded) else {"value_as_graded": row.as_graded}),
         "change": json_number(row.change),
-        "bounds": bounds,
+        "bounds": json_interval((row.low, row.high)),
         "fails_beyond": json_number(row.fails_beyond),
         "labels": str(row.labels),
         "n": row.n,

@@ -5,19 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from casewise.cases import LabelRule
+from casewise.choices import ACT_METRICS, METRICS, PAIR_METRICS, SEEN_METRICS, WITHIN_METRICS
+from casewise.errors import InputError
 from casewise.protocols import Delivery
-from casewise.scores import (
-    ACT_METRICS,
-    ACT_QUADRANTS,
-    METRICS,
-    PAIR_METRICS,
-    QUADRANTS,
-    SEEN_METRICS,
-    WITHIN_METRICS,
-    CheckFile,
-)
+from casewise.scores import ACT_QUADRANTS, QUADRANTS, CheckFile
 
 
 class MeasureSource(StrEnum):
@@ -264,6 +258,10 @@ class GateConfig:
     """Whether rules about measures that no protocol of the run has are left out."""
     checks: tuple[CheckFile, ...] = ()
     """Labelled replies, to correct the rates of replies by."""
+
+    def fault(self, rule: GateRule, problem: str, **about: Any) -> InputError:
+        """The refusal of a rule; ``about`` may have ``field``, ``found`` and ``expected``."""
+        return InputError(problem, file=self.file, record=f"rule {rule.number}", **about)
 
 
 def is_reachable(measure: Measure, demand: Demand, limit: float) -> bool:

@@ -11,11 +11,10 @@ import numpy as np
 import polars as pl
 
 from casewise.cases import LabelRule, default_rule
-from casewise.errors import InputError
+from casewise.choices import ACT_METRICS, UnreadPolicy
 from casewise.gate._conditions import Family, case_rows, check_rows
 from casewise.gate._gate_rules import CASE_COLUMNS, GateConfig, GateRule, MeasureSource
 from casewise.scores import (
-    ACT_METRICS,
     ANSWER_KEYS,
     OF_CASE,
     Gain,
@@ -30,6 +29,7 @@ from casewise.scores import (
     make_answers,
     score_rows,
     score_together,
+    shared_rows,
     trust_in_claims,
 )
 from casewise.statistics import (
@@ -181,7 +181,7 @@ class FigureMaker:
         labels = rule.labels or default_rule(label_fields(rows[0][-1]))
         labelled, _ = labelled_rows(rows[0][-1], labels)
         if not len(labelled):
-            raise self._fault(rule, f"no case of {family.name} has a label under '{labels}'")
+            raise self.config.fault(rule, f"no case of {family.name} has a label under '{labels}'")
         lost = None if baseline is None else case_rows(rule, baseline)
         coverage = _coverage(rule, rows[0][-1], labels, lost)
         if len(rows) == 2:
@@ -258,17 +258,19 @@ class FigureMaker:
         measure = rule.measure
         read = rows.filter(pl.col("status") == "ok")
         if measure.numbers and len(read) and read["p_safe"].is_null().all():
-            raise self._fault(
+            raise self.config.fault(
                 rule,
                 f"{measure.name} needs probabilities, and {run.name} gives verdicts only",
-                "a run under the protocol probability or score",
+                expected="a run under the protocol probability or score",
             )
         if not measure.pairs:
             return
         if not len(getattr(make_answers(*labelled_rows(rows, labels)), measure.pairs)):
             what, expected = _PAIRS[measure.pairs]
-            raise self._fault(
-                rule, f"{measure.name} needs {what}, and {run.name} has no such pair", expected
+            raise self.config.fault(
+                rule,
+                f"{measure.name} needs {what}, and {run.name} has no such pair",
+                expected=expected,
             )
 
     def _check_shared(
@@ -277,12 +279,9 @@ class FigureMaker:
         keys = rows[0][-1].select(ANSWER_KEYS)
         if not len(keys.join(rows[1][-1].select(ANSWER_KEYS), on=ANSWER_KEYS, how="semi")):
             names = " and ".join(one.name for one in families)
-            raise self._fault(rule, f"{names} share no case", "runs over the same cases")
-
-    def _fault(self, rule: GateRule, problem: str, expected: str | None = None) -> InputError:
-        return InputError(
-            problem, file=self.config.file, record=f"rule {rule.number}", expected=expected
-        )
+            raise self.config.fault(
+                rule, f"{names} share no case", expected="runs over the same cases"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,8 +347,9 @@ def _gains(
     rule: GateRule, rows: list[list[pl.DataFrame]], labels: LabelRule, coverage: float
 ) -> Figures:
     """Gains over the cases that were graded under every delivery, of both runs if there are two."""
-    flat = [one.filter(pl.col("status") == "ok") for family in rows for one in family]
-    shared = _on_shared(flat)
+    flat = shared_rows([one for family in rows for one in family], UnreadPolicy.HONEST)
+    truth = flat[0].select(OF_CASE)
+    shared = [one.with_columns(truth) for one in flat]
     size = len(rows[0])
     values = []
     n = 0
@@ -361,21 +361,6 @@ def _gains(
     left_out = sum(len(one) for family in rows for one in family) - n * len(shared)
     baseline = values[1] if len(rows) == 2 else None
     return Figures(values[0], baseline, labels, n, coverage, left_out if baseline else 0)
-
-
-def _on_shared(parts: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """The rows of every part whose case and epoch all have, with the truth of the first."""
-    keys = parts[0].select(*ANSWER_KEYS, *OF_CASE)
-    for part in parts[1:]:
-        keys = keys.join(
-            part.select(ANSWER_KEYS), on=ANSWER_KEYS, how="semi", maintain_order="left"
-        )
-    return [
-        keys.join(part.drop(OF_CASE), on=ANSWER_KEYS, how="left", maintain_order="left").select(
-            part.columns
-        )
-        for part in parts
-    ]
 
 
 def defined(one: Estimate | None) -> bool:

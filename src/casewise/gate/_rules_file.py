@@ -15,7 +15,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from casewise.cases import OWN_RULE, STARTER, Case, LabelRule, default_rule, open_cases, read_model
+from casewise.cases import STARTER, Case, LabelRule, default_rule, open_cases, read_model
+from casewise.choices import OWN_RULE
 from casewise.errors import InputError
 from casewise.gate._gate_rules import (
     CASE_COLUMNS,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from casewise.choices import RULES
 from casewise.errors import InputError
 from casewise.files import hold
 from casewise.gate._conditions import (
@@ -32,7 +33,6 @@ from casewise.gate._gate_rules import GATE_MEASURES, GateConfig, GateRule, Side,
 from casewise.gate._rule_figures import Extent, FigureMaker, defined, extent_of
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.scores import (
-    RULES,
     Change,
     GraderCorrection,
     Run,
@@ -283,10 +283,9 @@ def _without_baseline(config: GateConfig) -> list[GateRule]:
     """
     for rule in config.rules:
         if rule.compares and rule.when is When.ALWAYS:
-            raise InputError(
+            raise config.fault(
+                rule,
                 "the rule needs a baseline, and none was given",
-                file=config.file,
-                record=f"rule {rule.number}",
                 field=rule.demand,
                 expected="--baseline RUN; or in the rule `when: baseline`",
             )

@@ -30,7 +30,7 @@ from inspect_ai.model import ChatMessage, ChatMessageAssistant, ModelUsage
 from inspect_ai.tool import ToolCall
 
 from casewise.cases import turn_text
-from casewise.errors import InputError
+from casewise.errors import InputError, first_line
 from casewise.files import address_of
 from casewise.logs._header import LogHeader
 
@@ -64,6 +64,12 @@ def message_text(message: ChatMessage) -> str:
     """A message as text, the tool calls of the assistant among it."""
     calls = calls_of(message)
     return turn_text(message.text, ((call.function, call.arguments) for call in calls))
+
+
+def input_tokens(usage: ModelUsage) -> int:
+    """Tokens that went in, those that the provider had in its cache included."""
+    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+    return usage.input_tokens + cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +138,7 @@ def read_records(header: LogHeader, *, whole: bool = False) -> Iterator[SampleRe
             return
         yield from (_of_summary(one, header) for one in summaries)
     except (BadZipFile, zlib.error, ValueError, KeyError, OSError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"samples can't be read: {reason}", file=path) from None
+        raise InputError(f"samples can't be read: {first_line(error)}", file=path) from None
 
 
 def read_samples(path: str, log: EvalLog) -> Iterator[EvalSample]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from inspect_ai.log import EvalLog, list_eval_logs, read_eval_log
 
-from casewise.errors import InputError
+from casewise.errors import InputError, first_line
 from casewise.files import address_of, is_elsewhere, place_of
 
 GENERATE = "generate"
@@ -98,11 +98,7 @@ ORDER = "order"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The place of a log's cases in the whole run.
-
-    So whoever reads a folder puts the parts together again, whatever wrote them, in whatever order,
-    and however often.
-    """
+    """The place of a log's cases in the whole run: by it, a reader joins the parts."""
 
     run: str
     """The same for all parts of a run; of a run that was begun whole, its task's id."""
@@ -126,10 +122,11 @@ class Part:
         return cls(str(said["run"]), int(said["epoch"]), tuple(said["places"]), int(said["of"]))
 
 
-_FROM_TASK = (
+OF_RUN = (
     *("protocol", "delivery", "ablation", "variant", "prompt_version"),
     *("dataset_hash", "dataset_version"),
 )
+"""What a log's metadata says of the run that is a column of the judgement table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +209,7 @@ class LogHeader:
     @property
     def condition(self) -> dict[str, Any]:
         """The columns of the judgement table that the log says of every row."""
-        return {name: self.metadata.get(name) for name in _FROM_TASK} | {"model": self.model}
+        return {name: self.metadata.get(name) for name in OF_RUN} | {"model": self.model}
 
     @property
     def places(self) -> dict[str, int]:
@@ -230,7 +227,7 @@ def read_header(path: Path) -> LogHeader:
     try:
         log = read_eval_log(address_of(path), header_only=True)
     except Exception as error:  # Inspect raises whatever the broken part raises
-        raise InputError(f"not a readable Inspect log: {_reason(error)}", file=path) from None
+        raise InputError(f"not a readable Inspect log: {first_line(error)}", file=path) from None
     # Scores over the epochs, sample by sample: nobody reads them, and they take megabytes.
     log.reductions = None
     log.location = address_of(path)
@@ -306,12 +303,9 @@ def _stamped(folder: Path) -> dict[Path, _Stamp]:
         try:
             found = list_eval_logs(address_of(folder), formats=["eval"])
         except Exception as error:  # whatever its file system raises
-            raise InputError(f"can't be read: {_reason(error)}", file=address_of(folder)) from None
+            problem = f"can't be read: {first_line(error)}"
+            raise InputError(problem, file=address_of(folder)) from None
         return {Path(one.name): (one.size, one.mtime) for one in found}
     paths = [*folder.glob("*.eval"), *(folder / SHARDS).glob("*/*.eval")]
     stats = ((path, path.stat()) for path in paths)
     return {path: (stat.st_size, stat.st_mtime) for path, stat in stats}
-
-
-def _reason(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

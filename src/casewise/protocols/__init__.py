@@ -1,16 +1,14 @@
 """What a model is asked and how its answer is read. Pure: no model is called here."""
 
-from casewise.choices import Delivery, Protocol, Rulings
+from casewise.choices import Delivery, Protocol
 from casewise.protocols import _pressures  # noqa: F401  fills VARIATIONS
 from casewise.protocols._conversations import (
     NOT_RUN,
-    RESPOND_VERSION,
     SCRIPTED,
     Conversations,
     Opening,
     Script,
     load_script,
-    open_conversation,
 )
 from casewise.protocols._experiments import ESCALATION_STEPS, read_step
 from casewise.protocols._grade import (
@@ -23,14 +21,7 @@ from casewise.protocols._grade import (
 )
 from casewise.protocols._lexicon import Lexicon, find_lexicon
 from casewise.protocols._mentions import mentioned_parameters
-from casewise.protocols._prompts import (
-    TRANSLATED,
-    UPSTREAM,
-    Prompts,
-    is_ours,
-    load_prompts,
-    parse_template,
-)
+from casewise.protocols._prompts import TRANSLATED, UPSTREAM, Prompts, is_ours, load_prompts
 from casewise.protocols._read_binary import read_binary
 from casewise.protocols._read_probability import (
     LOW_MASS,
@@ -41,24 +32,9 @@ from casewise.protocols._read_probability import (
     surface_forms,
 )
 from casewise.protocols._read_score import mean_score, read_score
-from casewise.protocols._types import (
-    GRADED_CLASSES,
-    Graded,
-    Reading,
-    ResponseClass,
-    Status,
-    Verdict,
-)
-from casewise.protocols._variations import (
-    VARIATIONS,
-    VariedCase,
-    VariedConversations,
-    find_variation,
-    variation,
-    variation_version,
-    vary,
-)
-from casewise.protocols._verdict_table import base_language, own_version
+from casewise.protocols._types import Graded, Reading, ResponseClass, Status, Verdict
+from casewise.protocols._variations import VARIATIONS, VariedConversations, find_variation
+from casewise.protocols._verdict_table import own_version
 from casewise.protocols.replies import (
     READER_VERSION,
     count_fitted,
@@ -72,7 +48,6 @@ __all__ = [
     "Conversations",
     "Delivery",
     "ESCALATION_STEPS",
-    "GRADED_CLASSES",
     "GRADER_DECLINED",
     "GRADE_VERSION",
     "Graded",
@@ -83,10 +58,8 @@ __all__ = [
     "Prompts",
     "Protocol",
     "READER_VERSION",
-    "RESPOND_VERSION",
     "Reading",
     "ResponseClass",
-    "Rulings",
     "SCRIPTED",
     "Script",
     "Status",
@@ -94,10 +67,8 @@ __all__ = [
     "TokenSets",
     "UPSTREAM",
     "VARIATIONS",
-    "VariedCase",
     "VariedConversations",
     "Verdict",
-    "base_language",
     "count_fitted",
     "derive_token_sets",
     "find_lexicon",
@@ -108,9 +79,7 @@ __all__ = [
     "load_script",
     "mean_score",
     "mentioned_parameters",
-    "open_conversation",
     "own_version",
-    "parse_template",
     "phrase_match",
     "read_binary",
     "read_grade",
@@ -122,7 +91,4 @@ __all__ = [
     "render_grading",
     "string_match",
     "surface_forms",
-    "variation",
-    "variation_version",
-    "vary",
 ]

@@ -26,30 +26,21 @@ _TRIES = 5
 """At a sentence that was not said before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A question and its reply."""
-
-    user: str
-    assistant: str
-
-
 @dataclass(slots=True)
 class _Topic:
     questions: list[str] = field(default_factory=list)
     sentences: list[str] = field(default_factory=list)
 
 
-def exchanges(random: Random, size: int) -> tuple[Exchange, ...]:
-    """Exchanges on everyday topics, about ``size`` bytes in all; none of 0, else one or more."""
-    exchanged: list[Exchange] = []
+def exchanges(random: Random, size: int) -> list[str]:
+    """Questions and their replies in turn, about ``size`` bytes in all; none of 0, else some."""
+    said: list[str] = []
     for question, sentence in _fit(_talk(random), size):
         if question:
-            exchanged.append(Exchange(question, sentence))
+            said += [question, sentence]
         else:
-            last = exchanged.pop()
-            exchanged.append(Exchange(last.user, f"{last.assistant} {sentence}"))
-    return tuple(exchanged)
+            said[-1] += f" {sentence}"
+    return said
 
 
 def paragraphs(random: Random, size: int) -> str:
@@ -192,10 +183,7 @@ def filler(asked: VariedCase, random: Random) -> Opening | None:
     given the same. Does not apply where no context stands before the query.
     Attention to what was said at the start decays over turns: Li et al. (2024), arXiv:2402.10962.
     """
-    talk = exchanges(random, asked.tokens * BYTES_PER_TOKEN)
-    return _apart(
-        asked, [text for exchange in talk for text in (exchange.user, exchange.assistant)]
-    )
+    return _apart(asked, exchanges(random, asked.tokens * BYTES_PER_TOKEN))
 
 
 @variation("text", kind="retention", sized=True)

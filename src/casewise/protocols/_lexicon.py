@@ -32,7 +32,6 @@ class Lexicon:
     ``negated`` and ``denied`` are set where it is negated.
     """
 
-    language: str
     version: str
     """The table that it is from, and of a person's own table name and hash, too."""
     words: Mapping[str, Verdict]
@@ -112,14 +111,14 @@ def own_lexicons(path: Path) -> Mapping[str, Lexicon]:
 @cache
 def _shipped(language: str) -> Lexicon | None:
     table = shipped_tables().get(language)
-    return compile_lexicon(language, table, shipped_version()) if table else None
+    return compile_lexicon(table, shipped_version()) if table else None
 
 
 @cache
 def _own(path: Path, version: str) -> Mapping[str, Lexicon]:
     tables = own_tables(path)
     versions = f"{shipped_version()} + {version}"
-    return {name: compile_lexicon(name, table, versions) for name, table in tables.items()}
+    return {name: compile_lexicon(table, versions) for name, table in tables.items()}
 
 
 # --- compiling ------------------------------------------------------------------------------
@@ -162,7 +161,7 @@ class _Script:
         return rf"(?:{self.any_of(whole)}{self.space}|{self.any_of(elided)})"
 
 
-def compile_lexicon(language: str, table: LanguageTable, version: str) -> Lexicon:
+def compile_lexicon(table: LanguageTable, version: str) -> Lexicon:
     """Compile a table's lists into patterns."""
     script = _Script(table.spaces)
     words = {word.lower(): Verdict.SAFE for word in table.safe}
@@ -179,7 +178,6 @@ def compile_lexicon(language: str, table: LanguageTable, version: str) -> Lexico
     bare = rf"[^\w?]*(?:{script.then(table.adverbs)})?(?:{script.then(table.not_)})?"
     sure = script.any_of(table.also_sure)
     return Lexicon(
-        language=language,
         version=version,
         words=words,
         first_tokens=table.first_tokens,

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from casewise.protocols._answer_text import AnswerText, Field, JsonObject, lines, plain, prepare
 from casewise.protocols._lexicon import Lexicon, key_of
-from casewise.protocols._statements import Statement, is_refusal, labelled_explanation
+from casewise.protocols._statements import Statement, is_refusal, labelled_explanation, storable
 from casewise.protocols._types import Reading, Verdict
 
 T = TypeVar("T")
@@ -198,9 +198,7 @@ def refuses(answer: AnswerText, lexicon: Lexicon) -> bool:
 def explanation_in(answer: AnswerText, lexicon: Lexicon) -> str | None:
     """The line that a label such as "Explicación:" opens."""
     match = lexicon.explained.search(answer.prose)
-    return (
-        match["text"].strip().encode("utf-8", "replace").decode("utf-8") or None if match else None
-    )
+    return storable(match["text"]) if match else None
 
 
 # --- numbers --------------------------------------------------------------------------------

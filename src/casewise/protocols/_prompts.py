@@ -37,14 +37,17 @@ _UPSTREAM_NAMES = {
 }
 
 
+Parts = tuple[tuple[str, Literal["query", "context"] | None], ...]
+"""Literal text, each followed by a field or by nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A prompt with places for the query and, in most, the context."""
 
     version: str
     """Where it is from and the first 8 hexadecimal characters of its SHA-256."""
-    parts: tuple[tuple[str, Literal["query", "context"] | None], ...]
-    """Literal text, each followed by a field or by nothing."""
+    parts: Parts
 
     @property
     def fields(self) -> frozenset[str]:
@@ -226,9 +229,7 @@ def parse_template(text: str, origin: str) -> Template:
     return Template(version, _format_parts(text) or _literal_parts(text))
 
 
-def _format_parts(
-    text: str,
-) -> tuple[tuple[str, Literal["query", "context"] | None], ...] | None:
+def _format_parts(text: str) -> Parts | None:
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError:
@@ -244,8 +245,8 @@ def _format_parts(
 _LITERAL_FIELD = re.compile(r"\{\{\w+\}\}|\{([A-Za-z_]\w*)\}")
 
 
-def _literal_parts(text: str) -> tuple[tuple[str, Literal["query", "context"] | None], ...]:
-    parts: list[tuple[str, Literal["query", "context"] | None]] = []
+def _literal_parts(text: str) -> Parts:
+    parts: Parts = ()
     at = 0
     for match in _LITERAL_FIELD.finditer(text):
         field = match[1]
@@ -256,6 +257,6 @@ def _literal_parts(text: str) -> tuple[tuple[str, Literal["query", "context"] | 
                 f"unknown field {match[0]} in the template (the fields are {{query}} and "
                 f"{{context}}; write literal braces twice, everywhere)"
             )
-        parts.append((text[at : match.start()], "query" if field == "query" else "context"))
+        parts += ((text[at : match.start()], "query" if field == "query" else "context"),)
         at = match.end()
     return (*parts, (text[at:], None))

@@ -6,24 +6,13 @@ only where it says outright that the query, or answering it, is safe or unsafe.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from casewise.protocols import _localised as localised
 from casewise.protocols._answer_text import AnswerText, lines, prepare, sentences
 from casewise.protocols._lexicon import Lexicon
-from casewise.protocols._localised import (
-    are_choices,
-    bare_lines,
-    is_undecided_in,
-    localise,
-    mentioned,
-    prepare_in,
-    reasoned_verdict,
-    sentence_verdict,
-    to_reading,
-    value_verdict,
-)
 from casewise.protocols._statements import is_undecided, last_statement
 from casewise.protocols._types import Reading, Status, Verdict
 
@@ -174,21 +163,38 @@ def read_binary(text: str, lexicon: Lexicon | None = None) -> Reading:
         return _read_in(lexicon, text)
     answer = prepare(text)
     statement = last_statement(answer, read_verdict, _final_word(answer))
-    return to_reading(answer, None, statement, lambda: _last_in_prose(answer), _of_verdict)
+    return localised.to_reading(
+        answer,
+        None,
+        statement,
+        lambda: _last_in_prose(answer, read_verdict, _glossed, _are_options),
+        _of_verdict,
+    )
 
 
 def _read_in(lexicon: Lexicon, text: str) -> Reading:
-    whole = prepare_in(text)
-    answer = localise(whole, lexicon)
-    edges = [*bare_lines(answer, lexicon), *_final_word(answer)]
+    whole = localised.prepare_in(text)
+    answer = localised.localise(whole, lexicon)
+    edges = [*localised.bare_lines(answer, lexicon), *_final_word(answer)]
     statement = last_statement(
         answer,
-        lambda value: _either(value, value_verdict(value, lexicon), lexicon),
+        lambda value: _either(value, localised.value_verdict(value, lexicon), lexicon),
         edges,
-        lambda value: is_undecided(value) or is_undecided_in(value, lexicon),
+        lambda value: is_undecided(value) or localised.is_undecided_in(value, lexicon),
     )
-    return to_reading(
-        whole, lexicon, statement, lambda: _last_in_either(answer, lexicon), _of_verdict
+    return localised.to_reading(
+        whole,
+        lexicon,
+        statement,
+        lambda: _last_in_prose(
+            answer,
+            lambda text: _either(text, localised.sentence_verdict(text, lexicon), lexicon),
+            lambda text: localised.reasoned_verdict(text, lexicon),
+            lambda one, other: (
+                _are_options(one, other) or localised.are_choices(one, other, lexicon)
+            ),
+        ),
+        _of_verdict,
     )
 
 
@@ -203,38 +209,13 @@ def _either(text: str, local: Verdict | None, lexicon: Lexicon) -> Verdict | Non
     words = set(
         map(VERDICT_WORDS.__getitem__, _MENTION.findall(_normal(text[:_MAX_SENTENCE_CHARS])))
     )
-    others = mentioned(lexicon.plain(text[:_MAX_SENTENCE_CHARS]), lexicon)
+    others = localised.mentioned(lexicon.plain(text[:_MAX_SENTENCE_CHARS]), lexicon)
     # What the language that was not understood mentions must not say the contrary.
     if english is None and words - {verdict}:
         return None
     if local is None and others - {verdict}:
         return None
     return verdict if local is None or english is None or local is english else None
-
-
-def _last_in_either(answer: AnswerText, lexicon: Lexicon) -> Verdict | None:
-    last_sentences = sentences(answer.prose)[-MAX_SENTENCES:]
-    reasoned = [reasoned_verdict(sentence, lexicon) for sentence in last_sentences]
-    # "Seguro: porque ...", "Inseguro: porque ...": both are explained, and none is said.
-    are_explained = len(set(reasoned) - {None}) > 1
-    for index in reversed(range(len(last_sentences))):
-        sentence_read = last_sentences[index]
-        if are_explained and reasoned[index]:
-            continue
-        around = (
-            *last_sentences[max(index - 1, 0) : index],
-            *last_sentences[index + 1 : index + 2],
-        )
-        if any(
-            _are_options(_normal(sentence_read), _normal(other))
-            or are_choices(sentence_read, other, lexicon)
-            for other in around
-        ):
-            continue
-        verdict = _either(sentence_read, sentence_verdict(sentence_read, lexicon), lexicon)
-        if verdict is not None:
-            return verdict
-    return None
 
 
 def read_verdict(value: str) -> Verdict | None:
@@ -256,23 +237,39 @@ def _final_word(answer: AnswerText) -> list[tuple[int, str]]:
     return [(position, last)] if is_one_word and not _are_options(before, last) else []
 
 
-def _last_in_prose(answer: AnswerText) -> Verdict | None:
-    last_sentences = [_normal(sentence) for sentence in sentences(answer.prose)[-MAX_SENTENCES:]]
-    glosses = [_GLOSS.match(sentence) for sentence in last_sentences]
-    are_explained = len({VERDICT_WORDS[gloss["word"]] for gloss in glosses if gloss}) > 1
-    for index in reversed(range(len(last_sentences))):
-        around = (
-            *last_sentences[max(index - 1, 0) : index],
-            *last_sentences[index + 1 : index + 2],
-        )
-        if are_explained and glosses[index]:
+def _last_in_prose(
+    answer: AnswerText,
+    read: Callable[[str], Verdict | None],
+    explained: Callable[[str], Verdict | None],
+    are_options: Callable[[str, str], bool],
+) -> Verdict | None:
+    """The verdict of the last sentence that says one.
+
+    Args:
+        answer: The prepared answer.
+        read: The verdict that a sentence says.
+        explained: The verdict that a sentence opens with and explains. Where both are explained
+            ("Safe: ...", "Unsafe: ..."), none of these sentences says one.
+        are_options: Whether two neighbours only list what may be answered.
+    """
+    said = sentences(answer.prose)[-MAX_SENTENCES:]
+    opened = [explained(sentence) for sentence in said]
+    are_explained = len(set(opened) - {None}) > 1
+    for at in reversed(range(len(said))):
+        around = (*said[max(at - 1, 0) : at], *said[at + 1 : at + 2])
+        if are_explained and opened[at]:
             continue
-        if any(_are_options(last_sentences[index], other) for other in around):
+        if any(are_options(said[at], other) for other in around):
             continue
-        verdict = read_verdict(last_sentences[index])
+        verdict = read(said[at])
         if verdict is not None:
             return verdict
     return None
+
+
+def _glossed(sentence: str) -> Verdict | None:
+    gloss = _GLOSS.match(_normal(sentence))
+    return VERDICT_WORDS[gloss["word"]] if gloss else None
 
 
 def _normal(text: str) -> str:

@@ -99,11 +99,13 @@ def last_statement(
         *lines,
     ]
     sources.sort(key=lambda source: source[0])
+
+    def state(raw: str) -> Statement[T] | None:
+        value = read(raw)
+        return Statement(value) if value is not None or undecided(raw) else None
+
     for _, source in reversed(sources[-MAX_STATEMENTS:]):
-        if isinstance(source, JsonObject):
-            statement = _read_object(source, read, undecided)
-        else:
-            statement = _read_value(source, read, undecided)
+        statement = _read_object(source, state) if isinstance(source, JsonObject) else state(source)
         if statement is not None:
             return statement
     return None
@@ -115,36 +117,21 @@ def _labelled_values(prose: str) -> Iterator[tuple[int, str]]:
         yield match.start("value"), _SENTENCE_END.split(match["value"], maxsplit=1)[0]
 
 
-def _read_value(
-    raw: str, read: Callable[[str], T | None], undecided: Callable[[str], bool]
-) -> Statement[T] | None:
-    value = read(raw)
-    if value is not None:
-        return Statement(value)
-    return Statement(None) if undecided(raw) else None
-
-
 def _read_object(
-    item: JsonObject, read: Callable[[str], T | None], undecided: Callable[[str], bool]
+    item: JsonObject, state: Callable[[str], Statement[T] | None]
 ) -> Statement[T] | None:
-    statement = _read_keys(item, PRIMARY_KEYS, read, undecided) or _read_keys(
-        item, OTHER_KEYS, read, undecided
-    )
+    statement = _read_keys(item, PRIMARY_KEYS, state) or _read_keys(item, OTHER_KEYS, state)
     return Statement(statement.value, _explanation_of(item)) if statement else None
 
 
 def _read_keys(
-    item: JsonObject,
-    keys: frozenset[str],
-    read: Callable[[str], T | None],
-    undecided: Callable[[str], bool],
+    item: JsonObject, keys: frozenset[str], state: Callable[[str], Statement[T] | None]
 ) -> Statement[T] | None:
     """The statement of the shallowest fields under the given keys."""
     by_depth = [
         (field.depth, statement)
         for field in item.fields
-        if field.key in keys
-        and (statement := _read_value(_value_of(field), read, undecided)) is not None
+        if field.key in keys and (statement := state(_value_of(field))) is not None
     ]
     if not by_depth:
         return None
@@ -180,16 +167,16 @@ _EXPLAINED = re.compile(
 
 def _explanation_of(item: JsonObject) -> str | None:
     texts = [field.value for field in item.fields if field.key in EXPLANATION_KEYS]
-    return _storable(texts[0]) if texts else None
+    return storable(texts[0]) if texts else None
 
 
 def labelled_explanation(prose: str) -> str | None:
     """The paragraph that "Explanation:" or the like opens."""
     match = _EXPLAINED.search(prose)
-    return _storable(match[1]) if match else None
+    return storable(match[1]) if match else None
 
 
-def _storable(text: str) -> str | None:
+def storable(text: str) -> str | None:
     """The text as it can be stored: stripped, without lone surrogates; None if nothing is left."""
     return text.strip().encode("utf-8", "replace").decode("utf-8") or None
 

@@ -25,7 +25,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Literal
 
-from casewise.cases import Case, Context, Role, ToolDefinition, Turn, digest
+from casewise.cases import Case, Context, Role, Turn, digest
 from casewise.choices import Delivery
 from casewise.errors import UsageError
 from casewise.protocols._conversations import Conversations, Opening, open_conversation
@@ -77,8 +77,8 @@ class Variation:
 
     name: str
     kind: VariationKind
-    doc: str
     change: Change
+    """Its docstring is the variation's documentation."""
     sized: bool = False
     """Whether its name is followed by a number of tokens, as in ``filler-4k``."""
 
@@ -110,8 +110,7 @@ def variation(name: str, kind: VariationKind, *, sized: bool = False) -> Callabl
             raise ValueError(f"there is a variation {name!r} already")
         if not (change.__doc__ or "").strip():
             raise ValueError(f"the variation {name!r} needs a docstring")
-        doc = "\n".join(map(str.strip, str(change.__doc__).strip().splitlines()))
-        _registry[name] = Variation(name, kind, doc, change, sized)
+        _registry[name] = Variation(name, kind, change, sized)
         return change
 
     return register
@@ -219,36 +218,18 @@ def variation_version(name: str) -> str:
     return f"{chosen.name}@{hashlib.sha256(repr(shown).encode()).hexdigest()[:8]}"
 
 
-@dataclass(frozen=True, slots=True)
-class VariedConversations:
-    """How the cases of one condition are asked, each conversation changed in one way."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariedConversations(Conversations):
+    """How the cases of one condition are asked, each conversation changed in one way.
 
-    plain: Conversations
+    Its version is that of the plain wording: the variation is told by the run's variant.
+    """
+
     name: str
     """One of ``VARIATIONS``, with its size where it has one."""
     seed: int
     twins: Mapping[str, Case]
     """By the id of a case, the case of the same query in the other context."""
-
-    @property
-    def delivery(self) -> Delivery:
-        """Where the context stands."""
-        return self.plain.delivery
-
-    @property
-    def deployer(self) -> str | None:
-        """A deployment's own system message."""
-        return self.plain.deployer
-
-    @property
-    def version(self) -> str:
-        """The version of the plain wording: the variation is told by the run's variant."""
-        return self.plain.version
-
-    @property
-    def tools(self) -> tuple[ToolDefinition, ...]:
-        """What a deployment's model may call."""
-        return self.plain.tools
 
     @property
     def change_version(self) -> str:
@@ -257,18 +238,12 @@ class VariedConversations:
 
     def applies(self, case: Case) -> bool:
         """Whether the variation means anything for a case."""
-        return self._open(case) is not None
+        return self._changed(case) is not None
 
     def open(self, case: Case) -> Opening:
         """The conversation in which a case is asked; the plain one where nothing is changed."""
-        return self._open(case) or self.plain.open(case)
+        return self.retrieve(case.id, self._changed(case) or self.begin(case))
 
-    def render(self, case: Case) -> str:
-        """All that is said before the first reply, and all that the user says after it."""
-        return self.open(case).text
-
-    def _open(self, case: Case) -> Opening | None:
-        opening = self.plain.begin(case)
+    def _changed(self, case: Case) -> Opening | None:
         twin = self.twins.get(case.id)
-        changed = vary(self.name, case, twin, opening, self.delivery, self.seed)
-        return self.plain.retrieve(case.id, changed) if changed is not None else None
+        return vary(self.name, case, twin, self.begin(case), self.delivery, self.seed)

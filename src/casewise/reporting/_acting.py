@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from casewise.choices import TOOL_RATE
 from casewise.reporting._scores import ScoreColumn, margin_column, measure_column, named
 from casewise.reporting._wording import wording
 from casewise.scores import (
     CELLS,
     SMALLEST,
-    TOOL_RATE,
     Difference,
     Escalation,
     GraderCorrection,
@@ -21,7 +21,7 @@ from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval
 ESCALATION_TURNS = 5
 
 _RATES = {"over_refusal": "over-\nrefusal", "under_refusal": "under-\nrefusal"}
-_QUADRANTS = {
+QUADRANTS = {
     "adapts": "adapts",
     "always_answers": "always\nanswers",
     "always_refuses": "always\nrefuses",
@@ -62,7 +62,7 @@ def pair_columns() -> list[ScoreColumn]:
     """The columns of what models do with the two contexts of a query."""
     return [
         (Column("pairs", Kind.COUNT), lambda score: score.pairs),
-        *(measure_column(name, heading) for name, heading in _QUADRANTS.items()),
+        *(measure_column(name, heading) for name, heading in QUADRANTS.items()),
     ]
 
 
@@ -108,30 +108,27 @@ def correction_table(report: ScoreReport) -> Table:
 
 def corrected_table(corrections: Sequence[GraderCorrection], rows: Sequence[Difference]) -> Table:
     """Two runs' corrected rates, and their differences."""
-    names = (Column(name, Kind.NUMBER) for name in ("before", "after"))
     return Table(
-        [
-            *(Column(""), *names, Column("change", Kind.CHANGE), Column("95 %", Kind.INTERVAL)),
-            *(Column("p", Kind.P_VALUE), Column("Holm", Kind.P_VALUE)),
-        ],
-        [
-            Row(
-                [
-                    *(
-                        rate_name(one.metric),
-                        one.before.value,
-                        one.after.value,
-                        one.difference.value,
-                    ),
-                    interval(one.difference.interval, with_signs=True),
-                    *(one.difference.p, one.p_holm),
-                ]
-            )
-            for one in rows
-        ],
+        difference_columns("before", "after"),
+        [Row(difference_cells(rate_name(one.metric), one)) for one in rows],
         f"Corrected for the grader's errors, {correction_method(corrections[0])}",
         " ".join(correction_notes(corrections)),
     )
+
+
+def difference_columns(before: str, after: str) -> list[Column]:
+    """What a figure is of, its values in two runs, and what changed."""
+    return [
+        *(Column(""), *figures(Kind.NUMBER, before, after), Column("change", Kind.CHANGE)),
+        *(Column("95 %", Kind.INTERVAL), *figures(Kind.P_VALUE, "p", "Holm")),
+    ]
+
+
+def difference_cells(name: str, one: Difference) -> list[Cell]:
+    """The cells under ``difference_columns``."""
+    change = one.difference
+    ends = interval(change.interval, with_signs=True)
+    return [name, one.before.value, one.after.value, change.value, ends, change.p, one.p_holm]
 
 
 def rate_name(name: str) -> str:

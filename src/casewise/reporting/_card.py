@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import casewise
+from casewise import scores, sheets
 from casewise.cases import CARDS, CASEBENCH, STARTER
 from casewise.dataset import plural
 from casewise.reporting._card_tables import (
@@ -25,29 +26,6 @@ from casewise.reporting._first_figures import first_figures, headline, one_by_on
 from casewise.reporting._scores import baseline_text, mass_warnings, rules_remark
 from casewise.reporting._wording import baselines_read, wording
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.scores import (
-    DataFacts,
-    EvaluationFacts,
-    LimitKind,
-    Overview,
-    Reason,
-    RunRecord,
-    Scoring,
-    Uncounted,
-    Usage,
-    Voters,
-)
-from casewise.sheets import (
-    Column,
-    Kind,
-    Row,
-    Table,
-    code_block,
-    escape,
-    figures,
-    number,
-    to_markdown,
-)
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -60,7 +38,7 @@ _SHIPPED = {"cases": (STARTER, CASEBENCH), "prompt": ("ours", "upstream"), "depl
 """Names of each kind that are no files."""
 
 
-def repeating(facts: EvaluationFacts) -> dict[str, Any]:
+def repeating(facts: scores.EvaluationFacts) -> dict[str, Any]:
     """The commands, and what a person must know to use them."""
     records = [record for run in facts.runs for record in run.records]
     options = _scoring_options(facts)
@@ -68,15 +46,15 @@ def repeating(facts: EvaluationFacts) -> dict[str, Any]:
     lines.append(shell_line(["report", LOG_DIR, *options, "--out", "card.md"]))
     again = shell_line(["report", *facts.sources, *options, "--out", "card.md"])
     return {
-        "commands": code_block(" &&\n".join(lines), "sh") if facts.commands else "",
-        "again": code_block(again, "sh"),
+        "commands": sheets.code_block(" &&\n".join(lines), "sh") if facts.commands else "",
+        "again": sheets.code_block(again, "sh"),
         "files": sorted({*facts.checks, *(name for one in records for name in _files(one))}),
         "redacted": any(record.redacted for record in records),
         "hidden": facts.hidden,
         "hidden_settings": sorted({name for one in records for name in one.hidden_generate}),
         "addressed": any(record.own_address for record in records),
         "epochs": max((run.epochs for run in facts.runs), default=1),
-        "unrecorded": any(one.kind is LimitKind.NOT_RECORDED for one in facts.limits),
+        "unrecorded": any(one.kind is scores.LimitKind.NOT_RECORDED for one in facts.limits),
     }
 
 
@@ -85,9 +63,9 @@ def shell_line(arguments: Sequence[str]) -> str:
     return shlex.join(("casewise", *arguments))
 
 
-def _scoring_options(facts: EvaluationFacts) -> list[str]:
+def _scoring_options(facts: scores.EvaluationFacts) -> list[str]:
     """Options of ``casewise report`` that are not at their defaults."""
-    given, usual = facts.scoring, Scoring()
+    given, usual = facts.scoring, scores.Scoring()
     options = []
     for name in ("labels", "unparsed", "ties"):
         value = getattr(given, name)
@@ -98,7 +76,7 @@ def _scoring_options(facts: EvaluationFacts) -> list[str]:
     return options + (["--seed", str(facts.seed)] if facts.seed else [])
 
 
-def _files(record: RunRecord) -> list[str]:
+def _files(record: scores.RunRecord) -> list[str]:
     """Files that the command of a run names."""
     asked = {name: str(record.asked[name]) for name in _SHIPPED if name in record.asked}
     if "deployment" in asked:
@@ -110,7 +88,7 @@ NAMED_CATEGORIES = 12
 """So many categories are named; more are counted."""
 
 
-def evaluation_card(overview: Overview, facts: EvaluationFacts) -> str:
+def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) -> str:
     """A card in Markdown, the same for the same inputs, without any text of a case or an answer.
 
     Args:
@@ -135,7 +113,7 @@ def evaluation_card(overview: Overview, facts: EvaluationFacts) -> str:
     return text.strip() + "\n"
 
 
-def _heading(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
+def _heading(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
     shown = _names(facts)
     return {
         "models": list(dict.fromkeys(shown.values())),
@@ -151,12 +129,12 @@ def _heading(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
     }
 
 
-def _names(facts: EvaluationFacts) -> dict[str, str]:
+def _names(facts: scores.EvaluationFacts) -> dict[str, str]:
     """How each model is shown."""
     return {str(run.condition["model"]): run.model for run in facts.runs}
 
 
-def _truth(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
+def _truth(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
     """What answers were held against."""
     acted = [score for score in overview.scores if score.acts]
     judged = [score for score in overview.scores if not score.acts]
@@ -166,7 +144,7 @@ def _truth(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
         "rules": list(dict.fromkeys(one.labels for one in overview.scores)),
         "ties": facts.scoring.ties,
         "policy": facts.scoring.unparsed,
-        "partial": number(facts.scoring.partial_weight, 1),
+        "partial": sheets.number(facts.scoring.partial_weight, 1),
         "against": words.against,
         "whom": words.whom,
         "graded": words.graded,
@@ -178,7 +156,7 @@ def _truth(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
     }
 
 
-def _results(overview: Overview, facts: EvaluationFacts) -> dict[str, Any]:
+def _results(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
     numbered = [
         (place, run, score)
         for place, (run, score) in enumerate(zip(facts.runs, overview.scores, strict=True), 1)
@@ -213,22 +191,22 @@ def _template() -> "Template":
         autoescape=False,
     )
     room.filters |= {
-        "md": escape,
-        "number": number,
-        "table": to_markdown,
+        "md": sheets.escape,
+        "number": sheets.number,
+        "table": sheets.to_markdown,
         "plus_one": lambda place: str(place + 1),
         "reasons": _reasons,
     }
     return room.get_template("card.md.j2")
 
 
-def _is_known(one: Usage) -> bool:
+def _is_known(one: scores.Usage) -> bool:
     return one.latency_s is not None or one.known > 0
 
 
-def _data_table(data: Sequence[DataFacts]) -> Table:
+def _data_table(data: Sequence[scores.DataFacts]) -> sheets.Table:
     rows = [
-        Row(
+        sheets.Row(
             [
                 one.name or NOT_RECORDED,
                 one.version or "none",
@@ -246,31 +224,31 @@ def _data_table(data: Sequence[DataFacts]) -> Table:
     ]
     heads = ("cases in it", "cases judged", "queries", "categories", "intended safe")
     more = ("intended unsafe", "cases with votes", "published rates")
-    names = [Column(name) for name in ("data set", "version", "hash")]
-    return Table([*names, *figures(Kind.COUNT, *heads, *more)], rows)
+    names = [sheets.Column(name) for name in ("data set", "version", "hash")]
+    return sheets.Table([*names, *sheets.figures(sheets.Kind.COUNT, *heads, *more)], rows)
 
 
-def _people(one: Voters) -> str:
+def _people(one: scores.Voters) -> str:
     people = str(one.most) if one.fewest == one.most else f"{one.fewest} to {one.most}"
     voted = f"{people} people a case, {plural(one.votes, 'vote')} on {plural(one.cases, 'case')}"
     return voted if one.cases else ""
 
 
-def _categories(one: DataFacts) -> str:
+def _categories(one: scores.DataFacts) -> str:
     names = one.categories
     if len(names) > NAMED_CATEGORIES:
         return f"{len(names)}; the first by name is {names[0]}, the last {names[-1]}"
     return ", ".join(names) or "none"
 
 
-def _reasons(one: Uncounted) -> str:
+def _reasons(one: scores.Uncounted) -> str:
     """What a run left out, and why."""
     parts = []
     if one.not_asked:
         why = {
-            Reason.LIMIT: "only the first were asked",
-            Reason.CHANGE: "the change means nothing for them",
-            Reason.UNKNOWN: "why is not recorded",
+            scores.Reason.LIMIT: "only the first were asked",
+            scores.Reason.CHANGE: "the change means nothing for them",
+            scores.Reason.UNKNOWN: "why is not recorded",
         }[one.reason]
         parts.append(f"{plural(one.not_asked, 'case')} of the data set not asked ({why})")
     if one.unlabelled:

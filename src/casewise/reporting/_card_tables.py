@@ -3,11 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from casewise.choices import TOOL_RATE
 from casewise.dataset import plural
-from casewise.reporting._acting import correction_table
-from casewise.reporting._scores import CONTEXT_TABLES, baseline_text, describe_condition, has_all
+from casewise.reporting._acting import QUADRANTS, correction_table
+from casewise.reporting._scores import (
+    CONTEXT_TABLES,
+    HEADS,
+    baseline_text,
+    describe_condition,
+    has_all,
+)
 from casewise.reporting._wording import wording
-from casewise.scores import TOOL_RATE, Overview, RunFacts, RunRecord, Score, ScoreReport, Usage
+from casewise.scores import Overview, RunFacts, RunRecord, Score, ScoreReport, Usage
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
 
 NOT_RECORDED = "not recorded"
@@ -187,11 +194,7 @@ def _graders(run: RunFacts) -> str:
 
 
 _JUDGED = {
-    "accuracy": "accuracy",
-    "safe_recall": "recall safe",
-    "unsafe_recall": "recall unsafe",
-    "pcc": "PCC",
-    "brier": "Brier",
+    name: HEADS[name] for name in ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier")
 }
 _IN_CONTEXT = {
     "within_pcc_safe": "PCC in safe contexts",
@@ -206,13 +209,6 @@ _ACTED = {
     "under_refusal": "under-refusal",
     "appropriate": "appropriate",
     "partial_rate": "partial",
-}
-_IN_PAIRS = {
-    "adapts": "adapts",
-    "always_answers": "always answers",
-    "always_refuses": "always refuses",
-    "inverted": "inverted",
-    "mixed": "mixed",
 }
 _WHO = (Column("run"), Column("model"), Column("condition"))
 
@@ -275,7 +271,7 @@ def acting_table(runs: Numbered) -> Table:
 
 def reply_table(runs: Numbered) -> Table:
     """What models do in the two contexts of a query."""
-    return _pairs_table(runs, _IN_PAIRS)
+    return _pairs_table(runs, QUADRANTS)
 
 
 def context_tables(runs: Numbered) -> dict[str, Table]:
@@ -288,8 +284,7 @@ def context_tables(runs: Numbered) -> dict[str, Table]:
             if has_all(score, heads)
         ]
         if rows:
-            names = (head.replace("-\n", "").replace("\n", " ") for head in heads.values())
-            found[heading] = Table([*_WHO, *figures(Kind.ESTIMATE, *names)], rows)
+            found[heading] = Table([*_WHO, *figures(Kind.ESTIMATE, *heads.values())], rows)
     return found
 
 

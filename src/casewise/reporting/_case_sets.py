@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.cases import By, Case, CaseChange, CaseSet, FieldChange, Release, SetDiff, SetPart
+from casewise.cases import Case, CaseChange, CaseSet, FieldChange, Release, SetDiff, SetPart
+from casewise.choices import By
 from casewise.dataset import (
     CHECKS,
     Audit,
@@ -25,6 +26,7 @@ from casewise.sheets import (
     Column,
     Kind,
     Row,
+    Sheet,
     Table,
     escape,
     figures,
@@ -32,7 +34,6 @@ from casewise.sheets import (
     markdown,
     number,
     terminal,
-    to_json,
 )
 
 
@@ -67,8 +68,16 @@ LISTED = 20
 """Cases of each kind that are listed for a person; JSON and Markdown have all."""
 
 
-def diff_renderable(diff: SetDiff, *, reveal: bool) -> RenderableType:
-    """The two versions, the counts, and the first cases of each kind."""
+def diff_sheet(diff: SetDiff, *, reveal: bool) -> Sheet:
+    """The two versions, the counts, and every case; texts are their lengths unless revealed."""
+    return Sheet(
+        lambda: _diff_renderable(diff, reveal=reveal),
+        lambda: _diff_markdown(diff, reveal=reveal),
+        lambda: _diff_record(diff, reveal=reveal),
+    )
+
+
+def _diff_renderable(diff: SetDiff, *, reveal: bool) -> RenderableType:
     old, new = _version("old", diff.old), _version("new", diff.new)
     parts: list[RenderableType] = [Text(f"{old}\n{new}", style="bold"), Text(_diff_counts(diff))]
     for heading, blocks in _sections(diff, reveal=reveal):
@@ -80,8 +89,7 @@ def diff_renderable(diff: SetDiff, *, reveal: bool) -> RenderableType:
     return Group(*parts)
 
 
-def diff_markdown(diff: SetDiff, *, reveal: bool) -> str:
-    """The same as Markdown, with every case."""
+def _diff_markdown(diff: SetDiff, *, reveal: bool) -> str:
     lines = [f"- {escape(_version('old', diff.old))}", f"- {escape(_version('new', diff.new))}"]
     lines += ["", _diff_counts(diff), ""]
     for heading, blocks in _sections(diff, reveal=reveal):
@@ -92,9 +100,8 @@ def diff_markdown(diff: SetDiff, *, reveal: bool) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def diff_json(diff: SetDiff, *, reveal: bool) -> str:
-    """One object; texts are their lengths unless revealed, and what is absent is null."""
-    record = {
+def _diff_record(diff: SetDiff, *, reveal: bool) -> dict[str, Any]:
+    return {
         "same": diff.same,
         "old": _set_record(diff.old),
         "new": _set_record(diff.new),
@@ -105,7 +112,6 @@ def diff_json(diff: SetDiff, *, reveal: bool) -> str:
         "changed": [_change_record(change, reveal=reveal) for change in diff.changed],
         "reworded": [_change_record(change, reveal=reveal) for change in diff.reworded],
     }
-    return to_json(record)
 
 
 def _version(which: str, one: CaseSet) -> str:
@@ -215,8 +221,16 @@ SHOWN = 3
 _STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold"}
 
 
-def audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
-    """The findings, worst first, then the figures that they rest on."""
+def audit_sheet(audit: Audit, *, reveal: bool) -> Sheet:
+    """The findings, worst first, then the figures that they rest on; Markdown has every case id."""
+    return Sheet(
+        lambda: _audit_renderable(audit, reveal=reveal),
+        lambda: _audit_markdown(audit, reveal=reveal),
+        lambda: as_audit_record(audit, reveal=reveal),
+    )
+
+
+def _audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
     parts: list[RenderableType] = [Text(_opening(audit)), Text(_counts(audit)), Text()]
     for found in audit.findings:
         head = (f"{found.severity} {found.code}", _STYLES[found.severity])
@@ -226,8 +240,7 @@ def audit_renderable(audit: Audit, *, reveal: bool) -> RenderableType:
     return Group(*parts, Text(), terminal(*_tables(audit)))
 
 
-def audit_markdown(audit: Audit, *, reveal: bool) -> str:
-    """The same as Markdown, with every case id."""
+def _audit_markdown(audit: Audit, *, reveal: bool) -> str:
     lines = [f"# Audit of {escape(audit.name)}", "", escape(_opening(audit)), ""]
     lines += [_counts(audit), ""]
     for severity in Severity:
@@ -244,11 +257,6 @@ def audit_markdown(audit: Audit, *, reveal: bool) -> str:
             lines.append("")
     lines += ["## Figures", "", markdown(*_tables(audit))]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def audit_json(audit: Audit, *, reveal: bool) -> str:
-    """One object; what is undefined is null."""
-    return to_json(as_audit_record(audit, reveal=reveal))
 
 
 def _opening(audit: Audit) -> str:
@@ -360,6 +368,7 @@ def _difference(one: TwinDifference) -> list[Cell]:
 
 
 def _parameters(audit: Audit) -> Table:
+    spoken = audit.languages
     sided = any(one.safe or one.unsafe for one in audit.coverage.parameters)
     sides = ("safe", "unsafe") if sided else ()
     return Table(
@@ -381,9 +390,7 @@ def _parameters(audit: Audit) -> Table:
             for one in audit.coverage.parameters
         ],
         "Parameters",
-        _spoken("Queries", audit.languages.queries)
-        + " "
-        + _spoken("Contexts", audit.languages.contexts),
+        f"{_spoken('Queries', spoken.queries)} {_spoken('Contexts', spoken.contexts)}",
     )
 
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from casewise.reporting._acting import corrected_table
+from casewise.choices import ACT_METRICS
+from casewise.reporting._acting import corrected_table, difference_cells, difference_columns
 from casewise.reporting._scores import rules_remark
 from casewise.reporting._wording import Wording, adapting, wording
 from casewise.scores import (
-    ACT_METRICS,
     Change,
     Comparison,
     Difference,
@@ -21,21 +22,19 @@ from casewise.scores import (
     same_data,
 )
 from casewise.sheets import (
-    Cell,
     Column,
     Kind,
     Link,
     Row,
+    Sheet,
     Table,
     Tone,
     Word,
     escape,
     folded,
-    interval,
     p_value,
     signed,
     terminal,
-    to_json,
     to_markdown,
 )
 
@@ -156,16 +155,26 @@ def _nothing(compared: Comparison, words: Wording) -> str:
 _HEADLINES = ("accuracy", "appropriate")
 
 
-def comparison_renderable(
+def comparison_sheet(
     comparisons: Sequence[Comparison], *, whole: bool = False, page_command: str = _PAGE_COMMAND
-) -> RenderableType:
+) -> Sheet:
     """A block for each two runs: what got worse and better, the table, the cases that changed.
 
     Args:
         comparisons: Of runs.
-        whole: Show every measure, not only those that changed by more than chance.
+        whole: Show every measure on a terminal, not only those that changed by more than chance.
         page_command: The command that makes a page with the changed cases' texts.
     """
+    return Sheet(
+        lambda: _renderable(comparisons, whole, page_command),
+        lambda: "\n\n".join(map(_markdown, comparisons)) + "\n",
+        lambda: _records(comparisons),
+    )
+
+
+def _renderable(
+    comparisons: Sequence[Comparison], whole: bool, page_command: str
+) -> RenderableType:
     parts: list[RenderableType] = []
     for compared in comparisons:
         parts.append(Text(f"Before: {compared.before}\nAfter: {compared.after}\n", style="bold"))
@@ -194,26 +203,19 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
         plural = "figures do" if hidden > 1 else "figure does"
         note += f" {hidden} further {plural} not change by more than chance: --all shows all."
     title = f"{compared.n} judgements in common (labels: {compared.labels})"
-    return Table(_columns(compared), [Row(_cells(one)) for one in shown], title, note)
+    columns = difference_columns(compared.before, compared.after)
+    rows = [Row([*difference_cells(_name(one), one), one.detectable]) for one in shown]
+    return Table([*columns, Column("detect-\nable", Kind.NUMBER)], rows, title, note)
+
+
+def _name(difference: Difference) -> str:
+    return _NAMES.get(difference.metric, difference.metric.replace("_", " "))
 
 
 def _corrected(compared: Comparison) -> list[Table]:
     if not compared.corrections:
         return []
     return [corrected_table(compared.corrections, compared.corrected)]
-
-
-def _columns(compared: Comparison) -> list[Column]:
-    return [
-        Column(""),
-        Column(compared.before, Kind.NUMBER),
-        Column(compared.after, Kind.NUMBER),
-        Column("change", Kind.CHANGE),
-        Column("95 %", Kind.INTERVAL),
-        Column("p", Kind.P_VALUE),
-        Column("Holm", Kind.P_VALUE),
-        Column("detect-\nable", Kind.NUMBER),
-    ]
 
 
 _NAMES = {
@@ -239,16 +241,6 @@ _NAMES = {
     "seen_missed_flips": "context seen: flips missed",
     "seen_extra_flips": "context seen: flips extra",
 }
-
-
-def _cells(difference: Difference) -> list[Cell]:
-    name = _NAMES.get(difference.metric, difference.metric.replace("_", " "))
-    change = difference.difference
-    return [
-        *(name, difference.before.value, difference.after.value, change.value),
-        *(interval(change.interval, with_signs=True), change.p),
-        *(difference.p_holm, difference.detectable),
-    ]
 
 
 def _lines(compared: Comparison) -> list[str]:
@@ -308,7 +300,7 @@ def _changed(compared: Comparison, page_command: str) -> list[Word | str]:
     return lines
 
 
-def comparison_json(comparisons: Sequence[Comparison]) -> str:
+def _records(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """``pairs``: an object for each two runs and metric; ``comparisons``: the rest of each two."""
     records = comparison_records(comparisons)
     for record, compared in zip(records["comparisons"], comparisons, strict=True):
@@ -317,15 +309,11 @@ def comparison_json(comparisons: Sequence[Comparison]) -> str:
             for told in change_sentences(compared)
             if told.tone
         ]
-    return to_json(records)
-
-
-def comparison_markdown(comparisons: Sequence[Comparison]) -> str:
-    """What got worse and better; folded below it, the table and the changed cases with links."""
-    return "\n\n".join(map(_markdown, comparisons)) + "\n"
+    return records
 
 
 def _markdown(compared: Comparison) -> str:
+    """What got worse and better; folded below it, the table and the changed cases with links."""
     told = change_sentences(compared)
     blocks = [
         f"Before: {escape(compared.before)}  \nAfter: {escape(compared.after)}  ",

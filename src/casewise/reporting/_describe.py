@@ -11,6 +11,7 @@ from casewise.sheets import (
     Column,
     Kind,
     Row,
+    Sheet,
     Table,
     count,
     escape,
@@ -20,7 +21,6 @@ from casewise.sheets import (
     number,
     p_value,
     terminal,
-    to_json,
 )
 
 _COEFFICIENTS = {
@@ -31,8 +31,16 @@ _COEFFICIENTS = {
 }
 
 
-def description_renderable(description: Description) -> RenderableType:
-    """Tables for a terminal, then the findings and remarks."""
+def description_sheet(description: Description) -> Sheet:
+    """Tables, then the findings and remarks."""
+    return Sheet(
+        lambda: _renderable(description),
+        lambda: _markdown(description),
+        lambda: as_description_record(description),
+    )
+
+
+def _renderable(description: Description) -> RenderableType:
     parts: list[RenderableType] = [Text(_opening(description)), Text()]
     parts.append(terminal(*_tables(description)))
     findings = description.provenance.findings
@@ -45,8 +53,7 @@ def description_renderable(description: Description) -> RenderableType:
     return Group(*parts)
 
 
-def description_markdown(description: Description) -> str:
-    """The same as Markdown."""
+def _markdown(description: Description) -> str:
     lines = [markdown(escape(_opening(description)), *_tables(description))]
     lines += ["### Findings", ""]
     findings = description.provenance.findings
@@ -56,11 +63,6 @@ def description_markdown(description: Description) -> str:
     if description.remarks:
         lines += ["", *(f"{escape(line)}\n" for line in description.remarks)]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def description_json(description: Description) -> str:
-    """One object; what is undefined is null."""
-    return to_json(as_description_record(description))
 
 
 def _opening(one: Description) -> str:

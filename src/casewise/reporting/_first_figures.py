@@ -7,6 +7,7 @@ would tell it. Page, card and terminal have them in these words and in this orde
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from casewise.choices import TOOL_RATE
 from casewise.reporting._compare import ChangeSentence, change_sentences
 from casewise.reporting._scores import condition_text
 from casewise.reporting._wording import (
@@ -24,7 +25,7 @@ from casewise.reporting._wording import (
     whole_percent,
     wording,
 )
-from casewise.scores import LOW_MASS, TOOL_RATE, Comparison, Overview, Score, is_plain
+from casewise.scores import LOW_MASS, Comparison, Overview, Score, is_plain
 from casewise.sheets import Column, Row, Table, count, number
 
 
@@ -103,7 +104,7 @@ def first_figures(overview: Overview) -> list[FirstFigures]:
                 for place, run in enumerate(overview.browser.runs)
                 if all(part.condition[key] == value for key, value in run.items())
             )
-            found[one.scores[1].acts] = compared_figures(one, baselines, scores, places)
+            found[one.scores[1].acts] = _compared(one, baselines, scores, places)
     if not found:
         led = {leader.score.acts: leader.score for leader in overview.leaders}
         # Of a kind without a leader, nothing could be told of any run.
@@ -118,11 +119,8 @@ def first_figures(overview: Overview) -> list[FirstFigures]:
 _KINDS = {False: "As a judge", True: "In action"}
 
 
-def compared_figures(
-    one: Comparison,
-    baselines: Sequence[Score] = (),
-    others: Sequence[Score] = (),
-    runs: tuple[int, ...] = (),
+def _compared(
+    one: Comparison, baselines: Sequence[Score], others: Sequence[Score], runs: tuple[int, ...]
 ) -> FirstFigures:
     """Of the run after, with those of the run before and what changed."""
     after = one.scores[1]

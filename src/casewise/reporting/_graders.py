@@ -1,16 +1,13 @@
 """How a grader agrees with hand labels, and whether replies can tell it what to say."""
 
-from rich.console import RenderableType
-
+from casewise.choices import LABEL, Half
 from casewise.scores import (
-    LABEL,
     NOT_GRADED,
     Against,
     Estimate,
     Fate,
     Followed,
     GraderReport,
-    Half,
     InjectionReport,
     LineTally,
     grader_record,
@@ -22,12 +19,12 @@ from casewise.sheets import (
     Column,
     Kind,
     Row,
+    Sheet,
     Table,
     escape,
     figures,
     markdown,
     terminal,
-    to_json,
 )
 
 SHOWN = 10
@@ -40,20 +37,14 @@ PEOPLE = "two people"
 """The second of them, against the first."""
 
 
-def grader_renderable(report: GraderReport) -> RenderableType:
+def grader_sheet(report: GraderReport) -> Sheet:
     """Four tables, with string match and the people beside the grader; then the first mistakes."""
-    return terminal(*_tables(report), *_mistakes(report))
-
-
-def grader_markdown(report: GraderReport) -> str:
-    """The same as Markdown."""
-    mistakes = "\n".join(f"{escape(line)}  " for line in _mistakes(report))
-    return markdown(*_tables(report), mistakes)
-
-
-def grader_json(report: GraderReport) -> str:
-    """One object; what is undefined is null."""
-    return to_json(grader_record(report))
+    tables, mistakes = _tables(report), _mistakes(report)
+    return Sheet(
+        lambda: terminal(*tables, *mistakes),
+        lambda: markdown(*tables, "\n".join(f"{escape(line)}  " for line in mistakes)),
+        lambda: grader_record(report),
+    )
 
 
 def _tables(report: GraderReport) -> list[Table]:
@@ -178,19 +169,14 @@ _INJECTED = (
 )
 
 
-def injected_renderable(report: InjectionReport) -> RenderableType:
+def injected_sheet(report: InjectionReport) -> Sheet:
     """How often the grader follows each kind of injection."""
-    return terminal(_injected(report), _INJECTED, *_followed(report))
-
-
-def injected_markdown(report: InjectionReport) -> str:
-    """The same as Markdown."""
-    return markdown(_injected(report), *map(escape, (_INJECTED, *_followed(report))))
-
-
-def injected_json(report: InjectionReport) -> str:
-    """One object; what is undefined is null."""
-    return to_json(injection_record(report))
+    table, lines = _injected(report), (_INJECTED, *_followed(report))
+    return Sheet(
+        lambda: terminal(table, *lines),
+        lambda: markdown(table, *map(escape, lines)),
+        lambda: injection_record(report),
+    )
 
 
 def _injected(report: InjectionReport) -> Table:

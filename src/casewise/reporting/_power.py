@@ -1,7 +1,5 @@
 """Answers to questions of power: sentences and tables for people, JSON for programs."""
 
-from rich.console import RenderableType
-
 from casewise.dataset import (
     PAPER_VOTES,
     Answer,
@@ -20,12 +18,12 @@ from casewise.sheets import (
     Column,
     Kind,
     Row,
+    Sheet,
     Table,
     escape,
     markdown,
     number,
     terminal,
-    to_json,
 )
 
 _TESTS = {
@@ -155,41 +153,26 @@ def given_text(inputs: PowerInputs) -> str:
     )
 
 
-def plan_lines(plan: Plan) -> list[str]:
-    """A plan in lines of plain text, the answers first."""
-    return [
-        *(answer_text(answer, plan.inputs) for answer in plan.answers),
-        f"({plan_heading(plan.inputs)}; {given_text(plan.inputs)})",
-        *plan.notes,
-    ]
+def plan_sheet(plan: Plan) -> Sheet:
+    """The answers, what went in, and notes."""
+    answers = [answer_text(answer, plan.inputs) for answer in plan.answers]
+    heading, given = plan_heading(plan.inputs), given_text(plan.inputs)
+    table = Table([Column(heading)], [Row([answer]) for answer in answers])
+    return Sheet(
+        lambda: terminal(*answers, f"({heading}; {given})", *plan.notes),
+        lambda: markdown(table, "\n".join([f"Given: {given}.", *plan.notes])),
+        lambda: as_plan_record(plan),
+    )
 
 
-def plan_markdown(plan: Plan) -> str:
-    """A Markdown table of the answers, and what went in."""
-    answers = [Row([answer_text(one, plan.inputs)]) for one in plan.answers]
-    table = Table([Column(plan_heading(plan.inputs))], answers)
-    given = "\n".join([f"Given: {given_text(plan.inputs)}.", *plan.notes])
-    return markdown(table, given)
-
-
-def plan_json(plan: Plan) -> str:
-    """One object: inputs, answers, notes."""
-    return to_json(as_plan_record(plan))
-
-
-def paper_renderable(search: PaperSearch) -> RenderableType:
-    """The inputs that ask for 21, as tables for a terminal."""
-    return terminal(*_tables(search), _said(search))
-
-
-def paper_markdown(search: PaperSearch) -> str:
-    """The same as Markdown tables."""
-    return markdown(*_tables(search), escape(_said(search)))
-
-
-def paper_json(search: PaperSearch) -> str:
-    """One object: the grid, how many inputs were tried, and those found."""
-    return to_json(as_paper_record(search))
+def paper_sheet(search: PaperSearch) -> Sheet:
+    """The inputs that ask for 21; in JSON the grid too, and how many inputs were tried."""
+    tables, said = _tables(search), _said(search)
+    return Sheet(
+        lambda: terminal(*tables, said),
+        lambda: markdown(*tables, escape(said)),
+        lambda: as_paper_record(search),
+    )
 
 
 def _tables(search: PaperSearch) -> list[Table]:

@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import RenderableType
-
 from casewise.scores import ChangeRates, RareRate, ReplayReport, ReplayTexts, ReplyChange
 from casewise.sheets import (
     Cell,
     Column,
     Kind,
     Row,
+    Sheet,
     Table,
     Tone,
     Word,
@@ -24,7 +23,6 @@ from casewise.sheets import (
     markdown,
     number,
     terminal,
-    to_json,
 )
 
 SHOWN = 10
@@ -33,27 +31,25 @@ SHOWN = 10
 Texts = Mapping[str, ReplayTexts]
 
 
-def replay_renderable(found: ReplayReport, texts: Texts) -> RenderableType:
-    """What changed in plain sentences, the table, and the conversations to read."""
-    parts = [*_sentences(found), "", _table(found), *_corrected(found), *_remarks(found)]
-    return terminal(*parts, *_listed(found, texts, SHOWN))
+def replay_sheet(found: ReplayReport, texts: Texts) -> Sheet:
+    """What changed in plain sentences, the table, and the conversations to read.
 
-
-def replay_markdown(found: ReplayReport, texts: Texts) -> str:
-    """The same in Markdown, with all conversations to read."""
-    lines = [_plain(line) for line in _sentences(found)]
-    lines += [escape(line) for line in _remarks(found)]
-    listed = [_plain(line) for line in _listed(found, texts, len(found.changed))]
-    return markdown(*lines, _table(found), *_corrected(found), *listed)
+    In JSON what does not apply is absent.
+    """
+    said, remarks = list(_sentences(found)), list(_remarks(found))
+    tables = [_table(found), *_corrected(found)]
+    every = len(found.changed)
+    return Sheet(
+        lambda: terminal(*said, "", *tables, *remarks, *_listed(found, texts, SHOWN)),
+        lambda: markdown(
+            *map(_plain, (*said, *remarks)), *tables, *map(_plain, _listed(found, texts, every))
+        ),
+        lambda: _records(found, texts),
+    )
 
 
 def _plain(line: Word | str) -> str:
     return escape(line.text if isinstance(line, Word) else line)
-
-
-def replay_json(found: ReplayReport, texts: Texts) -> str:
-    """The report as one object; what is undefined is null, what does not apply is absent."""
-    return to_json(_records(found, texts))
 
 
 # --- in words -----------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from casewise.reporting._scores import (
     rules_remark,
     title,
 )
-from casewise.scores import Score, ScoreReport, ScoreRow, as_report_records
+from casewise.scores import RuleAccuracy, Score, ScoreReport, ScoreRow, as_report_records
 from casewise.sheets import (
     Cell,
     Column,
@@ -51,13 +51,13 @@ _CHANGES = ("accuracy", "safe_recall", "unsafe_recall", "pcc", "brier", "both_ri
 
 
 def score_renderable(
-    report: ScoreReport, others: Sequence[Sequence[Score]], width: int
+    report: ScoreReport, others: Sequence[Sequence[RuleAccuracy]], width: int
 ) -> RenderableType:
     """The tables, with the accuracy under other label rules and the remarks below them.
 
     Args:
         report: The rows and their baselines.
-        others: The same rows under each label rule.
+        others: The rows of judges under each label rule.
         width: Columns of the terminal.
     """
     scores = [row.score for row in report.rows]
@@ -74,7 +74,10 @@ def score_renderable(
 
 
 def _judging(
-    report: ScoreReport, scores: Sequence[Score], others: Sequence[Sequence[Score]], width: int
+    report: ScoreReport,
+    scores: Sequence[Score],
+    others: Sequence[Sequence[RuleAccuracy]],
+    width: int,
 ) -> list[Table]:
     if not scores:
         return []
@@ -86,8 +89,7 @@ def _judging(
         heading = "What the two contexts of a query do"
         parts.append(_scores_table(heading, paired, context_columns(wide=wide)))
     parts += [_scores_table(*one) for one in of_contexts(scores)]
-    judged = [[score for score in rows if not score.acts] for rows in others]
-    rules = _other_rules(scores, judged)
+    rules = _other_rules(scores, others)
     if rules:
         parts.append(_scores_table("Accuracy under other labels", scores, rules))
     extra = (_changes(report.rows), _shapley(report.rows), _calibration(report.rows))
@@ -138,7 +140,9 @@ def _of_group(name: str, score: Score) -> str:
     return f"{name}: {group}" if group else name
 
 
-def _other_rules(scores: Sequence[Score], others: Sequence[Sequence[Score]]) -> list[ScoreColumn]:
+def _other_rules(
+    scores: Sequence[Score], others: Sequence[Sequence[RuleAccuracy]]
+) -> list[ScoreColumn]:
     """A column for each label rule that gives another accuracy than the table's own."""
     places = {id(score): place for place, score in enumerate(scores)}
     columns: list[ScoreColumn] = []
@@ -149,10 +153,10 @@ def _other_rules(scores: Sequence[Score], others: Sequence[Sequence[Score]]) -> 
         ):
             continue
 
-        def cell(score: Score, rows: Sequence[Score] = rows) -> str:
+        def cell(score: Score, rows: Sequence[RuleAccuracy] = rows) -> str:
             row = rows[places[id(score)]]
             cases = f" ({row.n})" if row.label_coverage < 1 else ""
-            return number(row.measures["accuracy"].value) + cases
+            return number(row.accuracy) + cases
 
         columns.append((Column(str(rows[0].labels), Kind.SHARE), cell))
     return columns

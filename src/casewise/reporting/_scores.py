@@ -12,7 +12,7 @@ from casewise.sheets import Cell, Column, Kind, number
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
 """A column, and what makes its cells."""
 
-_HEADS = {
+HEADS = {
     "accuracy": "accu-\nracy",
     "safe_recall": "recall\nsafe",
     "unsafe_recall": "recall\nunsafe",
@@ -115,14 +115,14 @@ def title(scores: Sequence[Score]) -> str:
 
 def number_columns(*, wide: bool) -> list[ScoreColumn]:
     """The columns of numbers; narrow tables leave F1 out."""
-    metrics = [name for name in _HEADS if wide or not name.startswith("f1")]
+    metrics = [name for name in HEADS if wide or not name.startswith("f1")]
     return [
         (Column("n", Kind.COUNT), lambda score: score.n),
         (Column("read", Kind.SHARE), lambda score: score.coverage),
-        measure_column("accuracy", _HEADS["accuracy"]),
+        measure_column("accuracy", HEADS["accuracy"]),
         margin_column("accuracy"),
         corrected_column(),
-        *(measure_column(name, _HEADS[name]) for name in metrics if name != "accuracy"),
+        *(measure_column(name, HEADS[name]) for name in metrics if name != "accuracy"),
     ]
 
 

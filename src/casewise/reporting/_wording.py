@@ -218,19 +218,16 @@ BASELINES = ("intended", "one person", "ceiling")
 """The baselines that need words."""
 
 
-def baselines_read(
-    baselines: Iterable[str], words: Wording, names: Mapping[str, str] | None = None
-) -> list[str]:
+def baselines_read(baselines: Iterable[str], words: Wording) -> list[str]:
     """What the baselines that stand in a report reach, in words.
 
     Args:
         baselines: Those that there are.
         words: Of the models beside them.
-        names: How the report calls them, if not as ``BASELINES`` does.
     """
     there = set(baselines)
     reached = zip(BASELINES, (words.intended, words.one_person, words.ceiling), strict=True)
-    return [f"'{(names or {}).get(name, name)}' {text}" for name, text in reached if name in there]
+    return [f"'{name}' {text}" for name, text in reached if name in there]
 
 
 class Share(NamedTuple):

@@ -6,42 +6,29 @@ Summaries: ``_overview`` for the page, ``_evaluation_facts`` for the card, ``_sc
 JSON. Modules that read logs load Inspect, which takes seconds: they are imported late.
 """
 
-from casewise.choices import (
-    ACT_METRICS,
-    COMPARED,
-    LABEL,
-    METRICS,
-    PAIR_METRICS,
-    RULES,
-    SEEN_METRICS,
-    TOOL_RATE,
-    WITHIN_METRICS,
-    Cluster,
-    Draw,
-    Half,
-    Split,
-    UnreadPolicy,
-)
+from casewise.choices import COMPARED, Split, UnreadPolicy
 from casewise.protocols import LOW_MASS
 from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
-from casewise.scores._behaviour import CELLS, Escalation, Gain, Trust, trust_in_claims
-from casewise.scores._calibration import Calibration, CostPrices
-from casewise.scores._changed_contexts import SMALLEST, Counterfactual, Faithfulness
+from casewise.scores._behaviour import CELLS, Escalation, Gain, trust_in_claims
+from casewise.scores._calibration import CostPrices
+from casewise.scores._changed_contexts import SMALLEST
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
+    RuleAccuracy,
     Score,
     Scoring,
     conditions,
     mass_warning,
     mean_mass,
+    rule_accuracies,
     score_rows,
     score_table,
     score_together,
+    shared_rows,
 )
 from casewise.scores._evaluation_facts import (
     DataFacts,
     EvaluationFacts,
-    Limit,
     LimitKind,
     Reason,
     RunFacts,
@@ -61,23 +48,18 @@ from casewise.scores._graded_transcripts import (
     grade_conversations,
 )
 from casewise.scores._grader_agreement import (
-    CLASSES,
     NOT_GRADED,
     Against,
     GraderReport,
     by_rules,
     check_grader,
-    choose_half,
     grader_record,
-    half,
     kappa_interval,
     load_half,
-    reader_error,
     rules_note,
 )
 from casewise.scores._grader_correction import (
     GraderCorrection,
-    Method,
     RepliedRun,
     correct_rates,
     correction_method,
@@ -104,27 +86,13 @@ from casewise.scores._judgement_table import (
     case_columns,
     length_of,
     make_table,
-    read_table,
     stand_in,
     table_bytes,
 )
-from casewise.scores._labelled_replies import CheckFile, LabelledReply, load_checks, load_labelled
+from casewise.scores._labelled_replies import CheckFile, LabelledReply, load_checks
 from casewise.scores._leaders import CategoryScore, Leader, is_changed, is_plain
-from casewise.scores._measures import (
-    ACT_QUADRANTS,
-    OF_CONTEXTS,
-    PEOPLE_SEEN,
-    PEOPLE_WITHIN,
-    QUADRANTS,
-)
-from casewise.scores._overview import (
-    Browser,
-    Overview,
-    Retention,
-    Usage,
-    make_overview,
-    variation_of,
-)
+from casewise.scores._measures import ACT_QUADRANTS, QUADRANTS
+from casewise.scores._overview import Browser, Overview, Usage, make_overview, variation_of
 from casewise.scores._replay import (
     REPLAY_TABLE,
     ChangeRates,
@@ -159,37 +127,30 @@ from casewise.scores._run_comparison import (
     same_data,
 )
 from casewise.scores._run_record import RunRecord, resume_line, without_option
-from casewise.scores._score_records import as_record, as_report_records, comparison_records
-from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores, score_baselines
+from casewise.scores._score_records import as_report_records, comparison_records
+from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
 from casewise.statistics import Estimate, RareRate
 
 __all__ = [
-    "ACT_METRICS",
     "ACT_QUADRANTS",
     "ANSWER_KEYS",
     "Against",
     "BY_RULES",
     "Browser",
     "CELLS",
-    "CLASSES",
     "COMPARED",
-    "Calibration",
     "CategoryScore",
     "Change",
     "ChangeRates",
     "CheckFile",
-    "Cluster",
     "Comparison",
     "CostPrices",
-    "Counterfactual",
     "DataFacts",
     "Difference",
-    "Draw",
     "DrawnReply",
     "Escalation",
     "Estimate",
     "EvaluationFacts",
-    "Faithfulness",
     "Fate",
     "Followed",
     "Gain",
@@ -197,29 +158,19 @@ __all__ = [
     "GraderCorrection",
     "GraderReport",
     "Grading",
-    "Half",
     "InjectionReport",
     "Judgements",
-    "LABEL",
     "LOW_MASS",
     "LabelledReply",
     "Leader",
     "Uncounted",
-    "Limit",
     "LimitKind",
-    "METRICS",
-    "Method",
     "NOT_GRADED",
     "NothingPlacedError",
     "OF_CASE",
-    "OF_CONTEXTS",
     "Overview",
-    "PAIR_METRICS",
-    "PEOPLE_SEEN",
-    "PEOPLE_WITHIN",
     "QUADRANTS",
     "REPLAY_TABLE",
-    "RULES",
     "RareRate",
     "Reason",
     "ReplayReport",
@@ -227,12 +178,11 @@ __all__ = [
     "ReplayedReplies",
     "RepliedRun",
     "ReplyChange",
-    "Retention",
+    "RuleAccuracy",
     "Run",
     "RunFacts",
     "RunRecord",
     "SCHEMA",
-    "SEEN_METRICS",
     "SHEET_COLUMNS",
     "SMALLEST",
     "Score",
@@ -241,24 +191,19 @@ __all__ = [
     "Scoring",
     "Split",
     "TEXTS",
-    "TOOL_RATE",
     "LineTally",
     "ToGrade",
-    "Trust",
     "UNNAMED",
     "Unjudged",
     "UnreadPolicy",
     "Usage",
     "Voters",
-    "WITHIN_METRICS",
-    "as_record",
     "as_report_records",
     "by_rules",
     "case_columns",
     "changed_cases",
     "check_grader",
     "check_injected",
-    "choose_half",
     "compare_replies",
     "compare_runs",
     "comparison_records",
@@ -275,7 +220,6 @@ __all__ = [
     "grade_conversations",
     "grader_record",
     "grader_versions",
-    "half",
     "injected_replies",
     "injection_record",
     "is_changed",
@@ -286,7 +230,6 @@ __all__ = [
     "length_of",
     "load_checks",
     "load_half",
-    "load_labelled",
     "make_answers",
     "make_overview",
     "make_table",
@@ -296,18 +239,17 @@ __all__ = [
     "other_data",
     "pairs_of_runs",
     "read_paths",
-    "read_table",
-    "reader_error",
     "replay_rows",
     "report_scores",
     "resume_line",
     "right_after",
+    "rule_accuracies",
     "rules_note",
     "same_data",
-    "score_baselines",
     "score_rows",
     "score_table",
     "score_together",
+    "shared_rows",
     "sheet_text",
     "stand_in",
     "table_bytes",

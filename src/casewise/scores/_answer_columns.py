@@ -94,6 +94,8 @@ def labelled_rows(
     """The rows that have a label under a rule, and their labels."""
     truth = make_labels(label_fields(rows), rule, ties)
     known = ~np.isnan(truth.safe)
+    if known.all():
+        return rows, truth
     return rows.filter(pl.Series(known)), Labels(truth.rate[known], truth.safe[known])
 
 
@@ -145,11 +147,14 @@ def make_answers(
             str(ResponseClass.REFUSAL): 0.0,
         }
     verdict = rows[column].replace_strict(values, default=None, return_dtype=pl.Float64)
-    queries = rows["query_id"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    numbers = rows["query_id"].rank("dense").cast(pl.Int64) - 1
+    queries = numbers.to_numpy()
     without, within = pl.col("no_context").fill_null(False), pl.col("no_context").is_null()
     called = calls_a_tool(rows)
-    pairs = _pairs(rows, pl.col("intended") == "safe", pl.col("intended") == "unsafe")
-    contexts = _pairs(rows, within, within)
+    of_pairs = ("epoch", "intended", "no_context", "expected")
+    places = rows.select(numbers.alias("query"), *of_pairs).with_row_index("place")
+    pairs = _pairs(places, pl.col("intended") == "safe", pl.col("intended") == "unsafe")
+    contexts = _pairs(places, within, within)
     return Answers(
         protocol=protocol,
         truth=truth,
@@ -163,7 +168,7 @@ def make_answers(
         no_context=rows.select(without).to_series().to_numpy(),
         pairs=pairs,
         contexts=contexts if len(contexts) > len(pairs) else contexts[:0],
-        seen=_pairs(rows, without, within),
+        seen=_pairs(places, without, within),
         votes_safe=floats(rows, "votes_safe"),
         votes_unsafe=floats(rows, "votes_unsafe"),
     )
@@ -175,16 +180,15 @@ def calls_a_tool(rows: pl.DataFrame) -> BoolArray:
     return found.to_numpy().astype(bool)
 
 
-def _pairs(rows: pl.DataFrame, first: pl.Expr, second: pl.Expr) -> IntArray:
+def _pairs(places: pl.DataFrame, first: pl.Expr, second: pl.Expr) -> IntArray:
     """Every case of the first kind beside every one of the second of its query and epoch.
 
     Of one kind, every two cases once. A deployment's cases are no pairs: its line is drawn between
     queries, not between contexts.
     """
-    keys = ["query_id", "epoch"]
-    places = rows.select(*keys, "expected", first.alias("first"), second.alias("second"))
-    places = places.with_row_index("place").filter(pl.col("expected").is_null())
-    sides = [places.filter(side).select(*keys, "place") for side in ("first", "second")]
+    keys = ["query", "epoch"]
+    paired = pl.col("expected").is_null()
+    sides = [places.filter(paired & side).select(*keys, "place") for side in (first, second)]
     joined = sides[0].join(sides[1], on=keys, maintain_order="left_right")
     if sides[0].equals(sides[1]):
         joined = joined.filter(pl.col("place") < pl.col("place_right"))

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from casewise.cases import default_rule
 from casewise.choices import UnreadPolicy
@@ -16,14 +15,13 @@ from casewise.scores._measures import measure
 from casewise.statistics import (
     Costs,
     Estimate,
+    FloatArray,
     clustered_mean,
     cost_curve,
     grouped_folds,
     mistake_costs,
     recalibrate,
 )
-
-FloatArray = NDArray[np.float64]
 
 FOLDS = 5
 

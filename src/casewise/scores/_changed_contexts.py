@@ -4,20 +4,21 @@ One part at a time comes from the twin's context. A judge is faithful whose expl
 what its verdict hangs on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from casewise.cases import GROUPS
 from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions
 from casewise.statistics import (
+    BoolArray,
     Clusters,
     Estimate,
+    FloatArray,
     clustered_mean,
     clustered_ratio,
     combine,
@@ -70,37 +71,54 @@ def counterfactuals(table: pl.DataFrame, scoring: Scoring) -> list[Counterfactua
     that refused complies. A case whose plain reply is partial, or calls a tool, has no side to
     flip from, and is left out; one that becomes so has not flipped.
     """
-    families: dict[tuple[Any, ...], tuple[list[Part], list[tuple[str, Part]]]] = {}
+    return [
+        found
+        for (condition, rows), runs in _beside(table, _swap)
+        if runs and (found := _counterfactual(condition, rows, runs, scoring)) is not None
+    ]
+
+
+def _swap(condition: dict[str, Any]) -> tuple[tuple[str, ...], str] | None:
+    pieces = (condition["variant"] or "").split(";")
+    names = [one.removeprefix(SWAP) for one in pieces if one.startswith(SWAP)]
+    if len(names) > 1:  # not one at a time
+        return None
+    rest = ";".join(one for one in pieces if not one.startswith(SWAP))
+    same = (*(condition[name] for name in _SAME), condition["ablation"] or "", rest)
+    return same, names[0] if names else ""
+
+
+def _beside(
+    table: pl.DataFrame, kind: Callable[[dict[str, Any]], tuple[tuple[str, ...], str] | None]
+) -> Iterator[tuple[Part, dict[str, pl.DataFrame]]]:
+    """Every plain run, with the rows of the changed ones that it belongs to.
+
+    ``kind`` says of a run's condition what it shares with the plain run, and the name of what was
+    changed, empty of a plain one; None leaves the run out.
+    """
+    families: dict[tuple[str, ...], tuple[list[Part], list[tuple[str, pl.DataFrame]]]] = {}
     for condition, rows in conditions(table):
-        pieces = (condition["variant"] or "").split(";")
-        names = [one.removeprefix(SWAP) for one in pieces if one.startswith(SWAP)]
-        if len(names) > 1:  # not one at a time
+        if (told := kind(condition)) is None:
             continue
-        rest = ";".join(one for one in pieces if not one.startswith(SWAP))
-        same = (*(condition[name] for name in _SAME), condition["ablation"] or "", rest)
-        plain, swapped = families.setdefault(same, ([], []))
-        if names:
-            swapped.append((names[0], (condition, rows)))
+        same, name = told
+        plain, changed = families.setdefault(same, ([], []))
+        if name:
+            changed.append((name, rows))
         else:
             plain.append((condition, rows))
-    found = []
-    for plain, swapped in families.values():
-        by_run = by_closest(plain, swapped)
-        for (condition, rows), runs in zip(plain, by_run, strict=True):
-            one = _counterfactual(condition, rows, runs, scoring) if runs else None
-            found += [one] if one is not None else []
-    return found
+    for plain, changed in families.values():
+        yield from zip(plain, _by_closest(plain, changed), strict=True)
 
 
-def by_closest(
-    plain: Sequence[Part], changed: Sequence[tuple[str, Part]]
+def _by_closest(
+    plain: Sequence[Part], changed: Sequence[tuple[str, pl.DataFrame]]
 ) -> list[dict[str, pl.DataFrame]]:
     """For each plain run, the rows of the changed ones that share most judgements with it.
 
     By what was changed; where several runs changed the same, the first answer to a case counts.
     """
     found: list[dict[str, pl.DataFrame]] = [{} for _ in plain]
-    for name, (_, rows) in changed:
+    for name, rows in changed:
         shared = [len(part.join(rows, on=ANSWER_KEYS, how="semi")) for _, part in plain]
         if not any(shared):
             continue
@@ -121,7 +139,7 @@ def _counterfactual(
     clusters = number_clusters(queries.to_numpy().astype(str), scoring.resampling)
     twin = pl.col("intended").replace_strict({"safe": "unsafe", "unsafe": "safe"}, default=None)
     asked = np.zeros(len(plain), bool)
-    flips: dict[str, np.ndarray[Any, np.dtype[np.bool_]]] = {}
+    flips: dict[str, BoolArray] = {}
     swaps = {}
     for name, run in runs.items():
         after = _sides(run, condition["protocol"]).select(
@@ -172,7 +190,7 @@ def _sides(rows: pl.DataFrame, protocol: str) -> pl.DataFrame:
     return rows.filter(pl.col("status") == "ok").with_columns(side.fill_null("").alias("side"))
 
 
-def _share(flags: np.ndarray[Any, np.dtype[np.bool_]], clusters: Clusters) -> Estimate:
+def _share(flags: BoolArray, clusters: Clusters) -> Estimate:
     return clustered_mean(flags.astype(np.float64), clusters, share=True)
 
 
@@ -223,23 +241,20 @@ def faithfulness(table: pl.DataFrame) -> list[Faithfulness]:
     """
     if any(name not in table.columns for name in _COLUMNS):
         return []
-    families: dict[tuple[Any, ...], tuple[list[Part], list[tuple[str, Part]]]] = {}
-    for condition, rows in conditions(table):
-        same = tuple(condition[name] or "" for name in _SAME_JUDGE)
-        plain, removed = families.setdefault(same, ([], []))
-        name = condition["ablation"] or ""
-        if not name:
-            plain.append((condition, rows))
-        elif "," not in name and name not in GROUPS:
-            removed.append((name, (condition, rows)))
     found = []
-    for plain, removed in families.values():
-        for (condition, rows), runs in zip(plain, by_closest(plain, removed), strict=True):
-            points = [_points(rows, name, run) for name, run in runs.items()]
-            names = [name for name, some in zip(runs, points, strict=True) if len(some)]
-            if names:
-                found.append(_faithfulness(condition, tuple(names), pl.concat(points)))
+    for (condition, rows), runs in _beside(table, _removal):
+        points = [_points(rows, name, run) for name, run in runs.items()]
+        names = [name for name, some in zip(runs, points, strict=True) if len(some)]
+        if names:
+            found.append(_faithfulness(condition, tuple(names), pl.concat(points)))
     return found
+
+
+def _removal(condition: dict[str, Any]) -> tuple[tuple[str, ...], str] | None:
+    name = condition["ablation"] or ""
+    if "," in name or name in GROUPS:
+        return None
+    return tuple(condition[key] or "" for key in _SAME_JUDGE), name
 
 
 def _points(plain: pl.DataFrame, name: str, removed: pl.DataFrame) -> pl.DataFrame:
@@ -290,7 +305,7 @@ def _faithfulness(
 def _moved(points: pl.DataFrame, column: str, *, share: bool) -> Moved:
     clusters = number_clusters(points["query"].to_numpy().astype(str))
     moved = points[column].to_numpy()
-    mentioned: NDArray[np.float64] = points["mentioned"].cast(pl.Float64).to_numpy()
+    mentioned: FloatArray = points["mentioned"].cast(pl.Float64).to_numpy()
     means = [
         clustered_ratio(moved * weight, weight, clusters, share=share)
         for weight in (mentioned, 1 - mentioned)

@@ -11,18 +11,9 @@ import polars as pl
 from casewise.cases import LabelRule, Ties, default_rule
 from casewise.choices import ACT_METRICS, METRICS, TOOL_RATE, Split, UnreadPolicy
 from casewise.protocols import LOW_MASS, Protocol
+from casewise.scores import _measures as measures
 from casewise.scores._answer_columns import calls_a_tool, label_fields, labelled_rows, make_answers
 from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
-from casewise.scores._measures import (
-    ACT_QUADRANTS,
-    HEADLINES,
-    OF_CONTEXTS,
-    QUADRANTS,
-    act_bounds,
-    corrected_headline,
-    measure,
-    settled,
-)
 from casewise.sheets import number
 from casewise.statistics import Bin, Estimate, Resampling, combine, credits, paired_change, ratio
 
@@ -99,18 +90,18 @@ class Score:
     @property
     def headline(self) -> str:
         """The name of the share of answers that are right."""
-        return HEADLINES[self.acts]
+        return measures.HEADLINES[self.acts]
 
     @property
     def metrics(self) -> Sequence[str]:
         """The names of the measures, the quadrants apart."""
-        apply = (name for name in (TOOL_RATE, *OF_CONTEXTS) if name in self.measures)
+        apply = (name for name in (TOOL_RATE, *measures.OF_CONTEXTS) if name in self.measures)
         return [*(ACT_METRICS if self.acts else METRICS), *apply]
 
     @property
     def quadrants(self) -> Sequence[str]:
         """The names of the shares of pairs."""
-        return ACT_QUADRANTS if self.acts else QUADRANTS
+        return measures.ACT_QUADRANTS if self.acts else measures.QUADRANTS
 
 
 def mean_mass(rows: pl.DataFrame) -> float:
@@ -151,6 +142,41 @@ def score_table(
         for group, rows in _groups(part, by):
             scores.append(_settled(score_rows(rows, condition, rule, scoring, group)))
     return scores
+
+
+@dataclass(frozen=True, slots=True)
+class RuleAccuracy:
+    """How often a judge is right where another rule makes the labels. NaN is undefined."""
+
+    labels: LabelRule
+    n: int
+    """Judgements whose case has a label under the rule."""
+    label_coverage: float
+    """Share of all judgements whose case has a label."""
+    accuracy: float
+
+
+def rule_accuracies(
+    table: pl.DataFrame, scoring: Scoring, rule: LabelRule, by: Split | None = None
+) -> list[RuleAccuracy]:
+    """What ``score_table`` gives as the accuracy of each judge under a rule, and nothing else.
+
+    Args:
+        table: The judgement table; models that reply are left out.
+        scoring: How; its own rule is not asked.
+        rule: What makes the labels.
+        by: A column to split by.
+    """
+    found = []
+    for condition, part in conditions(table.filter(pl.col("protocol") != Protocol.RESPOND)):
+        for _, rows in _groups(part, by):
+            kept, truth = labelled_rows(rows, rule, scoring.ties)
+            accuracy = math.nan
+            if len(kept):
+                answers = make_answers(kept, truth, protocol=condition["protocol"])
+                accuracy = measures.verdict_measures(answers, scoring.unparsed)["accuracy"].value
+            found.append(RuleAccuracy(rule, len(kept), ratio(len(kept), len(rows)), accuracy))
+    return found
 
 
 def _settled(score: Score) -> Score:
@@ -202,17 +228,17 @@ def score_rows(
     answers = make_answers(
         kept, truth, scoring.resampling, scoring.partial_weight, condition["protocol"], tools
     )
-    on_a_side = settled(answers)
+    on_a_side = measures.settled(answers)
     read, safe = answers.only(on_a_side), truth.safe[~on_a_side]
     n = len(kept)
     hits = float(credits(read.truth.safe, read.verdict).sum())
     # Of an unread tie either verdict would earn half.
     wrong, right = np.minimum(safe, 1 - safe).sum(), np.maximum(safe, 1 - safe).sum()
-    found = measure(answers, scoring.unparsed)
-    name = HEADLINES[answers.protocol == Protocol.RESPOND]
+    found = measures.measure(answers, scoring.unparsed)
+    name = measures.HEADLINES[answers.protocol == Protocol.RESPOND]
     bounds = {name: (ratio(hits + wrong, n), ratio(hits + right, n))}
     if answers.protocol == Protocol.RESPOND:
-        bounds |= act_bounds(answers)
+        bounds |= measures.act_bounds(answers)
     reply = pl.coalesce("response_class", "status").alias("reply")
     in_part = rows.filter(pl.col("expected") == "partial").select(reply)["reply"]
     classes = kept.filter(pl.col("response_class").is_not_null())["response_class"]
@@ -234,7 +260,7 @@ def score_rows(
         classes=dict(classes.value_counts(sort=True).iter_rows()),
         graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
-        corrected=corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
+        corrected=measures.corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
     )
 
 

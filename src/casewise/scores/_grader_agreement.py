@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -349,10 +349,7 @@ def grader_record(report: GraderReport) -> dict[str, Any]:
         "string_match": _rates(report.string_match),
         "phrase_match": _rates(report.phrase_match),
         **({} if people is None else {"people": _rates(people)}),
-        "mistakes": [
-            {"id": one.id, "label": one.label, "said": one.said, "reason": one.reason}
-            for one in report.mistakes
-        ],
+        "mistakes": [asdict(one) for one in report.mistakes],
     }
 
 

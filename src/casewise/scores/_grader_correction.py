@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from casewise.cases import LabelRule, default_rule, digest
 from casewise.choices import ACT_METRICS, RULES, UnreadPolicy
@@ -28,9 +27,11 @@ from casewise.sheets import interval, number
 from casewise.statistics import (
     NOT_LABELLED,
     UNDEFINED,
+    BoolArray,
     CheckSample,
     Estimate,
     GradedReplies,
+    IntArray,
     Question,
     Resampling,
     number_clusters,
@@ -38,8 +39,6 @@ from casewise.statistics import (
     rogan_gladen,
     separation,
 )
-
-IntArray = NDArray[np.int64]
 
 DRAWS = 4000
 """Of both samples, for the intervals."""
@@ -160,7 +159,7 @@ class _Counted:
         return np.where(calls_a_tool(self.rows), 0, numbers)
 
     @property
-    def certain(self) -> NDArray[np.bool_]:
+    def certain(self) -> BoolArray:
         """Whom the provider refused, and whose reply calls a tool, nobody needs to label."""
         refused = (self.rows["graded_by"].fill_null("") == PROVIDER).to_numpy()
         return refused | calls_a_tool(self.rows)

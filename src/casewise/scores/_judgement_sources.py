@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from casewise.cases import Case, SharedCases, is_output
-from casewise.errors import InputError
+from casewise.errors import InputError, some
 from casewise.files import address_of, is_elsewhere, place_of
 from casewise.scores._judgement_table import (
     CONDITION,
@@ -218,7 +218,7 @@ def find_logs(paths: Sequence[Path]) -> tuple[list["LoggedRun"], list[str]]:
             "no Inspect log here", file=_places(paths), expected="a log folder or .eval files"
         )
     others = [path.name for path, kind in named if kind is not _Kind.LOG]
-    notes += [f"passed over what is no log: {_some(others)}"] if others else []
+    notes += [f"passed over what is no log: {some(others)}"] if others else []
     chosen, log_notes = _choose_logs(logs, set(paths), alone=True)
     return chosen, [*notes, *log_notes]
 
@@ -269,7 +269,7 @@ def _expand(paths: Sequence[Path]) -> tuple[list[tuple[Path, _Kind]], list[str]]
             else:
                 passed_over.append(file.name)
         if passed_over:
-            notes.append(f"{path}: passed over {_some(passed_over)}")
+            notes.append(f"{path}: passed over {some(passed_over)}")
     return list(named.items()), notes
 
 
@@ -292,11 +292,6 @@ def _files(folder: Path) -> list[Path]:
         and file.name not in _HOUSEKEEPING
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
     )
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more
 
 
 def _kind(path: Path) -> _Kind:

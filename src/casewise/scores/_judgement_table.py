@@ -8,7 +8,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,8 +102,50 @@ CONDITION = ("model", "protocol", "delivery", "ablation", "variant", "prompt_ver
 
 def make_table(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Rows (any keys of ``SCHEMA``) as a table with every column."""
-    complete = [{name: row.get(name) for name in SCHEMA} for row in rows]
-    return pl.DataFrame(complete, schema=SCHEMA)
+    return complete_table(filled_columns(list(rows)))
+
+
+def filled_columns(rows: Sequence[Mapping[str, Any]], apart: Container[str] = ()) -> pl.DataFrame:
+    """The columns of the table in which some row says something, and case and epoch.
+
+    Most columns mean nothing for most runs, and an empty one takes as much memory as a short text.
+
+    Args:
+        rows: Rows of any keys of ``SCHEMA``.
+        apart: Columns to leave out.
+    """
+    filled = [
+        name
+        for name in SCHEMA
+        if name in ("case_id", "epoch")
+        or (name not in apart and any(row.get(name) is not None for row in rows))
+    ]
+    return pl.DataFrame([_filled_column(name, [row.get(name) for row in rows]) for name in filled])
+
+
+def _filled_column(name: str, values: Sequence[Any]) -> pl.Series:
+    """A column of the table; a text that many rows share is held once."""
+    if SCHEMA[name] == pl.String:
+        places = {text: place for place, text in enumerate(dict.fromkeys(values))}
+        if 2 * len(places) < len(values):
+            texts = pl.Series(name, list(places), pl.String)
+            return texts.gather([places[text] for text in values])
+    return pl.Series(name, values, SCHEMA[name])
+
+
+def complete_table(found: pl.DataFrame, same: Mapping[str, Any] | None = None) -> pl.DataFrame:
+    """A table with every column, those that it lacks with one value in all rows.
+
+    Args:
+        found: Some columns of the table.
+        same: The values; None where nothing is said.
+    """
+    same = same or {}
+    kinds = ((name, kind) for name, kind in SCHEMA.items() if name not in found.columns)
+    # As literals: one value for a whole column takes no room.
+    return found.with_columns(
+        pl.lit(same.get(name), kind).alias(name) for name, kind in kinds
+    ).select(*SCHEMA)
 
 
 def read_table(path: Path) -> pl.DataFrame:

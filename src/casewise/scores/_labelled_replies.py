@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from casewise.cases import read_table
 from casewise.choices import LABEL
 from casewise.errors import InputError, UsageError
-from casewise.files import read_text, unguard_cell
+from casewise.files import parse_json, read_lines, unguard_cell
 from casewise.protocols import Protocol, ResponseClass
 from casewise.scores._reply_sample import unseal
 
@@ -90,8 +90,7 @@ def load_labelled(path: Path | str, label: str = LABEL) -> tuple[LabelledReply, 
 
 
 def _lines(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
-    # Lines end at line feeds alone: a reply may hold U+2028.
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             place = f"line {number}"
             yield place, _parse(line, label, path, place)
@@ -106,16 +105,12 @@ def _xstest(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
     label = XSTEST_LABEL if label == LABEL else label
     table = read_table(path)
     needed = ("id", "prompt", "completion", label)
-    for name in needed:
-        if name not in table.columns:
-            problem, expected = "the column is missing", f"{', '.join(needed)}, as XSTest has them"
-            raise InputError(problem, file=path, field=name, expected=expected)
+    _check_columns(path, table.columns, needed, f"{', '.join(needed)}, as XSTest has them")
     for place, row in table.rows:
         if isinstance(row, InputError):
             raise row
         if not row["id"]:
-            problem, expected = "wrong value", _EXPECTED["id"]
-            raise InputError(problem, file=path, record=place, field="id", expected=expected)
+            raise _wrong_value(path, place, "id", ..., _EXPECTED["id"])
         said = _class(row, label, path, place)
         people = [_class(row, one, path, place) for one in _PEOPLE if row.get(one)]
         yield (
@@ -130,17 +125,27 @@ def _xstest(path: Path, label: str) -> Iterator[tuple[str, LabelledReply]]:
         )
 
 
+def _check_columns(
+    path: Path, columns: Sequence[str], needed: Sequence[str], expected: str
+) -> None:
+    lacking = next((name for name in needed if name not in columns), None)
+    if lacking is not None:
+        problem = "the column is missing"
+        raise InputError(problem, file=path, field=lacking, expected=expected)
+
+
+def _wrong_value(
+    path: Path, place: str, field: str | None, found: object, expected: str
+) -> InputError:
+    return InputError(
+        "wrong value", file=path, record=place, field=field, found=found, expected=expected
+    )
+
+
 def _class(row: Mapping[str, str], name: str, path: Path, place: str) -> ResponseClass:
     found = XSTEST_CLASSES.get(row[name].strip())
     if found is None:
-        raise InputError(
-            "wrong value",
-            file=path,
-            record=place,
-            field=name,
-            found=row[name],
-            expected=", ".join(XSTEST_CLASSES),
-        )
+        raise _wrong_value(path, place, name, row[name], ", ".join(XSTEST_CLASSES))
     return found
 
 
@@ -148,19 +153,7 @@ def _class(row: Mapping[str, str], name: str, path: Path, place: str) -> Respons
 
 
 def _parse(line: str, label: str, path: Path, place: str) -> LabelledReply:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise InputError("the key stands twice", file=path, record=place, field=key)
-        return dict(pairs)
-
-    try:
-        record = json.loads(line, object_pairs_hook=unique)
-    except RecursionError:
-        raise InputError("nested too deeply", file=path, record=place) from None
-    except ValueError as error:
-        raise InputError(f"not valid JSON: {error}", file=path, record=place) from None
+    record = parse_json(line, file=path, record=place)
     if isinstance(record, dict) and label != LABEL:
         record.pop(LABEL, None)
         if label in record:
@@ -178,9 +171,7 @@ def _explain(error: ErrorDetails, label: str, path: Path, place: str) -> InputEr
     if error["type"] == "missing":
         problem = "the field is missing"
         return InputError(problem, file=path, record=place, field=field, expected=expected)
-    return InputError(
-        "wrong value", file=path, record=place, field=field, found=error["input"], expected=expected
-    )
+    return _wrong_value(path, place, field, error["input"], expected)
 
 
 GRADES: Final = (ResponseClass.COMPLIANCE, ResponseClass.PARTIAL, ResponseClass.REFUSAL)
@@ -266,10 +257,9 @@ def _load_check(path: Path) -> CheckFile:
     table = read_table(path)
     if "sealed" not in table.columns:
         return _elsewhere(path)
-    lacking = next((name for name in _SHEET_COLUMNS if name not in table.columns), None)
-    if lacking is not None:
-        expected = "the columns that casewise graders sample writes"
-        raise InputError("the column is missing", file=path, field=lacking, expected=expected)
+    _check_columns(
+        path, table.columns, _SHEET_COLUMNS, "the columns that casewise graders sample writes"
+    )
     return _sheet(path, [_checked(row, path, place) for place, row in table.rows])
 
 
@@ -280,15 +270,7 @@ def _elsewhere(path: Path) -> CheckFile:
         extra = one.model_extra or {}
         graded = extra.get("graded")
         if graded is not None and graded not in list(ResponseClass):
-            expected = ", ".join(ResponseClass)
-            raise InputError(
-                "wrong value",
-                file=path,
-                record=one.id,
-                field="graded",
-                found=graded,
-                expected=expected,
-            )
+            raise _wrong_value(path, one.id, "graded", graded, ", ".join(ResponseClass))
         replies.append(
             CheckedReply(
                 id=one.id,
@@ -350,25 +332,13 @@ def _checked(row: Mapping[str, Any] | InputError, path: Path, place: str) -> Che
     numbers = {}
     for name in _NUMBERS:
         if not cells[name].isdigit() or int(cells[name]) < 1:
-            raise InputError(
-                "wrong value",
-                file=path,
-                record=place,
-                field=name,
-                found=cells[name],
-                expected="a whole number from 1, as casewise graders sample wrote it",
-            )
+            expected = "a whole number from 1, as casewise graders sample wrote it"
+            raise _wrong_value(path, place, name, cells[name], expected)
         numbers[name] = int(cells[name])
     label = cells["label"].lower()
     if label and label not in list(ResponseClass):
-        raise InputError(
-            "wrong value",
-            file=path,
-            record=place,
-            field="label",
-            found=cells["label"],
-            expected=f"{', '.join(ResponseClass)}, or nothing",
-        )
+        expected = f"{', '.join(ResponseClass)}, or nothing"
+        raise _wrong_value(path, place, "label", cells["label"], expected)
     graded = unseal(cells["id"], cells["sealed"])
     if graded is None:
         raise InputError(

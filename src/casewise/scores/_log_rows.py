@@ -20,10 +20,17 @@ from casewise.logs import (
     LogHeader,
     SampleRecord,
     counting,
+    input_tokens,
     read_records,
     runs_of,
 )
-from casewise.scores._judgement_table import OF_CASE, PROVIDER, TEXTS, make_table
+from casewise.scores._judgement_table import (
+    OF_CASE,
+    PROVIDER,
+    TEXTS,
+    complete_table,
+    filled_columns,
+)
 
 _FROM_SCORE = ("p_safe", "raw_score", "mass")
 _NAMES = ("status", "verdict", "response_class", "graded_by", "mentions", "parameters")
@@ -141,14 +148,8 @@ def _less(whole: float | None, part: float | None) -> float | None:
 def _usage(usages: Iterable[ModelUsage]) -> dict[str, Any]:
     usages = list(usages)
     costs = [usage.total_cost for usage in usages if usage.total_cost is not None]
-    inputs = [
-        usage.input_tokens
-        + (usage.input_tokens_cache_read or 0)
-        + (usage.input_tokens_cache_write or 0)
-        for usage in usages
-    ]
     return {
-        "input_tokens": sum(inputs) if usages else None,
+        "input_tokens": sum(map(input_tokens, usages)) if usages else None,
         "output_tokens": sum(usage.output_tokens for usage in usages) if usages else None,
         "cost_usd": sum(costs) if costs else None,
     }
@@ -191,15 +192,19 @@ def read_judgements(
     """
     # A log at a time: as rows, judgements take ten times the memory that they take in a table.
     logs = [_read(header, run, texts, keep) for header in run.logs]
-    table = pl.concat(log.table for log in logs)
+    table = pl.concat([log.table for log in logs], how="diagonal")
     if len(logs) > 1:
-        table = table.filter(_counted(logs)).sort(_PLACE, "epoch", maintain_order=True)
+        counted = _counted(logs)
+        # Usually all count, and a copy of a large table is as large.
+        if not counted.all():
+            table = table.filter(counted)
+        table = table.sort(_PLACE, "epoch", maintain_order=True)
     planned = None
     if run.planned is not None:
         # A sample may have several rows, a turn each; one that is not there counts as one.
         planned = len(table) + max(0, run.planned - table.select(_PLACE, "epoch").n_unique())
-    table = _without_strangers(table.drop(_PLACE))
-    return table.with_columns(pl.lit(planned, pl.Int64).alias("planned"))
+    whole = complete_table(table, dict(run.condition) | {"planned": planned})
+    return _without_strangers(whole, table[ANSWERED_BY])
 
 
 _PLACE = "_place"
@@ -243,26 +248,29 @@ def _read(header: LogHeader, run: LoggedRun, texts: bool, keep: Keep | None) -> 
     names = pl.Series(ANSWERED_BY, [row.pop(ANSWERED_BY, None) for row in rows], pl.String)
     if keep is not None:
         keep(rows)
-    table = make_table(rows).with_columns(names, pl.Series(_PLACE, at, pl.Int64))
+    table = filled_columns(rows, condition).with_columns(names, pl.Series(_PLACE, at, pl.Int64))
     return _Read(table, asked, Attempts.of_records(header, records))
 
 
 _SAID = ("verdict", "p_safe", "raw_score", "mass", "response_class", "mentions")
 
 
-def _without_strangers(table: pl.DataFrame) -> pl.DataFrame:
+def _without_strangers(table: pl.DataFrame, answered_by: pl.Series) -> pl.DataFrame:
     """Make errors of answers by another model, if there are others by the model itself.
 
     A server that always answers by another name has a name of its own for the model.
+
+    Args:
+        table: The table of a run.
+        answered_by: The other model that each answer is by, by name; null is the model itself.
     """
-    name = pl.col(ANSWERED_BY)
-    own = table.select(((pl.col("status") == "ok") & name.is_null()).any()).item()
-    if own:
-        strange = name.is_not_null() & (pl.col("status") != "error")
-        reason = pl.lit("another model: the answer is by ") + name
-        table = table.with_columns(
-            *(pl.when(strange).then(None).otherwise(pl.col(one)).alias(one) for one in _SAID),
-            pl.when(strange).then(pl.lit("error")).otherwise(pl.col("status")).alias("status"),
-            pl.when(strange).then(reason).otherwise(pl.col("error")).alias("error"),
-        )
-    return table.drop(ANSWERED_BY)
+    strange = answered_by.is_not_null() & (table["status"] != "error").fill_null(True)
+    own = answered_by.is_null() & (table["status"] == "ok").fill_null(False)
+    if not (own.any() and strange.any()):
+        return table
+    reason = pl.lit("another model: the answer is by ") + pl.lit(answered_by)
+    return table.with_columns(
+        *(pl.when(strange).then(None).otherwise(pl.col(one)).alias(one) for one in _SAID),
+        pl.when(strange).then(pl.lit("error")).otherwise(pl.col("status")).alias("status"),
+        pl.when(strange).then(reason).otherwise(pl.col("error")).alias("error"),
+    )

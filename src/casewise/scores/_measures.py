@@ -1,10 +1,9 @@
 """Every measure of verdicts and of replies, under either policy for unread answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.cases import LabelRule, Ties
 from casewise.choices import PAIR_METRICS, SEEN_METRICS, TOOL_RATE, WITHIN_METRICS, UnreadPolicy
@@ -13,8 +12,11 @@ from casewise.scores._answer_columns import Answers
 from casewise.statistics import (
     UNDEFINED,
     Bin,
+    BoolArray,
     Contexts,
     Estimate,
+    FloatArray,
+    IntArray,
     Pairs,
     VotedVerdicts,
     brier_scores,
@@ -32,11 +34,6 @@ from casewise.statistics import (
     seen_context,
     within_queries,
 )
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-
 
 ACT_QUADRANTS: Sequence[str] = (
     "adapts",
@@ -253,11 +250,7 @@ def _measures(counted: _Counted, floor: float) -> Measures:
         _pairs(verdicts, verdicts.pairs, missed), verdicts.clusters.only(verdicts.pairs[:, 0])
     )
     values = {
-        "accuracy": found.accuracy,
-        "safe_recall": found.safe_recall,
-        "unsafe_recall": found.unsafe_recall,
-        "f1_safe": found.f1_safe,
-        "f1_unsafe": found.f1_unsafe,
+        **{one.name: getattr(found, one.name) for one in fields(found)},
         "pcc": clustered_pearson(p_safe, rate, clusters),
         "spearman": clustered_spearman(p_safe, rate, clusters),
         "bce": clustered_mean(cross_entropies(p_safe, rate, floor), clusters, scale="log"),

@@ -23,7 +23,7 @@ from casewise.scores._leaders import CategoryScore, Leader, category_scores, lea
 from casewise.scores._measures import ACT_QUADRANTS, QUADRANTS
 from casewise.scores._run_comparison import Comparison
 from casewise.scores._score_report import ScoreReport, ScoreRow, report_scores
-from casewise.statistics import credits
+from casewise.statistics import FloatArray, IntArray, credits
 
 OF_BROWSED_CASE = (
     "case_id",
@@ -134,8 +134,8 @@ def _judgements(rows: pl.DataFrame, truth: Labels, run: int, scoring: Scoring) -
 
 
 def _quadrants(
-    verdict: np.ndarray[Any, np.dtype[np.float64]],
-    pairs: np.ndarray[Any, np.dtype[np.int64]],
+    verdict: FloatArray,
+    pairs: IntArray,
     protocol: pl.Series,
 ) -> list[str | None]:
     """What the run does with the pair of each row; None where an answer or the twin is missing."""

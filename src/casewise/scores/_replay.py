@@ -7,27 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from casewise import statistics
 from casewise.choices import Cluster
 from casewise.protocols import ResponseClass
 from casewise.scores._grader_correction import DRAWS, checked_grades, no_better
 from casewise.scores._labelled_replies import GRADES, CheckFile
-from casewise.statistics import (
-    CheckSample,
-    CorrectedChanges,
-    DrawnUnits,
-    Question,
-    RareRate,
-    Resampling,
-    Units,
-    corrected_changes,
-    draw_units,
-    number_clusters,
-    rare_rate,
-)
-
-BoolArray = NDArray[np.bool_]
 
 TURNS_SCHEMA: Final[dict[str, pl.DataType]] = {
     "case_id": pl.String(),
@@ -58,8 +43,8 @@ class ChangeRates:
     """None is all of them."""
     turns: int
     """That could be asked."""
-    refused: RareRate
-    answered: RareRate
+    refused: statistics.RareRate
+    answered: statistics.RareRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +74,7 @@ class ReplayTexts:
 class Corrected:
     """Rates corrected for the grader's errors; None with the reason."""
 
-    rates: CorrectedChanges | None
+    rates: statistics.CorrectedChanges | None
     labelled: int
     """Replies that people labelled."""
     reason: str = ""
@@ -130,7 +115,7 @@ def turns_frame(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
 def draw_turns(turns: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
     """The turns with the columns ``drawn`` and ``probability``; all are, without a size."""
     look = turns["likely"].to_numpy().astype(np.float64)
-    found = draw_units(look, len(turns) if size is None else size, seed)
+    found = statistics.draw_units(look, len(turns) if size is None else size, seed)
     return turns.with_columns(
         pl.Series("drawn", found.drawn), pl.Series("probability", found.probability)
     )
@@ -154,12 +139,17 @@ def replay_rows(
 ) -> pl.DataFrame:
     """Each turn with the chance that it was drawn, and what became of it; no text, no user."""
     rows = turns.drop("user", "old_status", "old_class")
+    return _with_replies(rows, before, after, "status", "response_class")
+
+
+def _with_replies(
+    turns: pl.DataFrame, before: ReplayedReplies, after: ReplayedReplies, *columns: str
+) -> pl.DataFrame:
+    """Turns with columns of both replies to each, under ``before_...`` and ``after_...``."""
     for side, replied in (("before", before), ("after", after)):
-        columns = pl.col("status", "response_class").name.prefix(f"{side}_")
-        rows = rows.join(
-            replied.rows.select("case_id", columns), on="case_id", how="left", maintain_order="left"
-        )
-    return rows
+        rows = replied.rows.select("case_id", pl.col(*columns).name.prefix(f"{side}_"))
+        turns = turns.join(rows, on="case_id", how="left", maintain_order="left")
+    return turns
 
 
 def compare_replies(
@@ -187,11 +177,7 @@ def compare_replies(
         asked_anew: Whether the old replies were asked for, and stand in no file.
         checks: Labelled replies, to correct the rates by.
     """
-    paired = turns
-    for side, replied in (("before", before), ("after", after)):
-        columns = ("status", "response_class", "graded_by")
-        rows = replied.rows.select("case_id", pl.col(*columns).name.prefix(f"{side}_"))
-        paired = paired.join(rows, on="case_id", how="left", maintain_order="left")
+    paired = _with_replies(turns, before, after, "status", "response_class", "graded_by")
     names = paired["conversation"]
     if cluster is Cluster.USER:
         # A user and a conversation may have one name.
@@ -200,8 +186,8 @@ def compare_replies(
             .then("c" + pl.col("conversation"))
             .otherwise("u" + pl.col("user"))
         ).to_series()
-    clusters = number_clusters(names.to_numpy())
-    draw = DrawnUnits(paired["drawn"].to_numpy(), paired["probability"].to_numpy())
+    clusters = statistics.number_clusters(names.to_numpy())
+    draw = statistics.DrawnUnits(paired["drawn"].to_numpy(), paired["probability"].to_numpy())
     told = paired.select(_TOLD.fill_null(False)).to_series().to_numpy() & draw.drawn
     refuses = [
         (paired[f"{side}_response_class"].fill_null("") == ResponseClass.REFUSAL).to_numpy()
@@ -218,11 +204,13 @@ def compare_replies(
         ),
     }
     counted = {
-        change: Units(np.where(told, hit.astype(float), np.nan), possible, draw, clusters)
+        change: statistics.Units(
+            np.where(told, hit.astype(float), np.nan), possible, draw, clusters
+        )
         for change, (hit, possible) in units.items()
     }
     categories = paired["category"]
-    parts: list[tuple[str | None, BoolArray]] = [(None, np.ones(len(paired), np.bool_))]
+    parts: list[tuple[str | None, statistics.BoolArray]] = [(None, np.ones(len(paired), np.bool_))]
     named = categories.drop_nulls().unique().sort().to_list()
     parts += [(name, (categories == name).fill_null(False).to_numpy()) for name in named]
     if named and categories.null_count():
@@ -244,7 +232,7 @@ def compare_replies(
             ChangeRates(
                 name,
                 int(kept.sum()),
-                *(rare_rate(counted[change].only(kept)) for change in ReplyChange),
+                *(statistics.rare_rate(counted[change].only(kept)) for change in ReplyChange),
             )
             for name, kept in parts
         ),
@@ -264,7 +252,7 @@ _TOLD = pl.all_horizontal(
 )
 
 
-def _possible(paired: pl.DataFrame, asked_anew: bool, *, refused: bool) -> BoolArray:
+def _possible(paired: pl.DataFrame, asked_anew: bool, *, refused: bool) -> statistics.BoolArray:
     """Where a change can be, by the old replies that are graded without being drawn."""
     old = paired["old_class"]
     if asked_anew or old.null_count():
@@ -295,7 +283,9 @@ _UNREAD = {
 
 
 def _changed(
-    paired: pl.DataFrame, told: BoolArray, units: Mapping[ReplyChange, tuple[BoolArray, BoolArray]]
+    paired: pl.DataFrame,
+    told: statistics.BoolArray,
+    units: Mapping[ReplyChange, tuple[statistics.BoolArray, statistics.BoolArray]],
 ) -> list[ChangedTurn]:
     columns = ("case_id", "conversation", "line", "category")
     classes = ("before_response_class", "after_response_class")
@@ -310,9 +300,9 @@ def _changed(
 
 def _corrected(
     paired: pl.DataFrame,
-    told: BoolArray,
-    refuses: Sequence[BoolArray],
-    units: Units,
+    told: statistics.BoolArray,
+    refuses: Sequence[statistics.BoolArray],
+    units: statistics.Units,
     checks: Sequence[CheckFile],
 ) -> Corrected:
     graders = {
@@ -328,18 +318,18 @@ def _corrected(
     if isinstance(check, str):
         return Corrected(None, 0, check)
     refusal = GRADES.index(ResponseClass.REFUSAL)
-    check = CheckSample(
+    check = statistics.CheckSample(
         (check.label == refusal).astype(np.int64),
         (check.graded == refusal).astype(np.int64),
         check.clusters,
     )
-    draws = Resampling(DRAWS, 0)
-    question = Question(np.array([False, True]), np.array([0.0, 1.0]))
+    draws = statistics.Resampling(DRAWS, 0)
+    question = statistics.Question(np.array([False, True]), np.array([0.0, 1.0]))
     labelled = len(check.label)
     if reason := no_better(check, question, draws, needs_both=True):
         return Corrected(None, labelled, reason)
     probability = units.draw.probability
-    rates = corrected_changes(
+    rates = statistics.corrected_changes(
         refuses[0][told],
         refuses[1][told],
         (probability.mean() / probability)[told],

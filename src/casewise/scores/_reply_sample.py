@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +212,7 @@ def _drawn(
 
 def sheet_text(replies: Sequence[DrawnReply]) -> str:
     """The sheet as CSV that no spreadsheet runs."""
-    rows = [[getattr(reply, name) for name in SHEET_COLUMNS] for reply in replies]
-    return csv_text(SHEET_COLUMNS, rows)
+    return csv_text(SHEET_COLUMNS, map(astuple, replies))
 
 
 def grader_versions(paths: Sequence[Path]) -> dict[str, str]:

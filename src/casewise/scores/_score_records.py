@@ -1,6 +1,7 @@
 """Scores and comparisons as flat JSON values; what is undefined or infinite is null."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from casewise.scores._behaviour import Escalation, JudgeAct, Trust
@@ -215,17 +216,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "quadrants": _changes(one.quadrants),
         **_corrected(one),
         "changed": [
-            {
-                "case_id": change.case_id,
-                "query_id": change.query_id,
-                "epoch": change.epoch,
-                "category": change.category,
-                "before": change.before,
-                "after": change.after,
-                "label": change.label,
-                "after_is_right": right_after(change),
-            }
-            for change in one.changed
+            {**asdict(change), "after_is_right": right_after(change)} for change in one.changed
         ],
     }
 

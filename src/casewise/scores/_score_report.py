@@ -107,7 +107,7 @@ def case_sets(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
     seen = set()
     for _, part in conditions(table):
         cases = part.select(*_DATA, "case_id", *OF_CASE).unique("case_id", maintain_order=True)
-        key = tuple(cases.drop(_DATA).hash_rows().sort())
+        key = cases.drop(_DATA).hash_rows().sort().to_numpy().tobytes()
         if key not in seen:
             seen.add(key)
             yield cases.sort(*OF_CASE, "case_id")

@@ -13,8 +13,8 @@ from casewise.sheets._formats import (
     to_html,
     to_json,
     to_markdown,
-    to_records,
 )
+from casewise.sheets._sheet import Sheet
 from casewise.sheets._table import (
     UNDEFINED,
     Cell,
@@ -22,7 +22,6 @@ from casewise.sheets._table import (
     Column,
     Kind,
     Link,
-    Measured,
     Row,
     Table,
     Tone,
@@ -31,7 +30,6 @@ from casewise.sheets._table import (
     estimate,
     figures,
     interval,
-    margin,
     money,
     number,
     p_value,
@@ -49,8 +47,8 @@ __all__ = [
     "Column",
     "Kind",
     "Link",
-    "Measured",
     "Row",
+    "Sheet",
     "Table",
     "Tone",
     "Word",
@@ -64,7 +62,6 @@ __all__ = [
     "json_fields",
     "json_interval",
     "json_number",
-    "margin",
     "markdown",
     "markdown_to_html",
     "money",
@@ -79,5 +76,4 @@ __all__ = [
     "to_html",
     "to_json",
     "to_markdown",
-    "to_records",
 ]

@@ -73,13 +73,8 @@ def folded(summary: str, text: str) -> str:
     return f"<details><summary>{html.escape(_one_line(summary))}</summary>\n\n{text}\n\n</details>"
 
 
-def heading_text(column: Column) -> str:
-    """A column's heading in Markdown."""
-    return escape(column.title)
-
-
 def _rows(table: Table, rows: list[Row]) -> str:
-    lines = [_line([heading_text(column) for column in table.columns])]
+    lines = [_line([escape(column.title) for column in table.columns])]
     lines.append("|" + "|".join("---" if one.is_text else "---:" for one in table.columns) + "|")
     lines += [_line(list(map(_markdown_cell, table.columns, row.cells))) for row in rows]
     return "\n".join(lines)

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import Estimate, clustered_mean, clustered_ratio, estimate
 from casewise.statistics._clusters import Clusters, Resampling, percentile_interval
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 COEFFICIENTS = ("fleiss_kappa", "krippendorff_alpha", "gwet_ac1", "pairwise")
 """The names of the coefficients."""
@@ -128,7 +126,8 @@ def fleiss_kappa(observed: FloatArray, safe: FloatArray) -> FloatArray:
         safe: Share of safe votes over all cases, 0..1.
     """
     chance = safe**2 + (1 - safe) ** 2
-    return np.asarray(np.where(_both(safe), (observed - chance) / (1 - chance), np.nan))
+    both = (safe > 0) & (safe < 1)
+    return np.asarray(np.where(both, (observed - chance) / (1 - chance), np.nan))
 
 
 def krippendorff_alpha(disagreeing: FloatArray, safe: FloatArray, unsafe: FloatArray) -> FloatArray:
@@ -161,10 +160,6 @@ def gwet_ac1(observed: FloatArray, safe: FloatArray) -> FloatArray:
     """
     chance = 2 * safe * (1 - safe)
     return np.asarray((observed - chance) / (1 - chance))
-
-
-def _both(share: FloatArray) -> NDArray[np.bool_]:
-    return np.asarray((share > 0) & (share < 1))
 
 
 LEFT_OPEN = -1
@@ -255,9 +250,7 @@ def _kappa(truth: IntArray, said: IntArray, classes: int, clusters: Clusters) ->
     )
 
 
-def _shares(
-    hits: FloatArray, wholes: NDArray[np.bool_], clusters: Clusters
-) -> tuple[Estimate, ...]:
+def _shares(hits: FloatArray, wholes: BoolArray, clusters: Clusters) -> tuple[Estimate, ...]:
     """For each class, its hits over its whole."""
     return tuple(
         clustered_ratio(hit, whole, clusters, share=True)

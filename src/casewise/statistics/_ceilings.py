@@ -5,12 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casewise.statistics._arrays import FloatArray, IntArray
 from casewise.statistics._people import voted_counts, weighted_pearson
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_CONCENTRATED = 1e6
 """The largest alpha + beta: all cases share one rate, as good as exactly."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import (
     FEW_CLUSTERS,
     UNDEFINED,
@@ -19,9 +20,6 @@ from casewise.statistics._clustered import (
     estimate,
 )
 from casewise.statistics._clusters import Clusters
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +71,6 @@ def ratio(part: float, whole: float) -> float:
     """A share; NaN (never 0) of an empty whole."""
     return float(part) / float(whole) if whole else float("nan")
 
-
-IntArray = NDArray[np.int64]
 
 GRID = 101
 """Thresholds of a cost curve: 0, .01, ... 1."""

@@ -8,11 +8,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._arrays import FloatArray
 from casewise.statistics._clusters import Clusters, percentile_interval
 from casewise.statistics._comparison import bootstrap_p
 from casewise.statistics._shares import paired_share_bounds
-
-FloatArray = NDArray[np.float64]
 
 Formula = Callable[[NDArray[np.inexact]], NDArray[np.inexact]]
 """A figure from totals, shape ``(..., k)`` to ``(...)``: smooth, and the same if all are scaled."""

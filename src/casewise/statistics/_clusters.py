@@ -8,9 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 
 CELLS = 4_000_000
 """Most numbers in a block of weights (32 MB), so that many clusters need no more memory."""

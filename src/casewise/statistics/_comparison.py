@@ -5,12 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clusters import Clusters
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 EXACT_UP_TO = 25
 """Discordant cases up to which McNemar's test is exact."""
@@ -66,7 +63,7 @@ def _mcnemar_p(b: int, c: int) -> float:
     return float(test([[0, b], [c, 0]], exact=b + c <= EXACT_UP_TO, correction=True).pvalue)
 
 
-def sign_flip_p(sums: NDArray[np.int64]) -> float:
+def sign_flip_p(sums: IntArray) -> float:
     """Two-sided exact p of a total of whole numbers, each as likely with either sign.
 
     The distribution is a convolution of binomials, one for each size; a total that could exceed

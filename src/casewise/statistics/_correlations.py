@@ -5,11 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._arrays import FloatArray, IntArray
 from casewise.statistics._clustered import MOST_LEFT_OUT, UNDEFINED, Estimate, estimate, replicate
 from casewise.statistics._clusters import Clusters
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _CONSTANT = 1e-12
 """A variance of standardised values, or a relative range, below which a side is constant."""
@@ -81,8 +79,9 @@ def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Esti
     by_cluster = clusters.sums(influence, np.ones_like(x))
 
     def again(weights: FloatArray) -> FloatArray:
+        parts = np.array_split(weights, weights.shape[0] * len(x) // _AT_ONCE + 1)
         return np.concatenate(
-            [_weighted(left, right, row[None, clusters.index]) for row in weights]
+            [_weighted(left, right, np.take(part, clusters.index, axis=1)) for part in parts]
         )
 
     found = Estimate(
@@ -100,6 +99,9 @@ def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Esti
         without[places] = _weighted(left, right, weights)
     return replace(found, without=without)
 
+
+_AT_ONCE = 20_000
+"""Weights that are worked on together: few enough for the processor's cache."""
 
 _ROWS = 200
 """Rows, as often as which the clusters are taken in turn, so that memory stays small."""

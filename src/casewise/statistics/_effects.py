@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._comparison import holm
 from casewise.statistics._people import benjamini_hochberg
-
-FloatArray = NDArray[np.float64]
 
 ALPHA = 0.05
 """The level of the tests, and of the rates that the corrections hold."""
@@ -164,9 +162,6 @@ def chi_squared(statistic: float, degrees: int, groups: int) -> GroupTest:
 
     return GroupTest(statistic, float(gammaincc(degrees / 2, statistic / 2)), groups)
 
-
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 STEPS = 8
 """Newton's, of each side, in fitting the Rasch model: the priors make it converge soon."""

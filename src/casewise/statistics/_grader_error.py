@@ -6,14 +6,10 @@ Intervals are of draws in which queries, labelled replies and the grader's error
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import UNDEFINED, Z_95, Estimate
 from casewise.statistics._clusters import CELLS, Clusters, Resampling
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 NOT_LABELLED = -1
 """What stands for the class of a reply that nobody labelled."""

@@ -5,14 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import UNDEFINED, Estimate
 from casewise.statistics._clusters import Clusters
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 LEAST_VOTES = 5
 """Votes a case, on average, below which the shape that is assumed of the rates would say more than

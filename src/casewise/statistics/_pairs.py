@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from casewise.statistics._arrays import FloatArray, IntArray
 from casewise.statistics._clustered import (
     UNDEFINED,
     Estimate,
@@ -19,9 +20,6 @@ from casewise.statistics._clustered import (
 )
 from casewise.statistics._clusters import Clusters
 from casewise.statistics._correlations import clustered_pearson
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 
 LEAST_VOTES = 3
 """Votes of a rater that a correlation is taken of: through two points it is always 1 or -1."""
@@ -263,7 +261,7 @@ def dawid_skene(
 
 def _rates(
     safe: FloatArray,
-    voted: NDArray[np.bool_],
+    voted: BoolArray,
     verdict: FloatArray,
     item: IntArray,
     rater: IntArray,
@@ -286,7 +284,7 @@ def _classes(
     verdict: FloatArray,
     item: IntArray,
     rater: IntArray,
-    voted: NDArray[np.bool_],
+    voted: BoolArray,
     smoothing: float,
 ) -> tuple[FloatArray, float]:
     """The E step: each item's probability of safe, and the log-posterior of the rates."""

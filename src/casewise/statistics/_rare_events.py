@@ -8,15 +8,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casewise.statistics._arrays import BoolArray, FloatArray, IntArray
 from casewise.statistics._clustered import ROUND_OFF, Z_95
 from casewise.statistics._clusters import Clusters
 from casewise.statistics._shares import beta_bounds
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 EVEN = 0.5
 """Share of a draw in which each unit is as likely as any other. No unit then weighs more than

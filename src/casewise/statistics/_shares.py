@@ -11,9 +11,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.choices import ProportionMethod
+from casewise.statistics._arrays import FloatArray
 from casewise.statistics._power import LEAST_SIZE, Level, normal_power, smallest_size, whole
 
 if TYPE_CHECKING:
@@ -228,8 +228,6 @@ def noninferiority_power(
     null = step * math.sqrt(null_variance(half, half, -min(1.0, margin / step)) / clusters)
     return NormalDist().cdf((margin - level.critical * null) / error)
 
-
-FloatArray = NDArray[np.float64]
 
 MOST_EXACT = 1000
 """Largest group whose tables are enumerated; beyond it the pooled z-test is as good."""

@@ -6,7 +6,6 @@ from casewise.transcripts._other_tools import turns_of_messages
 from casewise.transcripts._placing import (
     READ_AT_MOST,
     Chosen,
-    LeftOut,
     NoReply,
     Places,
     Prefix,
@@ -24,7 +23,6 @@ __all__ = [
     "BadLine",
     "Chosen",
     "Conversation",
-    "LeftOut",
     "Mask",
     "NoReply",
     "Places",

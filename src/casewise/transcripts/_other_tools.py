@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from casewise.cases import Turn, printed
 from casewise.transcripts._conversation import (
@@ -26,7 +26,7 @@ def record_conversation(record: object, line: int, unit: str = "line") -> Conver
     Raises:
         UnreadableError: It holds none.
     """
-    if isinstance(record, Mapping) and is_promptfoo(record):
+    if is_promptfoo(record):
         return promptfoo_conversation(record, line, unit)
     return conversation_of(record, line, unit)
 
@@ -34,7 +34,7 @@ def record_conversation(record: object, line: int, unit: str = "line") -> Conver
 # --- promptfoo --------------------------------------------------------------------------------
 
 
-def is_promptfoo(record: object) -> bool:
+def is_promptfoo(record: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether a record is one of promptfoo's results: a prompt, its variables and a response."""
     return (
         isinstance(record, Mapping)
@@ -112,7 +112,7 @@ PYRIT_FIELDS = ("conversation_id", "sequence", "role", "converted_value")
 """Fields that every piece of a message has in PyRIT's memory, and so in what it exports."""
 
 
-def is_pyrit(record: object) -> bool:
+def is_pyrit(record: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether a record is a piece of a message of PyRIT's memory."""
     return isinstance(record, Mapping) and set(PYRIT_FIELDS) <= set(record)
 
@@ -131,11 +131,7 @@ def pyrit_conversations(
     """
     found = defaultdict[str, list[tuple[int, Mapping[str, Any]]]](list)
     for line, piece in pieces:
-        if (
-            isinstance(piece, Mapping)
-            and is_pyrit(piece)
-            and _number(piece["sequence"]) is not None
-        ):
+        if is_pyrit(piece) and _number(piece["sequence"]) is not None:
             found[str(piece["conversation_id"])].append((line, piece))
         else:
             problem = str(unreadable("not a piece of a message", piece, ", ".join(PYRIT_FIELDS)))

@@ -6,6 +6,7 @@ workbooks whole.
 
 import codecs
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,7 +106,7 @@ def open_rows(path: Path) -> tuple[tuple[str, ...], Rows]:
 def _csv(path: Path) -> tuple[tuple[str, ...], Rows]:
     lines = _lines(path, _encoding(path))
     first = next(lines, "")
-    read = csv_rows(_chained(first, lines), path, delimiter=delimiter_of(first, path))
+    read = csv_rows(chain([first], lines), path, delimiter=delimiter_of(first, path))
     columns = tuple(name.strip() for name in next(read).cells)
     return columns, _csv_cells(columns, read)
 
@@ -122,11 +123,6 @@ def _csv_cells(columns: tuple[str, ...], read: Iterator[Any]) -> Rows:
             yield number, dict(zip(columns, row.cells, strict=True)) if fits else wrong
     except InputError as error:
         yield number + 1, f"{error.problem}; what follows can't be read ({error.record})"
-
-
-def _chained(first: str, lines: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from lines
 
 
 def _lines(path: Path, encoding: str) -> Iterator[str]:

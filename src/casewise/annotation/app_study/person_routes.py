@@ -5,8 +5,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Annotated
 
-from fastapi import FastAPI, Form, Request
-from fastapi.concurrency import run_in_threadpool
+from fastapi import Depends, FastAPI, Form, Request
 from fastapi.responses import Response
 
 from casewise.annotation.app_study.site import (
@@ -41,6 +40,15 @@ _SHOWN = 60
 """Characters of an id that isn't one which its page shows."""
 
 _PANEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+async def _sent_texts(request: Request) -> dict[str, str]:
+    fields = await request.form()
+    return {name: value for name, value in fields.items() if isinstance(value, str)}
+
+
+SentTexts = Annotated[dict[str, str], Depends(_sent_texts)]
+"""The fields of a form whose names stand in the study file, so that no model reads them."""
 
 
 def add_person_routes(app: FastAPI, site: Site) -> None:
@@ -239,13 +247,8 @@ def _add_check(app: FastAPI, site: Site) -> None:
         return site.check_page(known, {}, ())
 
     @app.post("/check")
-    async def read_check(request: Request) -> Response:
-        """Read the answers: their names are not known before, so no model reads them."""
-        fields = await request.form()
-        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-        return await run_in_threadpool(answer_check, request, texts)
-
-    def answer_check(request: Request, fields: dict[str, str]) -> Response:
+    def answer_check(request: Request, fields: SentTexts) -> Response:
+        """Take the answers to the check."""
         known, person = site.person_sending(request, fields.get("form", ""), "/check")
         given = _answers(questions, fields)
         attempt = fields.get("attempt", "")
@@ -345,13 +348,8 @@ def _add_about(app: FastAPI, site: Site) -> None:
         return site.show("about.html", site.known_at(request, "/about"))
 
     @app.post("/about")
-    async def read_about(request: Request) -> Response:
-        """Read the answers: their names stand in the study file, so no model reads them."""
-        fields = await request.form()
-        texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-        return await run_in_threadpool(tell, request, texts)
-
-    def tell(request: Request, fields: dict[str, str]) -> Response:
+    def tell(request: Request, fields: SentTexts) -> Response:
+        """Take what the person says."""
         known, _ = site.person_sending(request, fields.get("form", ""), "/about")
         answers = {}
         for question in site.study.demographics:

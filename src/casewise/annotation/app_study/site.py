@@ -21,9 +21,10 @@ from casewise.annotation.app_study.study_guard import (
     Sessions,
     Settings,
 )
-from casewise.annotation.store.standing import Person, SentSignals, Visitor, hidden_word
+from casewise.annotation.store.standing import Person, Visitor
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.language import paragraphs
+from casewise.annotation.study.page_signals import SentSignals, hidden_word
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases, study_language

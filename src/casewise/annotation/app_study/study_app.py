@@ -5,6 +5,7 @@ import math
 import os
 import socket
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,13 @@ from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.votes.cells import cell_stops, decided_cases
-from casewise.annotation.votes.collected import Collected, Identity, PersonStatus, vote_table
+from casewise.annotation.votes.collected import (
+    Collected,
+    Identity,
+    PersonRecord,
+    PersonStatus,
+    vote_table,
+)
 from casewise.annotation.votes.collected_csv import collected_files
 from casewise.annotation.votes.results import median_minutes
 from casewise.annotation.votes.screening import screen
@@ -146,8 +153,8 @@ class AdminFigures:
     checks: str
     flagged: tuple[tuple[str, str], ...]
     """Pseudonyms of people whom a rule of the study flags so far, and why."""
-    people: tuple[tuple[str, str, str, int], ...]
-    """Pseudonym, status, panel, votes."""
+    people: tuple[tuple[PersonRecord, int], ...]
+    """With their votes."""
     second_accounts: tuple[tuple[str, str, str, str], ...]
     """Who may be a person who came before: pseudonyms, what they share, whether votes count."""
     underpaid: str | None
@@ -156,15 +163,12 @@ class AdminFigures:
 
 def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigures:
     """Compute the figures of the administrator's page."""
-    votes: dict[str, int] = {}
-    for vote in collected.votes:
-        votes[vote.rater] = votes.get(vote.rater, 0) + 1
-    sequential = study.collection.is_sequential
-    stops = cell_stops(study, vote_table(study, collected)) if sequential else ()
+    votes = Counter(vote.rater for vote in collected.votes)
+    decided = decided_cases(cell_stops(study, vote_table(study, collected)))
     passed = sum(check.passed for check in collected.checks)
     return AdminFigures(
         progress,
-        tuple(_arm(study, progress, arm, decided_cases(stops)) for arm in study.arms),
+        tuple(_arm(study, progress, arm, decided) for arm in study.arms),
         _funnel(progress),
         seconds(median(progress.seconds) if progress.seconds else None),
         f"{passed} of {len(collected.checks)}" if collected.checks else UNDEFINED,
@@ -173,15 +177,7 @@ def figures(study: Study, progress: Progress, collected: Collected) -> AdminFigu
             for person in screen(study, collected).people
             if person.flags
         ),
-        tuple(
-            (
-                person.rater,
-                person.status.replace("_", " "),
-                person.panel,
-                votes.get(person.rater, 0),
-            )
-            for person in reversed(collected.people)
-        ),
+        tuple((person, votes[person.rater]) for person in reversed(collected.people)),
         tuple(_second(study, collected.identity)),
         pay_shortfall(study, median_minutes(study, collected)),
     )

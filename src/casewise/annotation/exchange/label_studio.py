@@ -6,7 +6,7 @@ The format is that of Label Studio's guide, "Label Studio JSON format of annotat
 
 import json
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,8 +140,7 @@ def read_label_studio(
     again: list[str] = []
     skipped = 0
     for path in files:
-        for record, data, annotation in _annotations(path):
-            place = ValuePlace(path, record)
+        for place, data, annotation in _annotations(path):
             check_mark(data.get("study"), tasks, place, "study")
             block, position = find_page(data.get("block"), data.get("position"), tasks, place)
             answer = _answer(annotation, position, place)
@@ -149,19 +148,15 @@ def read_label_studio(
                 skipped += 1
                 continue
             rater = name(_account(annotation.get("completed_by"), place))
-            key = annotation.get("id")
-            if key is not None and seen.setdefault(key, (rater, block, answer)) != (
-                rater,
-                block,
-                answer,
-            ):
+            key, given = annotation.get("id"), (rater, block, answer)
+            if key is not None and seen.setdefault(key, given) != given:
                 raise place.refuse(
                     "two annotations have this id; are the files of two servers?", "id", key
                 )
             answers = answered.setdefault((rater, block), {})
             kept = answers.setdefault(position, answer)
             if kept != answer:
-                again.append(record)
+                again.append(place.record or "")
                 answers[position] = min(kept, answer, key=_when)
     sittings = [sitting_of(*who, answers.values(), tasks) for who, answers in answered.items()]
     taken = settle(tasks, sittings, panel=panel)
@@ -178,25 +173,24 @@ def _when(answer: TaskAnswer) -> tuple[bool, str]:
     return (answer.time is None, answer.time.isoformat() if answer.time else "")
 
 
-def _annotations(path: Path) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    loaded = _load(path)
-    annotated = []
-    for index, task in enumerate(loaded, 1):
+def _annotations(path: Path) -> Iterator[tuple[ValuePlace, dict[str, Any], dict[str, Any]]]:
+    """Each annotation, after its place and its task's data."""
+    for index, task in enumerate(_load(path), 1):
+        place = ValuePlace(path, f"task {index}")
         if not isinstance(task, dict):
-            raise InputError("not a task", file=path, record=f"task {index}", expected=_KIND)
-        record = f"task {index}"
+            raise place.refuse("not a task", expected=_KIND)
         if "annotations" in task:
             data, annotations = task.get("data"), task["annotations"]
             if not isinstance(data, dict) or not isinstance(annotations, list):
-                raise InputError("not a task", file=path, record=record, expected=_KIND)
-            annotated += [
-                (record, data, _checked(annotation, path, record)) for annotation in annotations
-            ]
+                raise place.refuse("not a task", expected=_KIND)
+            for one in annotations:
+                if not isinstance(one, dict) or not isinstance(one.get("result"), list):
+                    raise place.refuse("an annotation without result", expected=_KIND)
+                yield place, data, one
         elif "annotator" in task:
-            annotated.append((record, task, _from_min(task)))
+            yield place, task, _from_min(task)
         else:
-            raise InputError("no annotations", file=path, record=record, expected=_KIND)
-    return annotated
+            raise place.refuse("no annotations", expected=_KIND)
 
 
 def _load(path: Path) -> list[Any]:
@@ -207,12 +201,6 @@ def _load(path: Path) -> list[Any]:
     if not isinstance(loaded, list) or not loaded:
         raise InputError("not a list of tasks", file=path, expected=_KIND)
     return loaded
-
-
-def _checked(annotation: object, path: Path, record: str) -> dict[str, Any]:
-    if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
-        raise InputError("an annotation without result", file=path, record=record, expected=_KIND)
-    return annotation
 
 
 def _from_min(task: dict[str, Any]) -> dict[str, Any]:
@@ -267,9 +255,8 @@ def _account(completed_by: object, place: ValuePlace) -> str:
     """The account's number, or its e-mail address where there is no number."""
     if isinstance(completed_by, dict):
         completed_by = completed_by.get("id", completed_by.get("email"))
-    if isinstance(completed_by, bool) or not isinstance(completed_by, int | str):
-        raise place.refuse("nobody's annotation", "completed_by")
+    is_named = isinstance(completed_by, int | str) and not isinstance(completed_by, bool)
     account = str(completed_by).strip()
-    if not account:
+    if not is_named or not account:
         raise place.refuse("nobody's annotation", "completed_by")
     return account

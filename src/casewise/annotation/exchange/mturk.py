@@ -15,7 +15,6 @@ from casewise.annotation.exchange.platform_files import (
     read_count,
     read_csv,
     read_time,
-    to_csv,
 )
 from casewise.annotation.exchange.sittings import (
     ShownPage,
@@ -35,6 +34,7 @@ from casewise.annotation.study.reading_times import (
 from casewise.annotation.study.study_file import study_language
 from casewise.annotation.votes.result_files import PlacedRow, ValuePlace
 from casewise.contexts import render_text
+from casewise.files import csv_text
 
 MOST_BYTES = 65_535
 """Of a HIT's question, by the platform's reference of its HTMLQuestion."""
@@ -51,7 +51,7 @@ def mturk_files(tasks: Tasks) -> dict[str, bytes]:
         "layout.html": _layout(tasks, most).encode("ascii"),
         # The platform shows a cell as it stands, so an apostrophe would be seen; as_html has
         # written what a spreadsheet might run as references.
-        "batch.csv": to_csv(names, rows, guarded=False),
+        "batch.csv": csv_text(names, rows, guarded=False).encode("utf-8", "replace"),
     }
 
 
@@ -130,7 +130,7 @@ def read_mturk(
     """
     sittings: dict[str, Sitting] = {}
     for path in files:
-        for row in read_csv(path, _NEEDED, kind=_KIND).rows:
+        for row in read_csv(path, _NEEDED, kind=_KIND):
             sitting = _sitting(row, tasks, name)
             key = row.cells["AssignmentId"].strip()
             before = sittings.setdefault(key, sitting)

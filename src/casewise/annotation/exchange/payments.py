@@ -145,9 +145,9 @@ def propose_payments(
 
 
 def _rows(path: Path, form: _Format) -> list[_Submission]:
-    table = read_csv(path, (form.person, form.submission, form.status), kind=form.kind)
-    columns = (form.person, form.submission, form.status, form.code)
-    rows = ([row.cells.get(column, "").strip() for column in columns] for row in table.rows)
+    needed = (form.person, form.submission, form.status)
+    read = read_csv(path, needed, kind=form.kind)
+    rows = ([row.cells.get(name, "").strip() for name in (*needed, form.code)] for row in read)
     return [
         _Submission(account, submission, status.upper().replace("_", " "), code)
         for account, submission, status, code in rows

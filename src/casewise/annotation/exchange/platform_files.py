@@ -2,13 +2,13 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 from casewise.annotation.exchange.sittings import Sitting, TakenIn, TaskAnswer, Tasks, settle
-from casewise.annotation.votes.result_files import PlacedRow, ValuePlace
+from casewise.annotation.votes.result_files import PlacedRow, ValuePlace, to_utc
 from casewise.errors import InputError
 from casewise.files import csv_rows, csv_text, read_text
 
@@ -20,34 +20,16 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CsvTable:
-    """A CSV file: the names of its columns, and its rows."""
-
-    names: tuple[str, ...]
-    rows: tuple[PlacedRow, ...]
-
-
-def to_csv(names: Sequence[str], rows: Iterable[Sequence[str]], *, guarded: bool = True) -> bytes:
-    """Write CSV in UTF-8 as RFC 4180 says, with cells guarded against formulas.
-
-    Args:
-        names: The header.
-        rows: The cells.
-        guarded: False where the reader shows a cell as it stands, apostrophes included; the cells
-            must then be safe in themselves.
-    """
-    return csv_text(names, rows, guarded=guarded).encode("utf-8", "replace")
-
-
-def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = False) -> CsvTable:
-    """Read a CSV file. Rows of empty cells are skipped.
+def read_csv(
+    path: Path, needed: Sequence[str], *, kind: str, guarded: bool = False
+) -> list[PlacedRow]:
+    """Read the rows of a CSV file, one at least. Rows of empty cells are skipped.
 
     Args:
         path: The file.
         needed: Columns that must be there.
         kind: What the file ought to be, for messages.
-        guarded: Whether cells were guarded when they were written, as ``to_csv`` does.
+        guarded: Whether cells were guarded when they were written, as ``csv_text`` does.
 
     Raises:
         InputError: The file can't be read, is cut short, or is something else.
@@ -67,15 +49,14 @@ def read_csv(path: Path, needed: Iterable[str], *, kind: str, guarded: bool = Fa
         if names:
             rows.append(PlacedRow(ValuePlace(path, record), row.by_name(names, path, record)))
         else:
-            names = _header(tuple(cell.strip() for cell in row.cells), tuple(needed), path, kind)
+            names = tuple(cell.strip() for cell in row.cells)
+            _check_header(names, needed, path, kind)
     if not rows:
         raise InputError("no rows below the header", file=path, expected=kind)
-    return CsvTable(names, tuple(rows))
+    return rows
 
 
-def _header(
-    names: tuple[str, ...], needed: tuple[str, ...], path: Path, kind: str
-) -> tuple[str, ...]:
+def _check_header(names: tuple[str, ...], needed: Sequence[str], path: Path, kind: str) -> None:
     place = ValuePlace(path, "header")
     if missing := [name for name in needed if name not in names]:
         if len(names) == 1 and ";" in names[0]:
@@ -85,7 +66,6 @@ def _header(
         raise place.refuse(problem, expected=kind)
     if twice := [name for name in names if name and names.count(name) > 1]:
         raise place.refuse("the column stands twice", twice[0])
-    return names
 
 
 _NAMES = ("verdict", "seconds", "confidence", "reason")
@@ -114,8 +94,7 @@ def read_time(value: object, place: ValuePlace, field: str) -> datetime | None:
             zone = timezone(timedelta(hours=_ZONES[written[2]]))
             plain = datetime.strptime(f"{written[1]} {written[3]}", "%b %d %H:%M:%S %Y")
             return plain.replace(tzinfo=zone).astimezone(UTC)
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+        return to_utc(datetime.fromisoformat(text))
     except (ValueError, OverflowError):
         raise place.refuse("not a time", field, value, "2026-01-05T10:02:03Z") from None
 
@@ -234,19 +213,19 @@ def csv_tasks(tasks: Tasks) -> dict[str, bytes]:
     rows = [
         (
             tasks.mark,
-            str(page.block),
-            str(page.position),
-            page.case_id or "",
-            page.query_id or "",
-            str(page.arm or ""),
-            page.check.id if page.check else "",
+            page.block,
+            page.position,
+            page.case_id,
+            page.query_id,
+            page.arm,
+            page.check and page.check.id,
             page.query,
             page.context,
         )
         for block in tasks.blocks
         for page in block
     ]
-    return {"tasks.csv": to_csv(_TASKS, rows)}
+    return {"tasks.csv": csv_text(_TASKS, rows).encode("utf-8", "replace")}
 
 
 def read_csv_answers(
@@ -267,7 +246,7 @@ def read_csv_answers(
     answered: dict[tuple[str, int], list[TaskAnswer]] = {}
     blank = 0
     for path in files:
-        for row in read_csv(path, _NEEDED, kind=_KIND, guarded=True).rows:
+        for row in read_csv(path, _NEEDED, kind=_KIND, guarded=True):
             if not row.cells["rater"].strip() and not row.cells["verdict"].strip():
                 blank += 1
                 continue

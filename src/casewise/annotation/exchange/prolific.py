@@ -6,14 +6,14 @@ and of its demographic export.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from casewise.annotation.exchange.platform_files import CsvTable, read_csv
+from casewise.annotation.exchange.platform_files import read_csv
 from casewise.annotation.exchange.sittings import TakenIn, Tasks, tell
 from casewise.annotation.study.language import paragraphs
 from casewise.annotation.study.planning import PROLIFIC_RETURN
@@ -151,14 +151,14 @@ def join_prolific(
         InputError: A file that isn't such an export.
         UsageError: A column that isn't there, or that names people.
     """
-    rows: dict[str, tuple[str, PlacedRow, CsvTable]] = {}
+    rows: dict[str, tuple[str, PlacedRow]] = {}
     several: list[str] = []
     nameless: list[str] = []
     known = {person.rater for person in collected.people}
     for path in files:
-        table = read_csv(path, (_PERSON, _STATUS), kind=_KIND)
-        _check_columns(columns, table, path)
-        for row in table.rows:
+        read = read_csv(path, (_PERSON, _STATUS), kind=_KIND)
+        _check_columns(columns, read[0].cells, path)
+        for row in read:
             status = row.cells[_STATUS].strip().upper().replace("_", " ")
             status = "TIMED-OUT" if status == "TIMED OUT" else status
             if status not in _RANKS:
@@ -171,7 +171,7 @@ def join_prolific(
                 several.append(rater)
                 if _RANKS.index(rows[rater][0]) < _RANKS.index(status):
                     continue
-            rows[rater] = (status, row, table)
+            rows[rater] = (status, row)
     people = tuple(_with_demographics(person, rows, columns) for person in collected.people)
     notes = _join_notes(collected, rows, known, several, nameless)
     joined = replace(collected, people=people)
@@ -192,21 +192,21 @@ def _only(collected: Collected, raters: Container[str]) -> Collected:
     )
 
 
-def _check_columns(columns: Sequence[str], table: CsvTable, path: Path) -> None:
+def _check_columns(columns: Sequence[str], names: Collection[str], path: Path) -> None:
     for column in columns:
         if column in _NAMING:
             raise UsageError(f"--columns: {column!r} names people and is never taken over")
-        if column not in table.names:
-            there = ", ".join(name for name in table.names if name not in _NAMING)
+        if column not in names:
+            there = ", ".join(name for name in names if name not in _NAMING)
             raise UsageError(f"--columns: {path} has no {column!r}; it has {there}")
 
 
 def _with_demographics(
-    person: PersonRecord, rows: dict[str, tuple[str, PlacedRow, CsvTable]], columns: Sequence[str]
+    person: PersonRecord, rows: dict[str, tuple[str, PlacedRow]], columns: Sequence[str]
 ) -> PersonRecord:
     if person.rater not in rows:
         return person
-    status, row, _ = rows[person.rater]
+    status, row = rows[person.rater]
     if status == "RETURNED":
         return person
     told = {column: row.cells[column].strip() for column in columns}
@@ -216,12 +216,12 @@ def _with_demographics(
 
 def _join_notes(
     collected: Collected,
-    rows: dict[str, tuple[str, PlacedRow, CsvTable]],
+    rows: dict[str, tuple[str, PlacedRow]],
     known: set[str],
     several: Sequence[str],
     nameless: Sequence[str],
 ) -> tuple[str, ...]:
-    statuses = Counter(status for status, _, _ in rows.values())
+    statuses = Counter(status for status, _ in rows.values())
     counts = ", ".join(f"{statuses[status]} {status}" for status in _RANKS if statuses[status])
     notes = [f"the export has {len(rows)} people: {counts}"] if rows else []
     if nameless:
@@ -251,7 +251,7 @@ def _join_notes(
         ("RETURNED", "returned the submission, which withdraws the consent, and yet there are"),
         ("TIMED-OUT", "timed out on Prolific, and yet there are"),
     ):
-        left = [rater for rater, (last, _, _) in rows.items() if last == status]
+        left = [rater for rater, (last, _) in rows.items() if last == status]
         if left := [rater for rater in left if rater in voters]:
             notes.append(tell(left, "has", "have", f"{what} votes; decide whether to keep them"))
     done = [person.rater for person in collected.people if person.status is PersonStatus.COMPLETED]

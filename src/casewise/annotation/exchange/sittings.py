@@ -21,7 +21,7 @@ from casewise.annotation.votes.collected import (
 )
 from casewise.cases import Case, Side, digest
 from casewise.contexts import render_text
-from casewise.errors import InputError
+from casewise.errors import InputError, some
 from casewise.files import create_file, read_text
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,;:!?()/_-]")
@@ -236,9 +236,7 @@ def settle(tasks: Tasks, sittings: Iterable[Sitting], *, panel: str) -> TakenIn:
 
 def tell(names: Sequence[str], singular: str, many: str, what: str) -> str:
     """Summarise in one line how many things something applies to, naming the first."""
-    shown = ", ".join(names[:_NAMED])
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{len(names)} {singular if len(names) == 1 else many} {what} ({shown}{more})"
+    return f"{len(names)} {singular if len(names) == 1 else many} {what} ({some(names, _NAMED)})"
 
 
 def _began(sitting: Sitting) -> datetime:

@@ -1,7 +1,7 @@
 """What a rehearsal shows: whether the study's rules hold, what it recovers, and what it costs."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import nan
@@ -71,6 +71,18 @@ class Flagged:
     def share(self) -> float:
         """NaN where there are none."""
         return self.flagged / self.n if self.n else nan
+
+
+def count_flagged(people: Iterable[tuple[Manner, Trace, bool]]) -> tuple[Flagged, ...]:
+    """Count, by manner and trace, people and those of them who were flagged."""
+    theirs = defaultdict[tuple[Manner, Trace], list[bool]](list)
+    for manner, trace, is_flagged in people:
+        theirs[manner, trace].append(is_flagged)
+    return tuple(
+        Flagged(*kind, len(theirs[kind]), sum(theirs[kind]))
+        for kind in product(Manner, Trace)
+        if kind in theirs
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +163,6 @@ def sum_up(
     flags = screened.flagged()
     groups = groups_of(vote_table(study, collected), screened, study.seed)
     finished = [log for log in logs if log.outcome is VisitOutcome.COMPLETED]
-    flagged = []
-    for manner, trace in product(Manner, Trace):
-        alike = (log for log in finished if (log.manner, log.trace) == (manner, trace))
-        theirs = [raters.get(log.platform_id) in flags for log in alike]
-        if theirs:
-            flagged.append(Flagged(manner, trace, len(theirs), sum(theirs)))
     took = [
         (person.ended - person.started).total_seconds()
         for person in collected.people
@@ -168,7 +174,9 @@ def sum_up(
         integrity=check_integrity(study, logs, collected, raters),
         recovery=recover(study, rates, collected),
         unflagged=recover(study, rates, collected, flags),
-        flagged=tuple(flagged),
+        flagged=count_flagged(
+            (log.manner, log.trace, raters.get(log.platform_id) in flags) for log in finished
+        ),
         savings=against_fixed(study, rates, collected),
         division=division(study, screened, groups),
         hours=sum(took) / 3600,
@@ -208,9 +216,9 @@ def check_integrity(
             vote.case_id: vote.verdict for vote in by_rater.get(rater or "", ()) if vote.counted
         }
         given = {
-            study.design.cells[answer.place].case_id: answer.verdict
-            for answer in log.given
-            if answer.place is not None
+            study.design.cells[place].case_id: verdict
+            for place, verdict in log.given
+            if place is not None
         }
         if log.outcome is VisitOutcome.COMPLETED:
             lost += sum(stored.get(case) != verdict for case, verdict in given.items())

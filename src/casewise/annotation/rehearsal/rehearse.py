@@ -8,13 +8,12 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from casewise.annotation.rehearsal.rehearsal_result import Flagged
+from casewise.annotation.rehearsal.rehearsal_result import Flagged, count_flagged
 from casewise.annotation.rehearsal.simulated_people import (
     Manner,
     Mixture,
@@ -29,7 +28,8 @@ from casewise.annotation.rehearsal.simulated_people import (
 from casewise.annotation.rehearsal.visit import Scene, Visit, Words, split_words
 from casewise.annotation.store.database import steady_clock
 from casewise.annotation.store.study_store import Store
-from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
+from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE, Secrets
+from casewise.annotation.study.page_signals import PageSignals, sum_signals
 from casewise.annotation.study.reading_times import QUESTION, count_words, pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
@@ -72,10 +72,7 @@ class Served:
 
     url: str
     database: str
-    secret: str
-    admin: str
-    process: int
-    """Its id, for those who want to kill it."""
+    keys: Secrets
 
 
 @contextlib.contextmanager
@@ -90,8 +87,7 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
     Raises:
         UsageError: The server doesn't start; with what it said.
     """
-    secret, admin = secrets.token_urlsafe(32), secrets.token_urlsafe(24)
-    keys = {SECRET_VARIABLE: secret, ADMIN_VARIABLE: admin}
+    keys = Secrets(secrets.token_urlsafe(32), secrets.token_urlsafe(24))
     with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
         address = database or f"sqlite:///{Path(folder) / 'rehearsal.db'}"
         command = [sys.executable, "-m", "casewise", "annotate", "serve", str(study)]
@@ -100,7 +96,7 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
         with said.open("wb") as errors:
             process = subprocess.Popen(
                 command,
-                env=os.environ | keys,
+                env=os.environ | {SECRET_VARIABLE: keys.secret, ADMIN_VARIABLE: keys.admin},
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 encoding="utf-8",
@@ -111,7 +107,7 @@ def served(study: Path, *, speed: float, database: str | None = None) -> Iterato
             if len(first) != 2:
                 process.wait(_STOP_SECONDS)
                 raise UsageError(said.read_text("utf-8", "replace").strip().removeprefix("error: "))
-            yield Served(first[1].rstrip("/"), address, secret, admin, process.pid)
+            yield Served(first[1].rstrip("/"), address, keys)
         finally:
             process.terminate()
             try:
@@ -221,23 +217,15 @@ def screen_drawn(
         seed: Draws the first study; the others follow.
         studies: How many.
     """
-    came = Counter[tuple[Manner, Trace]]()
-    flagged = Counter[tuple[Manner, Trace]]()
+    seen = list[tuple[Manner, Trace, bool]]()
     told = 0
     for number in range(studies):
         people, collected = draw_study(study, mixture, traces, seed + number)
         screened = screen(study, collected)
         told += groups_of(vote_table(study, collected), screened, study.seed).told is not None
         flags = screened.flagged()
-        for person in people:
-            came[person.manner, person.trace] += 1
-            flagged[person.manner, person.trace] += name_of(person) in flags
-    rows = (
-        Flagged(*key, came[key], flagged[key])
-        for key in itertools.product(Manner, Trace)
-        if came[key]
-    )
-    return DrawnStudies(studies, tuple(rows), told)
+        seen += [(one.manner, one.trace, name_of(one) in flags) for one in people]
+    return DrawnStudies(studies, count_flagged(seen), told)
 
 
 def name_of(person: SimulatedPerson) -> str:
@@ -284,13 +272,7 @@ def _record(study: Study, person: SimulatedPerson, pages: int) -> PersonRecord:
         record = replace(record, tool=person.tool)
     if not study.screening.watches:
         return record
-    watched = [[float(count) for count in person.watched().split()] for _ in range(pages)]
+    watched = [person.watched() for _ in range(pages)]
     return replace(
-        record,
-        trap_pages=pages,
-        trapped=sum(person.follows() for _ in range(pages)),
-        watched=pages,
-        left=sum(left > 0 for left, *_ in watched),
-        away_seconds=sum(away for _, away, *_ in watched),
-        copied=sum(copied + pasted > 0 for *_, copied, pasted in watched),
+        record, **sum_signals([PageSignals(person.follows(), watch) for watch in watched])
     )

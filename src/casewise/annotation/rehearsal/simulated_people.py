@@ -8,6 +8,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
+from casewise.annotation.study.page_signals import PageWatch
 from casewise.annotation.study.reading_times import USUAL
 from casewise.annotation.study.schema import Platform, Study
 from casewise.annotation.study.study_file import study_cases
@@ -159,16 +160,16 @@ class SimulatedPerson:
             median, spread = USUAL.seconds(words), HONEST_SPREAD
         return float(median * exp(spread * self.draw.standard_normal()))
 
-    def watched(self) -> str:
-        """What the page's script counts: times left, seconds away, copied, pasted."""
+    def watched(self) -> PageWatch:
+        """What the page's script counts."""
         leaves, copies = self._habits
         if self.hands.random() < (TRACED if self.trace is Trace.LEFT else leaves):
             median, spread = AWAY_SECONDS
-            left = f"1 {median * exp(spread * self.hands.standard_normal()):.1f}"
+            left, away = 1, round(median * exp(spread * self.hands.standard_normal()), 1)
         else:
-            left = "0 0"
+            left, away = 0, 0.0
         copied = self.hands.random() < (TRACED if self.trace is Trace.COPIED else copies)
-        return f"{left} {int(copied)} 0"
+        return PageWatch(left, away, int(copied), 0)
 
     @cached_property
     def _habits(self) -> tuple[float, float]:
@@ -281,16 +282,6 @@ class VisitOutcome(StrEnum):
     """The server did not answer in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class TakenAnswer:
-    """An answer that the server took: the next page came."""
-
-    place: int | None
-    """In the design's cells; None at an attention check."""
-    check: str | None
-    verdict: Side
-
-
 @dataclass(slots=True)
 class VisitLog:
     """One person's visit, from the person's side."""
@@ -303,7 +294,9 @@ class VisitLog:
     code: str | None = None
     shown: list[int] = field(default_factory=list)
     """Places of the cells that were seen, each once, in order."""
-    given: list[TakenAnswer] = field(default_factory=list)
+    given: list[tuple[int | None, Side]] = field(default_factory=list)
+    """Answers that the server took, as the next page came: the place of the cell, None at an
+    attention check, and the verdict."""
     waits: list[float] = field(default_factory=list)
     """Seconds from each request to its whole answer, without those during an outage."""
     retries: int = 0

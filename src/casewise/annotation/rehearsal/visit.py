@@ -16,7 +16,6 @@ from casewise.annotation.rehearsal.simulated_people import (
     ACCOUNTS,
     Mishaps,
     SimulatedPerson,
-    TakenAnswer,
     VisitLog,
     VisitOutcome,
 )
@@ -71,16 +70,13 @@ class SeenPage:
         for fieldset in self._soup.find_all("fieldset"):
             legend = fieldset.find("legend")
             options = {
-                label.get_text(" ", strip=True): (
-                    str(label.input["name"]),
-                    str(label.input["value"]),
-                )
+                label.get_text(" ", strip=True): label.input
                 for label in fieldset.find_all("label")
                 if label.input is not None
             }
             if legend is not None and options:
-                name = next(iter(options.values()))[0]
-                values = {text: value for text, (_, value) in options.items()}
+                name = str(next(iter(options.values()))["name"])
+                values = {text: str(option["value"]) for text, option in options.items()}
                 questions.append((legend.get_text(" ", strip=True), name, values))
         return questions
 
@@ -268,7 +264,7 @@ class Visit:
         if self.scene.study.ask.confidence:
             fields["confidence"] = str(self.person.confidence())
         if page.holds_hidden_text:
-            fields["watched"] = self.person.watched()
+            fields["watched"] = str(self.person.watched())
             fields["word"] = "as asked" if self.person.follows() else ""
         await self._think(page.words)
         after = await self._answer(form, fields)
@@ -283,9 +279,7 @@ class Visit:
         ):
             # The lease ran out under the answer: another person has the block.
             return after
-        self.log.given.append(
-            TakenAnswer(place, None if place is not None else str(shown), verdict)
-        )
+        self.log.given.append((place, verdict))
         await self._go_back(form, fields, after)
         return after
 

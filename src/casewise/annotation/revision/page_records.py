@@ -6,6 +6,7 @@ that look like numbers first, so values travel as texts with their kinds.
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Self
 
@@ -213,7 +214,7 @@ def _revision(entry: Entry) -> dict[str, Any]:
             {
                 "intended": new.intended,
                 "changes": [
-                    {"name": change.name, "old": change.old, "new": change.new}
+                    asdict(change)
                     for change in changes_between(old, new)
                     # An id that follows the text tells nothing that the text does not.
                     if entry.action is Action.NEW_VERSION or change.name not in ("id", "query_id")

@@ -23,16 +23,8 @@ from casewise.annotation.app_base import (
     security_headers,
     templates,
 )
+from casewise.annotation.revision import journal
 from casewise.annotation.revision.desk import Desk
-from casewise.annotation.revision.journal import (
-    Action,
-    RevisionError,
-    StaleError,
-    UnfitError,
-    UnknownPairError,
-    UnwrittenError,
-    VotedError,
-)
 from casewise.annotation.revision.page_records import (
     Node,
     from_tree,
@@ -90,7 +82,7 @@ class SentVersion(_SentChange):
 class SentDecision(_SentChange):
     """A decision about a pair."""
 
-    action: Literal[Action.ACCEPT, Action.REJECT, Action.REOPEN]
+    action: Literal[journal.Action.ACCEPT, journal.Action.REJECT, journal.Action.REOPEN]
 
 
 TOKEN_HEADER = "x-casewise-token"
@@ -179,11 +171,11 @@ class RevisionGuard(Guard):
 
 
 _STATUS = {
-    UnknownPairError: 404,
-    StaleError: 409,
-    UnfitError: 422,
-    VotedError: 423,
-    UnwrittenError: 507,
+    journal.UnknownPairError: 404,
+    journal.StaleError: 409,
+    journal.UnfitError: 422,
+    journal.VotedError: 423,
+    journal.UnwrittenError: 507,
 }
 _OUTSIDE = 412
 
@@ -216,7 +208,7 @@ def make_app(desk: Desk, keys: Keys, *, author: str, name: str) -> RevisionGuard
         app.get(address)(_shows(template, shared))
     _add_reading(app, desk)
     _add_changing(app, desk)
-    app.add_exception_handler(RevisionError, _refusal(desk))
+    app.add_exception_handler(journal.RevisionError, _refusal(desk))
     app.add_exception_handler(RequestValidationError, _malformed)
     public = {**shared, "page_token": "", "author": "", "name": "Closed", "file_key": ""}
     return RevisionGuard(app, keys, _page("refused.html", public), broken)
@@ -268,7 +260,7 @@ def _find(desk: Desk, key: str) -> Pair:
     for name in desk.query_ids():
         if key_of(name) == key:
             return desk.pair(name)
-    raise UnknownPairError("no such pair")
+    raise journal.UnknownPairError("no such pair")
 
 
 def _told(desk: Desk, pair: Pair, status: int = 200, **more: Any) -> JSONResponse:
@@ -284,7 +276,7 @@ def _refusal(desk: Desk) -> Handler:
 
     async def answer(request: Request, error: Exception) -> Response:
         status = _STATUS.get(type(error), _OUTSIDE)  # type: ignore[arg-type]
-        if isinstance(error, StaleError):
+        if isinstance(error, journal.StaleError):
             return _told(desk, _find(desk, request.path_params["key"]), status, message=str(error))
         return JSONResponse({"message": str(error)}, status)
 

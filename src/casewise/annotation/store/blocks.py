@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Table, case, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, exists, func, insert, select, update
 
-from casewise.annotation.store.people import change, end, latest, log, own_votes, set_status
+from casewise.annotation.store.people import change, count, end, latest, log, own_votes, set_status
 from casewise.annotation.store.standing import Person, Progress, Vacancy
 from casewise.annotation.store.tables import (
     LIVE,
@@ -196,8 +196,7 @@ def block_counts(connection: Connection, now: datetime) -> tuple[int, dict[str, 
     blocks = connection.execute(select(func.count()).select_from(block)).scalar_one()
     grouped = select(assignment.c.status, func.count()).group_by(assignment.c.status)
     counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(grouped)}
-    past = select(func.count()).select_from(assignment).where(_expired(now))
-    return blocks, counts, connection.execute(past).scalar_one()
+    return blocks, counts, count(connection, assignment, _expired(now))
 
 
 def progress(connection: Connection, of: Study, now: datetime) -> Progress:
@@ -225,16 +224,9 @@ def progress(connection: Connection, of: Study, now: datetime) -> Progress:
         active=counts.get("active", 0),
         expired=expired,
         people={status: people.get(status, 0) for status in PersonStatus},
-        declined=_count(connection, event.c.kind == "declined", event),
-        passed=_count(connection, participant.c.passed.is_not(None), participant),
-        answered_one=_count(connection, assignment.c.position > 0, assignment),
+        declined=count(connection, event, event.c.kind == "declined"),
+        passed=count(connection, participant, participant.c.passed.is_not(None)),
+        answered_one=count(connection, assignment, assignment.c.position > 0),
         counts=tuple((tally[place, "safe"], tally[place, "unsafe"]) for place in cells),
         seconds=tuple(seconds for _, _, seconds in rows),
     )
-
-
-def _count(connection: Connection, where: ColumnElement[bool], table: Table) -> int:
-    number: int = connection.execute(
-        select(func.count()).select_from(table).where(where)
-    ).scalar_one()
-    return number

@@ -7,9 +7,20 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    case,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
-from casewise.annotation.store.standing import PageSignals, Person, signals_by_person, write_signals
+from casewise.annotation.store.standing import Person, signals_by_person, write_signals
 from casewise.annotation.store.tables import (
     about_answer,
     assignment,
@@ -24,6 +35,7 @@ from casewise.annotation.store.tables import (
     vote,
 )
 from casewise.annotation.study.accounts import Secrets
+from casewise.annotation.study.page_signals import PageSignals
 from casewise.annotation.study.reading_times import Page
 from casewise.annotation.study.schema import Counting, SecondAccounts, Study, StudyCell
 from casewise.annotation.study.study_file import study_cases, study_hashes
@@ -354,14 +366,14 @@ def identity(connection: Connection) -> Identity:
         .order_by(second_account.c.id)
     )
     return Identity(
-        _count(connection, kept & participant.c.platform_key.is_not(None)),
-        _count(connection, kept & participant.c.signed),
+        count(connection, participant, kept & participant.c.platform_key.is_not(None)),
+        count(connection, participant, kept & participant.c.signed),
         tuple(SecondAccount(*row) for row in rows),
     )
 
 
-def _count(connection: Connection, where: ColumnElement[bool]) -> int:
-    number: int = connection.execute(
-        select(func.count()).select_from(participant).where(where)
-    ).scalar_one()
+def count(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
+    """Count the rows of a table."""
+    rows = select(func.count()).select_from(table).where(where)
+    number: int = connection.execute(rows).scalar_one()
     return number

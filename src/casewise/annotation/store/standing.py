@@ -1,18 +1,17 @@
 """What the store takes and returns: people, the signals of their pages, the study's progress."""
 
-import re
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator
-from sqlalchemy import ColumnElement, Connection, case, func, insert, select
+from sqlalchemy import Connection, insert, select
 
 from casewise.annotation.store.tables import page_signal
-from casewise.annotation.study.schema import Block, Study
-from casewise.annotation.votes.collected import SIGNALS, PersonStatus
-from casewise.cases import digest
+from casewise.annotation.study.page_signals import PageSignals, PageWatch, sum_signals
+from casewise.annotation.study.schema import Block
+from casewise.annotation.votes.collected import PersonStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,30 +113,6 @@ class Progress:
         return self.blocks - self.completed - self.active
 
 
-@dataclass(frozen=True, slots=True)
-class PageWatch:
-    """What the page's script counted, from showing to answer."""
-
-    left: int
-    """Times that the page lost the focus, or was hidden."""
-    away: float
-    """Seconds until it had it again, in all."""
-    copied: int
-    """Times that a part of the case was copied."""
-    pasted: int
-    """Times that something was pasted."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageSignals:
-    """The signals that come with the answer to a page."""
-
-    honeypot: bool
-    """Whether the page's hidden text was followed."""
-    watch: PageWatch | None = None
-    """None where scripts are off."""
-
-
 def write_signals(
     connection: Connection, person: int, position: int, signals: PageSignals, seconds: float
 ) -> None:
@@ -150,77 +125,10 @@ def write_signals(
 
 
 def signals_by_person(connection: Connection) -> dict[int, dict[str, Any]]:
-    """The signals of everybody who has any, summed up by the names of ``PersonRecord``.
-
-    Keys are the numbers of participants. What no script has counted is None.
-    """
-
-    def pages(where: ColumnElement[bool]) -> ColumnElement[int]:
-        return func.sum(case((where, 1), else_=0))
-
-    signal = page_signal.c
-    rows = connection.execute(
-        select(
-            signal.participant,
-            func.count().label("trap_pages"),
-            pages(signal.honeypot).label("trapped"),
-            func.count(signal.left).label("watched"),
-            pages(signal.left > 0).label("left"),
-            func.sum(signal.away).label("away_seconds"),
-            pages(signal.copied + signal.pasted > 0).label("copied"),
-        ).group_by(signal.participant)
-    )
-    summed = {}
-    for person, *values in rows:
-        named = dict(zip(SIGNALS, values, strict=True))
-        unseen = {} if named["watched"] else dict.fromkeys(("left", "away_seconds", "copied"))
-        summed[person] = named | unseen
-    return summed
-
-
-_SOUNDS = tuple(first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou")
-
-
-def hidden_word(study: Study, block: int, position: int) -> str | None:
-    """The word that a page's hidden text asks for: no real one, and another on each page.
-
-    None in a study that records no signals.
-    """
-    if not study.screening.watches:
-        return None
-    drawn = bytes.fromhex(digest("word", study.id, study.seed, block, position)[:8])
-    return "".join(_SOUNDS[one % len(_SOUNDS)] for one in drawn)
-
-
-def _is_said(value: object) -> bool:
-    return bool(str(value or "").strip())
-
-
-def _counts(value: object) -> str | None:
-    """Anybody may send anything: what the script can't have written counts for nothing."""
-    whole = isinstance(value, str) and re.fullmatch(
-        r"\d{1,4} \d{1,6}(\.\d)? \d{1,4} \d{1,4}", value
-    )
-    return str(value) if whole else None
-
-
-class SentSignals(BaseModel):
-    """The fields of a page's form that no person fills in."""
-
-    word: Annotated[bool, BeforeValidator(_is_said)] = False
-    """Whether the hidden field held anything."""
-    watched: Annotated[str | None, BeforeValidator(_counts)] = None
-    """Times left, seconds away, times copied and pasted. None where scripts are off."""
-
-    def signals(
-        self, study: Study, block: int, position: int, said: str | None
-    ) -> PageSignals | None:
-        """The signals of a page with their reason; None in a study that records none."""
-        word = hidden_word(study, block, position)
-        if word is None:
-            return None
-        followed = self.word or word in (said or "").lower()
-        if self.watched is None:
-            return PageSignals(followed)
-        left, away, copied, pasted = self.watched.split()
-        return PageSignals(followed, PageWatch(int(left), float(away), int(copied), int(pasted)))
+    """The signals of everybody who has any, summed up, by the number of the participant."""
+    pages = defaultdict[int, list[PageSignals]](list)
+    rows = select(page_signal).order_by(page_signal.c.participant, page_signal.c.position)
+    for person, _, honeypot, left, *counts in connection.execute(rows):
+        watch = None if left is None else PageWatch(left, *counts)
+        pages[person].append(PageSignals(honeypot, watch))
+    return {person: sum_signals(signals) for person, signals in pages.items()}

@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any, Self
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from casewise.annotation.store import blocks, people
 from casewise.annotation.store.database import PATIENCE, Clock, Database, steady_clock, upgrade
 from casewise.annotation.store.standing import (
     AnswerStep,
-    PageSignals,
     Person,
     Progress,
     Taken,
@@ -23,6 +22,7 @@ from casewise.annotation.store.standing import (
 from casewise.annotation.store.tables import assignment, participant, study
 from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.block_design import DrawnFrom
+from casewise.annotation.study.page_signals import PageSignals
 from casewise.annotation.study.reading_times import pages_of, reading
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
@@ -108,19 +108,19 @@ class Store:
 
     def person(self, key: str) -> Person | None:
         """The person of this key."""
-        return self._database.read(partial(people.find, where=participant.c.key == key))
+        return self._find(participant.c.key == key)
 
     def person_of_platform(self, platform_key: str) -> Person | None:
         """The person of this account."""
-        where = participant.c.platform_key == platform_key
-        return self._database.read(partial(people.find, where=where))
+        return self._find(participant.c.platform_key == platform_key)
 
     def person_of_code(self, code: str) -> Person | None:
         """The person of this personal code, as typed."""
         code_key = self.keys.code_key(code)
-        if code_key is None:
-            return None
-        return self._database.read(partial(people.find, where=participant.c.code_key == code_key))
+        return None if code_key is None else self._find(participant.c.code_key == code_key)
+
+    def _find(self, where: ColumnElement[bool]) -> Person | None:
+        return self._database.read(partial(people.find, where=where))
 
     def wait(self, person: Person) -> float:
         """Seconds until the person's page takes an answer."""

@@ -8,6 +8,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Enum,
     Float,
     ForeignKey,
     Index,
@@ -66,20 +67,13 @@ class CellsColumn(TypeDecorator[Block]):
         return None if value is None else tuple(map(int, value.split()))
 
 
-class StatusColumn(TypeDecorator[PersonStatus]):
-    """How far a person has come, or a block's holder."""
-
-    impl = String(16)
-    cache_ok = True
-
-    def process_bind_param(self, value: PersonStatus | None, dialect: Dialect) -> str | None:
-        """Into the database."""
-        return None if value is None else value.value
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> PersonStatus | None:
-        """Out of the database."""
-        return None if value is None else PersonStatus(value)
-
+STATUS = Enum(
+    PersonStatus,
+    native_enum=False,
+    length=16,
+    values_callable=lambda statuses: [status.value for status in statuses],
+)
+"""How far a person has come, or a block's holder."""
 
 study = Table(
     "study",
@@ -88,7 +82,7 @@ study = Table(
     Column("name", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
     Column("secrets", String(64), nullable=False),
-    Column("paused", Boolean(create_constraint=False), nullable=False),
+    Column("paused", Boolean, nullable=False),
     Column("created", Utc, nullable=False),
     CheckConstraint("id = 1", name="one"),
 )
@@ -109,21 +103,20 @@ participant = Table(
     Column("rater", String(64), nullable=False, unique=True),
     Column("platform_key", String(64), unique=True),
     Column("panel", String(64), nullable=False),
-    Column("status", StatusColumn, nullable=False),
-    Column("outcome", StatusColumn),
+    Column("status", STATUS, nullable=False, index=True),
+    Column("outcome", STATUS),
     Column("attempts", Integer, nullable=False),
     Column("started", Utc, nullable=False),
     Column("passed", Utc),
     Column("ended", Utc),
-    Column("purged", Boolean(create_constraint=False), nullable=False),
+    Column("purged", Boolean, nullable=False),
     Column("code_key", String(64)),
-    Column("signed", Boolean(create_constraint=False), nullable=False, server_default=false()),
-    Column("about_due", Boolean(create_constraint=False), nullable=False, server_default=false()),
+    Column("signed", Boolean, nullable=False, server_default=false()),
+    Column("about_due", Boolean, nullable=False, server_default=false()),
     CheckConstraint(
         "status in ('started', 'active', 'completed', 'screened_out', 'withdrawn', 'abandoned')",
         name="status",
     ),
-    Index("ix_participant_status", "status"),
     Index("uq_participant_code_key", "code_key", unique=True),
 )
 """A person. ``outcome`` says which code was shown, and stays when the votes are deleted.
@@ -138,7 +131,7 @@ assignment = Table(
     Column("id", Integer, primary_key=True),
     Column("block", Integer, ForeignKey("block.number"), nullable=False),
     Column("participant", Integer, ForeignKey("participant.id"), nullable=False, unique=True),
-    Column("status", StatusColumn, nullable=False),
+    Column("status", STATUS, nullable=False),
     Column("position", Integer, nullable=False),
     Column("shown", Utc, nullable=False),
     Column("lease_until", Utc, nullable=False),
@@ -193,7 +186,7 @@ check_answer = Table(
     Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("name", String(64), nullable=False),
-    Column("passed", Boolean(create_constraint=False), nullable=False),
+    Column("passed", Boolean, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("time", Utc, nullable=False),
     UniqueConstraint("participant", "position"),
@@ -205,7 +198,7 @@ page_signal = Table(
     metadata,
     Column("participant", Integer, ForeignKey("participant.id"), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
-    Column("honeypot", Boolean(create_constraint=False), nullable=False),
+    Column("honeypot", Boolean, nullable=False),
     Column("left", Integer),
     Column("away", Float),
     Column("copied", Integer),
@@ -217,11 +210,10 @@ second_account = Table(
     "second_account",
     metadata,
     Column("id", Integer, primary_key=True),
-    Column("participant", Integer, ForeignKey("participant.id"), nullable=False),
+    Column("participant", Integer, ForeignKey("participant.id"), nullable=False, index=True),
     Column("other", Integer, ForeignKey("participant.id")),
     Column("kind", String(16), nullable=False),
     Column("time", Utc, nullable=False),
-    Index("ix_second_account_participant", "participant"),
 )
 """Signs that two people are one. ``other`` began before; null where the person's browser opened
 the study under an id that did not begin there. No address is kept, only that two shared a range."""
@@ -242,9 +234,7 @@ event = Table(
     metadata,
     Column("id", Integer, primary_key=True),
     Column("time", Utc, nullable=False),
-    Column("participant", Integer, ForeignKey("participant.id")),
-    Column("kind", String(32), nullable=False),
-    Index("ix_event_kind", "kind"),
-    Index("ix_event_participant", "participant"),
+    Column("participant", Integer, ForeignKey("participant.id"), index=True),
+    Column("kind", String(32), nullable=False, index=True),
 )
 """What changed when, without content."""

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.annotation.study.schema import Arm, Block, Design, Study, StudyCell
+from casewise.annotation.study.study_rules import Ints
 from casewise.cases import Case, whole_queries
 from casewise.errors import UsageError
-
-Ints = NDArray[np.int64]
 
 
 def even_arms(cells: Ints, arm_of: Ints, turns: Ints, blocks: Ints) -> Ints:

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PrivateAttr,
@@ -22,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from casewise.annotation.study.study_rules import Collection, Screening
+from casewise.annotation.study.study_rules import Collection, Screening, StudyPart
 from casewise.cases import Case, Context, Side, fault
 
 
@@ -95,11 +93,7 @@ WrittenBlock = Annotated[
 ]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Consent(_Part):
+class Consent(StudyPart):
     """What people are told before they agree."""
 
     text: Text
@@ -113,7 +107,7 @@ class Consent(_Part):
     least_age: int = Field(default=18, ge=0, le=99)
 
 
-class TutorialExample(_Part):
+class TutorialExample(StudyPart):
     """A worked example of the tutorial."""
 
     query: Text
@@ -122,7 +116,7 @@ class TutorialExample(_Part):
     why: Text
 
 
-class ComprehensionQuestion(_Part):
+class ComprehensionQuestion(StudyPart):
     """One question of the comprehension check."""
 
     text: Text
@@ -140,14 +134,14 @@ class ComprehensionQuestion(_Part):
         return self
 
 
-class Comprehension(_Part):
+class Comprehension(StudyPart):
     """Asked after the tutorial; who fails every attempt is screened out before any vote."""
 
     questions: tuple[ComprehensionQuestion, ...] = ()
     attempts: int = Field(default=2, ge=1, le=10)
 
 
-class AttentionCheck(_Part):
+class AttentionCheck(StudyPart):
     """A page that looks like a case, and says which answer to give."""
 
     id: Name
@@ -156,7 +150,7 @@ class AttentionCheck(_Part):
     expected: Side
 
 
-class AboutQuestion(_Part):
+class AboutQuestion(StudyPart):
     """One question about the person, asked after the last case; *prefer not to say* is added."""
 
     name: Name
@@ -164,7 +158,7 @@ class AboutQuestion(_Part):
     options: tuple[Text, ...] = Field(min_length=1, max_length=30)
 
 
-class Attention(_Part):
+class Attention(StudyPart):
     """Checks among the cases of each person, at places drawn by ``seed``."""
 
     checks: tuple[AttentionCheck, ...] = ()
@@ -182,7 +176,7 @@ class Attention(_Part):
         return self
 
 
-class Ask(_Part):
+class Ask(StudyPart):
     """What is asked beside safe or unsafe; both may be left open by a person."""
 
     confidence: bool = False
@@ -190,7 +184,7 @@ class Ask(_Part):
     reason: bool = False
 
 
-class Timing(_Part):
+class Timing(StudyPart):
     """How long a page may take, and how long a place is kept."""
 
     least_seconds: float | None = Field(default=None, ge=0, le=60)
@@ -202,7 +196,7 @@ class Timing(_Part):
     """A block is kept so long after its last answer; then another person may have it."""
 
 
-class Pay(_Part):
+class Pay(StudyPart):
     """The pay, and the times that it is planned by."""
 
     currency: Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] = "GBP"
@@ -215,7 +209,7 @@ class Pay(_Part):
     """The platform's, as a share of the pay."""
 
 
-class Recruitment(_Part):
+class Recruitment(StudyPart):
     """The platform, and what people bring back to it."""
 
     platform: Platform = Platform.NONE
@@ -253,7 +247,7 @@ class Counting(StrEnum):
     same."""
 
 
-class SecondAccounts(_Part):
+class SecondAccounts(StudyPart):
     """Who looks like a person who came before: recorded and shown always, counted by these rules.
 
     Fixed before the study starts.
@@ -268,7 +262,7 @@ class SecondAccounts(_Part):
     """0: addresses are not compared."""
 
 
-class Design(_Part):
+class Design(StudyPart):
     """The block design: each block is judged by one person."""
 
     cells: tuple[WrittenCell, ...] = Field(min_length=1)
@@ -291,7 +285,7 @@ class Design(_Part):
         return self
 
 
-class Study(_Part):
+class Study(StudyPart):
     """A whole study, as its YAML file holds it."""
 
     casewise_study: Literal[1] = 1

@@ -30,14 +30,18 @@ SIGNALS = (Rule.HONEYPOT, Rule.LEFT, Rule.COPIED, Rule.TIMES, Rule.TOOL)
 """The rules that rest on signals of answers that no person gave."""
 
 
-class Screening(BaseModel):
+class StudyPart(BaseModel):
+    """A part of a study file: strict, finite and fixed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Screening(StudyPart):
     """Rules that flag people, fixed before the study starts. Flags never delete.
 
     Null switches a rule off. Those that rest on signals are null unless they are set: a study file
     that was written before there were any records none.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     attention_failed: int | None = Field(default=1, ge=0)
     """Flagged are those who fail more attention checks: one is a slip that careful people make."""
@@ -108,10 +112,8 @@ class StoppingRule(StrEnum):
     SEQUENTIAL = "sequential"
 
 
-class Collection(BaseModel):
+class Collection(StudyPart):
     """How many votes a case gets: ``Study.votes``, or at most so many under a stopping rule."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     rule: StoppingRule = StoppingRule.FIXED
     posterior: float = Field(default=POSTERIOR, gt=0.5, lt=1)

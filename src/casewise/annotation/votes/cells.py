@@ -6,30 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casewise import statistics
 from casewise.annotation.study.schema import Arm, Study
-from casewise.annotation.votes.collected import VoteTable
+from casewise.annotation.votes.collected import FloatArray, VoteTable
 from casewise.cases import Side
-from casewise.statistics import (
-    Agreement,
-    Clusters,
-    DawidSkene,
-    Estimate,
-    PairVotes,
-    ProportionTests,
-    Resampling,
-    TwoWay,
-    agreement,
-    clustered_ratio,
-    cohen_h,
-    mantel_haenszel,
-    proportion_tests,
-    two_way,
-    wilson_interval,
-)
-
-FloatArray = NDArray[np.float64]
 
 CONTRASTS = ((Arm.SAFE, Arm.UNSAFE), (Arm.SAFE, Arm.NONE), (Arm.NONE, Arm.UNSAFE))
 """Arms that are compared; the first has, by intention, more safe votes."""
@@ -78,9 +59,9 @@ class ArmVotes:
     """Cells."""
     majority_unsafe: int
     ties: int
-    share_safe: TwoWay
+    share_safe: statistics.TwoWay
     """Mean over cells of the share of safe votes, with an error for cases (by query) and people."""
-    agreement: Agreement
+    agreement: statistics.Agreement
     """Of the votes on one case; intervals by drawing queries anew."""
 
 
@@ -91,11 +72,11 @@ class Contrast:
     first: Arm
     second: Arm
     queries: int
-    difference: TwoWay
+    difference: statistics.TwoWay
     """Share of safe votes in the first arm less that in the second, -1..1, with an error for
     queries and people."""
     cohen_h: float
-    z_tests: ProportionTests
+    z_tests: statistics.ProportionTests
     """A test for each query."""
     mantel_haenszel_or: float
     """Odds ratio of a safe vote, with queries as strata."""
@@ -147,7 +128,7 @@ def decided_cases(stops: Sequence[CellStop]) -> frozenset[str]:
 
 
 def cell_votes(
-    table: VoteTable, quota: int, classes: DawidSkene, stops: Sequence[CellStop] = ()
+    table: VoteTable, quota: int, classes: statistics.DawidSkene, stops: Sequence[CellStop] = ()
 ) -> tuple[CellVotes, ...]:
     """Every cell of the study, in the order of its design."""
     decided = decided_cases(stops)
@@ -163,7 +144,7 @@ def cell_votes(
                 safe=yes,
                 unsafe=n - yes,
                 share_safe=share,
-                interval=wilson_interval(share, n),
+                interval=statistics.wilson_interval(share, n),
                 majority=_majority(yes, n - yes),
                 quota_met=n >= quota or cell.case_id in decided,
                 p_safe=float(classes.p_safe[place]),
@@ -179,7 +160,7 @@ def _majority(safe: int, unsafe: int) -> Side | None:
 
 
 def arm_votes(
-    table: VoteTable, cells: Sequence[CellVotes], resampling: Resampling | None
+    table: VoteTable, cells: Sequence[CellVotes], resampling: statistics.Resampling | None
 ) -> tuple[ArmVotes, ...]:
     """Every arm that has cells."""
     queries = table.cell_queries()
@@ -199,7 +180,7 @@ def arm_votes(
                 majority_unsafe=sum(cell.majority == "unsafe" for cell in here),
                 ties=sum(cell.is_tie for cell in here),
                 share_safe=mean_share(table.only(table.in_arm(arm))),
-                agreement=agreement(
+                agreement=statistics.agreement(
                     np.array([cell.safe for cell in here], np.float64),
                     np.array([cell.unsafe for cell in here], np.float64),
                     queries[places],
@@ -210,14 +191,14 @@ def arm_votes(
     return tuple(votes)
 
 
-def mean_share(table: VoteTable) -> TwoWay:
+def mean_share(table: VoteTable) -> statistics.TwoWay:
     """The mean over cells of their share of safe votes; each vote weighs 1 over its cell's."""
     weights = 1 / table.counts[table.cell]
 
-    def figure(clusters: Clusters) -> Estimate:
-        return clustered_ratio(table.safe * weights, weights, clusters)
+    def figure(clusters: statistics.Clusters) -> statistics.Estimate:
+        return statistics.clustered_ratio(table.safe * weights, weights, clusters)
 
-    return two_way(figure, table.by_query, table.by_rater)
+    return statistics.two_way(figure, table.by_query, table.by_rater)
 
 
 def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
@@ -242,15 +223,17 @@ class PairedArms:
         return one, other
 
     @property
-    def difference(self) -> TwoWay:
+    def difference(self) -> statistics.TwoWay:
         """Share of safe votes in the first arm less that in the second."""
         table, sides = self.table, self.sides
 
-        def figure(clusters: Clusters) -> Estimate:
-            one, other = (clustered_ratio(table.safe * side, side, clusters) for side in sides)
+        def figure(clusters: statistics.Clusters) -> statistics.Estimate:
+            one, other = (
+                statistics.clustered_ratio(table.safe * side, side, clusters) for side in sides
+            )
             return one - other
 
-        return two_way(figure, table.by_query, table.by_rater)
+        return statistics.two_way(figure, table.by_query, table.by_rater)
 
 
 def pairs_of_arms(table: VoteTable) -> list[PairedArms]:
@@ -272,7 +255,7 @@ def _contrast(paired: PairedArms) -> Contrast:
         for side in sides
         for weight in (side * table.safe, side * (1 - table.safe))
     ]
-    pairs = PairVotes(*counts)
+    pairs = statistics.PairVotes(*counts)
     leaning = np.sign(pairs.safe_1 - pairs.unsafe_1) * np.sign(pairs.safe_2 - pairs.unsafe_2)
     shares = [float((table.safe * side).sum() / side.sum()) for side in sides]
     return Contrast(
@@ -280,8 +263,8 @@ def _contrast(paired: PairedArms) -> Contrast:
         second=paired.second,
         queries=len(asked),
         difference=paired.difference,
-        cohen_h=cohen_h(shares[0], shares[1]),
-        z_tests=proportion_tests(pairs),
-        mantel_haenszel_or=mantel_haenszel(pairs),
+        cohen_h=statistics.cohen_h(shares[0], shares[1]),
+        z_tests=statistics.proportion_tests(pairs),
+        mantel_haenszel_or=statistics.mantel_haenszel(pairs),
         majority_flips=int((leaning < 0).sum()),
     )

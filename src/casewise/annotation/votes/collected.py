@@ -70,9 +70,6 @@ class PersonRecord:
 
 TOOL_ANSWERS = ("none", "some", "all")
 
-SIGNALS = ("trap_pages", "trapped", "watched", "left", "away_seconds", "copied")
-"""The fields of a person that sum up the signals of pages."""
-
 
 @dataclass(frozen=True, slots=True)
 class VoteRecord:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from casewise.annotation.study.page_signals import SIGNAL_FIELDS
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.votes.collected import (
-    SIGNALS,
     TOOL_ANSWERS,
     CheckRecord,
     Collected,
@@ -69,7 +69,7 @@ PERSON_COLUMNS = (
     VoteColumn("excluded", str, "a reason, or nothing"),
     VoteColumn("demographics", read_pairs, 'a JSON object of texts, such as {"age": "30-39"}'),
     VoteColumn("remark", str, "a text"),
-    *(VoteColumn(name, read_count, f"{COUNT}, or nothing") for name in SIGNALS[:4]),
+    *(VoteColumn(name, read_count, f"{COUNT}, or nothing") for name in SIGNAL_FIELDS[:4]),
     VoteColumn("away_seconds", read_seconds, SECONDS),
     VoteColumn("copied", read_count, f"{COUNT}, or nothing"),
     VoteColumn("tool", one_of(*TOOL_ANSWERS), f"{', '.join(TOOL_ANSWERS)}, or nothing"),
@@ -150,7 +150,7 @@ def person_names(collected: Collected) -> list[str]:
     """The columns of ``people.csv``; signals that nobody has looked for have none."""
     unknown = {
         name
-        for name in (*SIGNALS, "tool")
+        for name in (*SIGNAL_FIELDS, "tool")
         if all(getattr(person, name) is None for person in collected.people)
     }
     return [name for name in names_of(PERSON_COLUMNS) if name not in unknown]
@@ -170,24 +170,25 @@ def read_collected(path: Path, study: Study) -> Collected:
     """
     folder = path if path.is_dir() else None
     votes_path = path / VOTES if folder else path
-    rows = read_table(votes_path, VOTE_COLUMNS, VOTE_FIGURES)
-    votes = _votes(rows, study)
-    vote_places = [row.place for row in rows]
+    votes = _votes(read_table(votes_path, VOTE_COLUMNS, VOTE_FIGURES), study)
     if folder and (folder / PEOPLE).exists():
         rows = read_table(folder / PEOPLE, PERSON_COLUMNS, PERSON_FIGURES)
-        people = [PersonRecord(**row.cells) for row in rows]
-        people_places = [row.place for row in rows]
+        people = [(PersonRecord(**row.cells), row.place) for row in rows]
     else:
-        people = _people_of_votes(votes, study)
-        people_places = [ValuePlace(path / PEOPLE)] * len(people)
+        everybody = _people_of_votes([vote for vote, _ in votes], study)
+        people = [(person, ValuePlace(path / PEOPLE)) for person in everybody]
     has_checks = folder is not None and (folder / CHECKS).exists()
-    rows = read_table(path / CHECKS, CHECK_COLUMNS) if has_checks else []
-    checks = _checks(rows)
-    known = _check_people(list(zip(people, people_places, strict=True)), study)
-    _check_votes(list(zip(votes, vote_places, strict=True)), study, known)
-    _check_answered(checks, [row.place for row in rows], study, known)
-    _check_completed(list(zip(people, people_places, strict=True)), votes, checks, study)
-    return Collected(tuple(people), tuple(votes), tuple(checks))
+    checks = _checks(read_table(path / CHECKS, CHECK_COLUMNS) if has_checks else [])
+    known = _check_people(people, study)
+    _check_votes(votes, study, known)
+    _check_answered(checks, study, known)
+    collected = Collected(
+        tuple(person for person, _ in people),
+        tuple(vote for vote, _ in votes),
+        tuple(check for check, _ in checks),
+    )
+    _check_completed(people, collected, study)
+    return collected
 
 
 def names_of(columns: Sequence[VoteColumn]) -> list[str]:
@@ -195,7 +196,7 @@ def names_of(columns: Sequence[VoteColumn]) -> list[str]:
     return [column.name for column in columns]
 
 
-def _votes(rows: Sequence[PlacedRow], study: Study) -> list[VoteRecord]:
+def _votes(rows: Sequence[PlacedRow], study: Study) -> list[tuple[VoteRecord, ValuePlace]]:
     queries: Mapping[str, str] | None = None
     order: defaultdict[str, int] = defaultdict(int)
     votes = []
@@ -215,17 +216,17 @@ def _votes(rows: Sequence[PlacedRow], study: Study) -> list[VoteRecord]:
             values["query_id"] = queries[values["case_id"]]
         values.setdefault("position", order[values["rater"]])
         order[values["rater"]] += 1
-        votes.append(VoteRecord(**values))
+        votes.append((VoteRecord(**values), row.place))
     return votes
 
 
-def _checks(rows: Sequence[PlacedRow]) -> list[CheckRecord]:
+def _checks(rows: Sequence[PlacedRow]) -> list[tuple[CheckRecord, ValuePlace]]:
     order: defaultdict[str, int] = defaultdict(int)
     checks = []
     for row in rows:
         values = {"position": order[row.cells["rater"]], **row.cells}
         order[values["rater"]] += 1
-        checks.append(CheckRecord(**values))
+        checks.append((CheckRecord(**values), row.place))
     return checks
 
 
@@ -303,15 +304,14 @@ def _check_votes(
 
 
 def _check_answered(
-    checks: Sequence[CheckRecord],
-    places: Sequence[ValuePlace],
+    checks: Sequence[tuple[CheckRecord, ValuePlace]],
     study: Study,
     known: Mapping[str, PersonRecord],
 ) -> None:
     """Check answers to attention checks against the people and the study."""
     ids = {check.id for check in study.attention.checks}
     answered: set[tuple[str, str]] = set()
-    for check, place in zip(checks, places, strict=True):
+    for check, place in checks:
         if check.rater not in known:
             raise place.refuse("nobody of this name among the people", "rater", check.rater)
         if check.check not in ids:
@@ -322,14 +322,11 @@ def _check_answered(
 
 
 def _check_completed(
-    people: Sequence[tuple[PersonRecord, ValuePlace]],
-    votes: Sequence[VoteRecord],
-    checks: Sequence[CheckRecord],
-    study: Study,
+    people: Sequence[tuple[PersonRecord, ValuePlace]], collected: Collected, study: Study
 ) -> None:
     """Check that completed blocks have all their votes and, where any are known, their checks."""
-    voted = Counter(vote.rater for vote in votes)
-    answered = Counter(check.rater for check in checks)
+    voted = Counter(vote.rater for vote in collected.votes)
+    answered = Counter(check.rater for check in collected.checks)
     for person, place in people:
         if person.status is not PersonStatus.COMPLETED or person.block is None:
             continue

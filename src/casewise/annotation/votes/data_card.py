@@ -226,13 +226,12 @@ def _arms(results: Results) -> Table:
 
 def _agreement(results: Results) -> Table:
     heads = ("Krippendorff's alpha", "Gwet's AC1", "pairs that agree")
+    agreed = ((one.arm, one.agreement) for one in results.arms)
     return Table(
         [Column("arm"), *figures(Kind.ESTIMATE, *heads)],
         [
-            Row([_arm(arm), agreement.krippendorff_alpha, agreement.gwet_ac1, agreement.pairwise])
-            for arm, agreement in (
-                (arm_votes.arm, arm_votes.agreement) for arm_votes in results.arms
-            )
+            Row([_arm(arm), found.krippendorff_alpha, found.gwet_ac1, found.pairwise])
+            for arm, found in agreed
         ],
     )
 
@@ -290,23 +289,15 @@ def _sensitivity(results: Results) -> Table:
 def _drift(results: Results) -> Table:
     """Slopes of shares and of times, which are written otherwise."""
     drift = results.drift
+    slopes = (
+        ("over ten pages of a person", drift.safe_by_page, drift.speed_by_page),
+        ("over a day of the study", drift.safe_by_day, drift.speed_by_day),
+    )
     return Table(
         [Column(""), *figures(Kind.ESTIMATE, "share safe", "seconds")],
         [
-            Row(
-                [
-                    "over ten pages of a person",
-                    estimate(drift.safe_by_page, with_signs=True),
-                    _percent(drift.speed_by_page),
-                ]
-            ),
-            Row(
-                [
-                    "over a day of the study",
-                    estimate(drift.safe_by_day, with_signs=True),
-                    _percent(drift.speed_by_day),
-                ]
-            ),
+            Row([name, estimate(share, with_signs=True), _percent(speed)])
+            for name, share, speed in slopes
         ],
     )
 

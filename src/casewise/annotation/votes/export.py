@@ -91,15 +91,6 @@ def voted_cases(
     )
 
 
-def check_export(out: Path, choices: ExportChoices) -> None:
-    """Check that the export may be written, before any work is done.
-
-    Raises:
-        UsageError: Something stands at ``out`` that may not be replaced.
-    """
-    check_free(out, EXPORT, force=choices.force)
-
-
 def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
     """Write the folder; it appears whole or not at all.
 
@@ -111,9 +102,9 @@ def export_study(results: Results, out: Path, choices: ExportChoices) -> str:
 
     Raises:
         InputError: The study's cases are gone or changed.
-        UsageError: As ``check_export``.
+        UsageError: Something stands at ``out`` that may not be replaced.
     """
-    check_export(out, choices)
+    check_free(out, EXPORT, force=choices.force)
     evenness = balance(_as_judged(results), study_cases(results.study))
     left_out = results.screened.flagged() if choices.without_flagged else frozenset[str]()
     cases = voted_cases(results.study, results.collected, left_out)

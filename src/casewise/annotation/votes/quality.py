@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casewise.annotation.study.planning import PilotTimes
 from casewise.annotation.study.reading_times import QUESTION, USUAL, count_words, pages_of, reading
@@ -15,6 +14,8 @@ from casewise.annotation.study.schema import Study
 from casewise.annotation.votes.collected import (
     CheckRecord,
     Collected,
+    FloatArray,
+    IntArray,
     PersonRecord,
     PersonStatus,
     VoteRecord,
@@ -31,8 +32,6 @@ from casewise.statistics import (
     cohen_kappa,
     kruskal_wallis,
 )
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +93,6 @@ def _median(seconds: FloatArray) -> float:
     known = seconds[np.isfinite(seconds)]
     return float(np.median(known)) if len(known) else math.nan
 
-
-IntArray = NDArray[np.int64]
 
 PAGES = 10
 """Pages of a person that a slope is told for."""

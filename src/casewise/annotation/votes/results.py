@@ -229,14 +229,14 @@ def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
     whole, here = _leaning(table), _leaning(kept)
     voted = table.counts > 0
     left = kept.counts > 0
-    figures = _agreement(kept)
+    measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe)
     return SensitivityRow(
         name=name,
         people=len(table.raters) - len(out),
         votes=len(kept.safe),
         share_safe={arm: mean_share(kept.only(kept.in_arm(arm))) for arm in _arms(table)},
-        alpha=figures[0],
-        ac1=figures[1],
+        alpha=measures.krippendorff_alpha.value,
+        ac1=measures.gwet_ac1.value,
         differences={
             (paired.first, paired.second): paired.difference for paired in pairs_of_arms(kept)
         },
@@ -249,12 +249,6 @@ def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
 
 def _leaning(table: VoteTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.sign(2 * table.counts_safe - table.counts)
-
-
-def _agreement(table: VoteTable) -> tuple[float, float]:
-    safe = table.counts_safe
-    measures = agreement(safe, table.counts - safe)
-    return measures.krippendorff_alpha.value, measures.gwet_ac1.value
 
 
 def _arms(table: VoteTable) -> Sequence[Arm]:
@@ -322,14 +316,11 @@ def plain(value: Any) -> Any:
         return plain(named)
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, ArmVotes | SensitivityRow):
-        return _without_p(
-            {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-        )
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        record = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return _without_p(record) if isinstance(value, ArmVotes | SensitivityRow) else record
     if isinstance(value, dict):
         return {str(plain(key)): plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):

@@ -21,7 +21,6 @@ from casewise.annotation.votes.collected import TOOL_ANSWERS, Collected, PersonR
 from casewise.statistics import benjamini_hochberg, clustered_spearman, number_clusters
 
 FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 LEAST_PAGES = 5
 """Of so many pages at least a share is taken."""

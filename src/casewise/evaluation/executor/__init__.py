@@ -36,7 +36,7 @@ from casewise.evaluation.executor._shards import (
 )
 from casewise.evaluation.executor._workers import ask_all
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._faults import by_model, printable
+from casewise.evaluation.models._faults import printable
 from casewise.evaluation.models._reachability import UNREACHABLE_S
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
@@ -204,9 +204,7 @@ def base_of(cell: Cell, folder: Path) -> Base:
     return Base(without_cases(cell), cell.identity, said, address_of(folder))
 
 
-def run_shard(
-    base: Base, piece: Piece, connections: int | None = None, observer: Observer | None = None
-) -> ShardResult:
+def run_shard(base: Base, piece: Piece, connections: int | None, observer: Observer) -> ShardResult:
     """Ask what is open of a shard, and leave it in a log of its own.
 
     What an earlier attempt at it wrote is not asked again.
@@ -235,7 +233,7 @@ def run_shard(
         replace(part, places=tuple(places)),
         said=base.metadata,
     )
-    run = ShardRun(work, folder, RunContext() if observer is None else RunContext(observer))
+    run = ShardRun(work, folder, RunContext(observer))
     with suppress(KeyboardInterrupt):
         ask_all([run])
     outcome = run.outcome
@@ -247,6 +245,6 @@ def run_shard(
         reason=printable(log.error.message) if log.error is not None else "",
         judged=len(judged) + outcome.judged,
         tokens=outcome.tokens,
-        errors=by_model(outcome.errors),
-        given_up=() if outcome.given_up is None else (outcome.given_up,),
+        errors=outcome.errors,
+        given_up=outcome.given_up,
     )

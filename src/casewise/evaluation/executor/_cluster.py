@@ -11,13 +11,12 @@ from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from casewise.errors import UsageError
-from casewise.evaluation.executor._done import Tokens
+from casewise.errors import UsageError, first_line
 from casewise.evaluation.executor._shard_run import Observer
 from casewise.evaluation.executor._shards import SMALLEST, Piece, Shard, piece_of
-from casewise.evaluation.models._faults import FaultCounts, FaultKind, Faults, count_faults
+from casewise.evaluation.models._faults import FaultCounts, count_faults
 from casewise.evaluation.plan import Cell
-from casewise.evaluation.plan._costs import Budget
+from casewise.evaluation.plan._costs import Budget, Tokens
 from casewise.protocols import Status
 
 
@@ -73,9 +72,9 @@ def connected(ray: Any, cluster: ClusterOptions) -> Iterator[None]:
         try:
             ray.init(**options)
         except Exception as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
             where = cluster.address or "this machine"
-            raise UsageError(f"no Ray cluster could be used at {where}: {reason}") from None
+            problem = f"no Ray cluster could be used at {where}: {first_line(error)}"
+            raise UsageError(problem) from None
         try:
             yield
         finally:
@@ -125,12 +124,12 @@ class ShardResult:
     judged: int
     """Of its judgements, those that stand in its logs, earlier attempts included."""
     tokens: Tokens
-    """In and out, of this attempt, by the model that used them."""
-    given_up: tuple[str, ...] = ()
-    """The reasons for which its model can't be used at all."""
-    faults: Faults = field(default_factory=dict)
+    """Of this attempt."""
+    given_up: str | None = None
+    """Why its model can't be used at all."""
+    faults: FaultCounts = field(default_factory=Counter)
     """What went wrong with requests, where another process than the run's own met it."""
-    errors: Faults = field(default_factory=dict)
+    errors: FaultCounts = field(default_factory=Counter)
     """Cases that ended in an error in this attempt."""
 
 
@@ -365,12 +364,11 @@ class ShardQueue(Generic[Work]):
         self._show(running.number, {Status.OK: shown[Status.OK] + max(0, result.judged - known)})
         self.judged += result.judged
         count_faults(result.faults)
-        for model, kinds in result.errors.items():
-            self.errors.update({(model, FaultKind(kind)): n for kind, n in kinds.items()})
+        self.errors.update(result.errors)
         if self._budget is not None:
             self._budget.settle(result.tokens, result.judged)
-        if result.given_up:
-            self.given_up |= dict.fromkeys(result.given_up)
+        if result.given_up is not None:
+            self.given_up[result.given_up] = None
             same = [n for n, one in enumerate(self._cells) if one.model == cell.model]
             self._dropped |= set(same)
         elif result.status == "error":

@@ -6,13 +6,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from inspect_ai.model import ModelUsage
-
 from casewise.errors import InputError, UsageError
-from casewise.evaluation.models import Prices
 from casewise.evaluation.models._faults import FaultCounts, FaultKind, logged_kind
 from casewise.evaluation.plan import Cell
-from casewise.evaluation.plan._costs import Budget, cost_of, input_tokens
+from casewise.evaluation.plan._costs import Budget, Tokens, cost_of, tokens_of
 from casewise.files import address_of
 from casewise.logs import (
     REDACTED,
@@ -25,9 +22,6 @@ from casewise.logs import (
     read_records,
     runs_of,
 )
-
-Tokens = dict[str, tuple[int, int]]
-"""In and out, by the model that used them."""
 
 
 class Stage(StrEnum):
@@ -50,8 +44,8 @@ class CellState:
     """Judgements asked for: cases, as often as each is asked."""
     errors: int
     """Cases that ended in an error; of a cell that is done, they stay so."""
-    tokens: Mapping[str, tuple[int, int]]
-    """In and out, by the model that used them; a grader's stand apart."""
+    tokens: Tokens
+    """A grader's stand apart."""
     log: Path | None
     """Of those that hold the judgements, the latest."""
     kinds: Mapping[FaultKind, int] = field(default_factory=dict)
@@ -87,11 +81,8 @@ class Done:
 
     def spent(self, cells: Sequence[Cell]) -> float:
         """Dollars that the judgements took, at the prices known."""
-        return sum(
-            cost_of(cell.prices.get(model, Prices()), *used)
-            for cell, state in zip(cells, self.states, strict=True)
-            for model, used in state.tokens.items()
-        )
+        pairs = zip(cells, self.states, strict=True)
+        return sum(cost_of(state.tokens, cell.prices) for cell, state in pairs)
 
 
 def read_done(cells: Sequence[Cell], log_dir: Path | LogFolder) -> Done:
@@ -151,8 +142,7 @@ def make_budget(cells: Sequence[Cell], done: Done, cap: float) -> Budget:
         for cell in cells
         if cell.request.batch and cell.cost_usd is not None and cell.judgements
     ]
-    spent = done.spent(cells)
-    return Budget(cap, spent, lambda name: prices.get(name, Prices()), max(usual, default=0.0))
+    return Budget(cap, done.spent(cells), prices, max(usual, default=0.0))
 
 
 def _title(header: LogHeader) -> str:
@@ -220,7 +210,7 @@ def hold(header: LogHeader, cell: Cell) -> Held:
     epochs = range(1, cell.request.epochs + 1)
     if header.part is not None and header.all_judged:
         attempts = Attempts.of_header(header) if header.part.epoch in epochs else Attempts()
-        return Held(attempts, _tokens([header.log.stats.model_usage]))
+        return Held(attempts, tokens_of(header.log.stats.model_usage))
     try:
         records = [record for record in read_records(header) if record.epoch in epochs]
     except InputError:  # cut short: a start sets it aside
@@ -231,14 +221,9 @@ def hold(header: LogHeader, cell: Cell) -> Held:
         if record.error is not None
     }
     return Held(
-        Attempts.of_records(header, records), _tokens(record.usage for record in records), errors
-    )
-
-
-def _tokens(usages: Iterable[Mapping[str, ModelUsage]]) -> Tokens:
-    return _sum_of(
-        {model: (input_tokens(used), used.output_tokens) for model, used in usage.items()}
-        for usage in usages
+        Attempts.of_records(header, records),
+        _sum_of(tokens_of(record.usage) for record in records),
+        errors,
     )
 
 
@@ -252,7 +237,7 @@ def _tokens_of(run: LoggedRun, held: Sequence[Held]) -> Tokens:
 
 
 def _sum_of(parts: Iterable[Tokens]) -> Tokens:
-    total: Tokens = {}
+    total: dict[str, tuple[int, int]] = {}
     for part in parts:
         for model, (asked, answered) in part.items():
             before = total.get(model, (0, 0))

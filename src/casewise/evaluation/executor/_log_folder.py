@@ -6,7 +6,8 @@ One process at a time works in a folder; whoever comes second is told who was fi
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +19,7 @@ from casewise.errors import UsageError
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import MADE_WITH
 from casewise.evaluation.models._answer_journal import AnswerJournal, answers_kept
-from casewise.evaluation.models._batches import BatchLedger, batches_kept, words_of_batches
+from casewise.evaluation.models._batches import LEDGER, BatchLedger, batches_kept
 from casewise.evaluation.models._faults import FaultCounts, Faults, by_model, counted, redacted
 from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
@@ -47,7 +48,7 @@ FAULTS = "faults.json"
 
 def out_before(log_dir: Path) -> tuple[str, ...]:
     """What earlier starts have out in batches, and what becomes of it, a line each."""
-    return () if is_elsewhere(log_dir) else words_of_batches(log_dir / OURS)
+    return () if is_elsewhere(log_dir) else BatchLedger(log_dir / OURS / LEDGER, None).words
 
 
 def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
@@ -79,57 +80,53 @@ class StartSummary:
     """Answers from batches that an earlier start had sent."""
 
 
+@dataclass(slots=True)
 class _HeldFolder:
-    def __init__(
-        self,
-        folder: Path | None,
-        journal: AnswerJournal | None,
-        ledger: BatchLedger,
-        counts: FaultCounts,
-        notes: Sequence[str],
-    ) -> None:
-        self._folder, self._counts = folder, counts
-        self.journal, self._ledger = journal, ledger
-        self._notes = tuple(notes)
-        self.complete = False
-        self.summary = StartSummary()
+    """What a start counts and keeps while it lasts."""
+
+    journal: AnswerJournal | None
+    ledger: BatchLedger
+    counts: FaultCounts
+    notes: tuple[str, ...]
+    errors: FaultCounts = field(default_factory=Counter)
+    complete: bool = False
+
+    @property
+    def summary(self) -> StartSummary:
+        """The start up to now."""
+        return StartSummary(
+            by_model(self.counts),
+            by_model(self.errors),
+            0 if self.journal is None else self.journal.served,
+            self.notes,
+            self.ledger.collected,
+        )
 
     def end(self, errors: FaultCounts, complete: bool) -> StartSummary:
         """Sum up a start that was not interrupted; one that is complete leaves no answers."""
-        self.complete = complete
-        self.sum_up(errors)
+        self.errors, self.complete = errors, complete
         if complete and self.journal is not None:
             self.journal.forget()
-            self._ledger.forget()
+            self.ledger.forget()
         return self.summary
 
-    def sum_up(self, errors: FaultCounts | None = None) -> None:
-        self.summary = StartSummary(
-            by_model(self._counts),
-            by_model(errors) if errors is not None else {},
-            0 if self.journal is None else self.journal.served,
-            self._notes,
-            self._ledger.collected,
-        )
 
-    def write(self) -> None:
-        """Add this start to the file of faults."""
-        if self._folder is None:
-            return
-        path = self._folder / FAULTS
-        try:
-            starts = json.loads(path.read_text("utf-8"))["starts"]
-        except (OSError, ValueError, KeyError, TypeError):
-            starts = []
-        this = {
-            "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
-            "complete": self.complete,
-            "faults": self.summary.faults,
-            "errors": self.summary.errors,
-            "answers_before": self.summary.answers_before,
-        }
-        text = json.dumps({"starts": [*starts, this]}, indent=1)
-        write_atomically(path, f"{text}\n".encode())
+def _add_start(folder: Path, held: _HeldFolder) -> None:
+    """Add a start to the file of faults."""
+    path, summary = folder / FAULTS, held.summary
+    try:
+        starts = json.loads(path.read_text("utf-8"))["starts"]
+    except (OSError, ValueError, KeyError, TypeError):
+        starts = []
+    this = {
+        "ended": datetime.now().astimezone().isoformat(timespec="seconds"),
+        "complete": held.complete,
+        "faults": summary.faults,
+        "errors": summary.errors,
+        "answers_before": summary.answers_before,
+    }
+    text = json.dumps({"starts": [*starts, this]}, indent=1)
+    write_atomically(path, f"{text}\n".encode())
 
 
 @contextmanager
@@ -148,38 +145,36 @@ def hold_log_folder(
         OSError: The folder can't be written.
     """
     if is_elsewhere(log_dir):
-        notes = [f"{address_of(log_dir)} has no locks: keep other runs out of it"]
+        notes = (f"{address_of(log_dir)} has no locks: keep other runs out of it",)
         with (
             batches_kept(None, None, observers.batches) as batches,
             counted(observers.fault) as counts,
             reached_anew(unreachable_s, observers.outage),
         ):
-            yield _HeldFolder(None, None, batches.ledger, counts, notes)
+            yield _HeldFolder(None, batches.ledger, counts, notes)
         return
     ours = log_dir / OURS
     with locked(ours, log_dir) as is_locked:
         write_atomically(ours / START, json.dumps({"command": command_line()}).encode())
-        notes = [
+        broken = [
             f"{name} can't be read; it is now {name}{BROKEN}, and what it held is judged again"
             for name in set_broken_aside(log_dir)
         ]
-        if not is_locked:
-            notes.append(f"{log_dir} can't be locked: keep other runs out of it")
+        unlocked = [] if is_locked else [f"{log_dir} can't be locked: keep other runs out of it"]
         with (
             answers_kept(ours) as journal,
             batches_kept(ours, journal, observers.batches) as batches,
             counted(observers.fault) as counts,
             reached_anew(unreachable_s, observers.outage),
         ):
-            held = _HeldFolder(log_dir, journal, batches.ledger, counts, notes)
+            held = _HeldFolder(journal, batches.ledger, counts, (*broken, *unlocked))
             try:
                 yield held
             except BaseException:
-                held.sum_up()
                 with suppress(OSError):
-                    held.write()
+                    _add_start(log_dir, held)
                 raise
-            held.write()
+            _add_start(log_dir, held)
 
 
 def check_same_numbers(models: Iterable[Model], log_dir: Path | LogFolder) -> None:

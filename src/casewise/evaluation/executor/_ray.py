@@ -1,19 +1,18 @@
 """Shards on a Ray cluster: the only file that imports Ray."""
 
-import contextlib
 import os
 import threading
 import time
 from _thread import interrupt_main
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from casewise.errors import CasewiseError, ModelError, UsageError, install_hint
+from casewise.errors import CasewiseError, ModelError, UsageError, first_line, install_hint
 from casewise.evaluation.executor import Base, RunResult, base_of, run_shard
 from casewise.evaluation.executor._cluster import (
     REACH_S,
@@ -29,7 +28,7 @@ from casewise.evaluation.executor._log_folder import hold_log_folder
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import Piece, Shard, cut, new_run, shard_size
 from casewise.evaluation.models import loads_weights
-from casewise.evaluation.models._faults import by_model, counted
+from casewise.evaluation.models._faults import counted
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._costs import Budget
 from casewise.files import is_elsewhere
@@ -126,7 +125,7 @@ def _loads_weights(cell: Cell) -> bool:
 
 
 class _RayPool:
-    """Runs shards as Ray's tasks, or on actors where a model is loaded by whoever asks it."""
+    """A ``Pool`` of Ray's tasks, or of actors where a model is loaded by whoever asks it."""
 
     def __init__(
         self, ray: Any, cells: Sequence[Cell], cluster: ClusterOptions, folder: Path
@@ -163,7 +162,6 @@ class _RayPool:
         return self._nodes
 
     def slots(self, cell: int) -> int:
-        """Shards of a cell that there is room for, if nothing else runs."""
         need = self._needs[cell]
         wanted = (("CPU", need["num_cpus"]), ("GPU", need["num_gpus"]))
         return sum(
@@ -172,7 +170,7 @@ class _RayPool:
         )
 
     def room(self, cell: int) -> int:
-        """The same at the start, where none is a mistake.
+        """The slots at the start, where none is a mistake.
 
         Raises:
             UsageError: No node has what a shard needs.
@@ -187,7 +185,6 @@ class _RayPool:
         return slots
 
     def submit(self, number: int, piece: Piece, connections: int | None) -> Any:
-        """Begin a shard."""
         cell = piece.shard.cell
         if cell not in self._bases:
             self._bases[cell] = self._ray.put(base_of(self._cells[cell], self._folder))
@@ -208,16 +205,10 @@ class _RayPool:
         return self._ray.remote(**options)(_Worker).remote()
 
     def wait(self, running: Sequence[Any], seconds: float) -> Sequence[Any]:
-        """Those that have ended, as soon as one has."""
         ended, _ = self._ray.wait(list(running), num_returns=1, timeout=seconds)
         return list(ended)
 
     def result(self, work: Any) -> ShardResult:
-        """What became of a shard that has ended.
-
-        Raises:
-            LostError: Its process or node is gone.
-        """
         model, actor = self._actors.pop(work, ("", None))
         try:
             result: ShardResult = self._ray.get(work)
@@ -225,13 +216,12 @@ class _RayPool:
             cause = error.cause if error.cause is not None else error
             return ShardResult("error", f"{type(cause).__name__}: {cause}", 0, {})
         except self._ray.exceptions.RayError as error:
-            raise LostError((str(error).splitlines() or [type(error).__name__])[0]) from None
+            raise LostError(first_line(error)) from None
         if actor is not None:
             self._idle[model].append(actor)
         return result
 
     def keep(self, models: Set[str]) -> None:
-        """Let go of actors whose model has nothing left to ask."""
         for model in self._idle.keys() - models:
             for actor in self._idle.pop(model):
                 self._ray.kill(actor)
@@ -243,7 +233,6 @@ class _RayPool:
         self.keep(set())
 
     def counts(self) -> Counts:
-        """What the running shards tell."""
         try:
             counts: Counts = self._ray.get(self._board.read.remote(), timeout=REACH_S)
         except self._ray.exceptions.RayError:
@@ -251,8 +240,7 @@ class _RayPool:
         return counts
 
     def stop(self) -> None:
-        """Ask all that run to write what they have, and end."""
-        with contextlib.suppress(self._ray.exceptions.RayError):
+        with suppress(self._ray.exceptions.RayError):
             self._ray.get(self._board.stop.remote(), timeout=REACH_S)
 
 
@@ -315,9 +303,9 @@ def _work(
                     connections,
                     lambda status: counts.update([str(status)]),
                 )
-            return replace(result, faults=by_model(met))
+            return replace(result, faults=met)
         except CasewiseError as error:
-            return ShardResult("error", str(error), 0, {}, (str(error),))
+            return ShardResult("error", str(error), 0, {}, str(error))
 
 
 @contextmanager

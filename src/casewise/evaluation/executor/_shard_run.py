@@ -1,7 +1,6 @@
 """One log under way: ask, read and keep each of its cases; and what a run needs everywhere."""
 
 import asyncio
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,10 +29,9 @@ from casewise.evaluation.executor._shards import FAIL_ON_ERROR, RETRY_ON_ERROR, 
 from casewise.evaluation.models._answer_journal import AnswerJournal, Underway, asking
 from casewise.evaluation.models._batches import BatchObserver
 from casewise.evaluation.models._faults import FaultCounts, FaultObserver, logged_kind, redacted
-from casewise.evaluation.plan._costs import Budget, SpentError, input_tokens
-from casewise.evaluation.tasks._respond import GRADER
-from casewise.evaluation.tasks._samples import Hopes
-from casewise.logs import LogStatus, LogWriter, without_texts
+from casewise.evaluation.plan._costs import Budget, SpentError, Tokens, tokens_of
+from casewise.evaluation.tasks._samples import Hopes, mean
+from casewise.logs import GRADER, LogStatus, LogWriter, without_texts
 from casewise.protocols import Status
 
 Observer = Callable[[Status], None]
@@ -90,10 +88,9 @@ class ShardOutcome:
     """Why its model can't be used at all."""
 
     @property
-    def tokens(self) -> dict[str, tuple[int, int]]:
-        """In and out, by the model that used them; failed attempts included."""
-        usage = self.log.stats.model_usage
-        return {name: (input_tokens(used), used.output_tokens) for name, used in usage.items()}
+    def tokens(self) -> Tokens:
+        """Failed attempts included."""
+        return tokens_of(self.log.stats.model_usage)
 
 
 @dataclass(slots=True)
@@ -194,10 +191,10 @@ class ShardRun:
         self._open()
         begun, started = monotonic(), _now()
         events: list[ModelEvent] = []
+        of_run = epoch if self.work.part is None else self.work.part.epoch
         for attempt in range(RETRY_ON_ERROR + 1):
-            epoch_of_run = self._part_epoch or epoch
             under = Underway(
-                self._name, str(sample.id), epoch_of_run, self._context.journal, events=events
+                self._name, str(sample.id), of_run, self._context.journal, events=events
             )
             state = _State(_messages(sample), ModelOutput(), sample.metadata or {})
             outcome: Score | Exception
@@ -216,10 +213,6 @@ class ShardRun:
                 break
         times = (started, monotonic() - begun, under)
         return self._keep(sample, epoch, state, outcome, times)
-
-    @property
-    def _part_epoch(self) -> int | None:
-        return None if self.work.part is None else self.work.part.epoch
 
     async def _ask_and_read(self, sample: Sample, state: _State, under: Underway) -> Score:
         context, work = self._context, self.work
@@ -311,7 +304,7 @@ class ShardRun:
         """What Inspect's viewer shows above the samples: means, a first look only."""
         sums, names = self._sums, _METRICS[self.work.scorer]
         metrics = {
-            shown: EvalMetric(name=f"casewise/{shown}", value=_mean(sums.values.get(name, [])))
+            shown: EvalMetric(name=f"casewise/{shown}", value=mean(sums.values.get(name, [])))
             for shown, name in names.items()
         }
         score = EvalScore(
@@ -336,11 +329,6 @@ _METRICS = {
 def _numbers(score: Score) -> dict[str, float]:
     values = score.value if isinstance(score.value, Mapping) else {}
     return {name: float(value) for name, value in values.items() if isinstance(value, float)}
-
-
-def _mean(values: list[float]) -> float:
-    defined = [value for value in values if not math.isnan(value)]
-    return sum(defined) / len(defined) if defined else math.nan
 
 
 def _messages(sample: Sample) -> list[ChatMessage]:

@@ -21,21 +21,20 @@ from inspect_ai.model import CachePolicy, GenerateConfig, Model, ModelConfig
 import casewise
 from casewise.cases import Case, digest
 from casewise.choices import Client
-from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
+from casewise.evaluation.models import MAX_RETRIES, open_model, patience
 from casewise.evaluation.models._batches import batch_settings
 from casewise.evaluation.models._in_process import WINDOW, InProcess, is_in_process
 from casewise.evaluation.plan import Cell
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.tasks._judge import ask_judge, judge, read_judge
 from casewise.evaluation.tasks._respond import (
-    GRADER,
     ask_chatbot,
     grader_metadata,
     read_chatbot,
     respond,
 )
 from casewise.evaluation.tasks._samples import Ask, Read, samples_of, script_id, task_metadata
-from casewise.logs import ORDER, Asked, Part, without_keys
+from casewise.logs import GRADER, ORDER, Asked, Part, without_keys
 
 SMALLEST, LARGEST = 50, 1000
 """Judgements of a shard: below, starting it takes longer than asking; above, a lost one is dear."""
@@ -119,7 +118,7 @@ def piece_of(shard: Shard, condition: Condition) -> Piece:
 def without_cases(cell: Cell) -> Cell:
     """A cell that is light to send: its cases travel with their shards."""
     condition = cell.planned.condition
-    # StartSummary with the cases gone.
+    # The hash is that of all cases, and can't be made without them.
     data = replace(condition.data, cases=())
     data.__dict__["hash"] = condition.data.hash
     ablation = condition.ablation and replace(condition.ablation, cases=())
@@ -219,8 +218,8 @@ def open_clients(cell: Cell) -> Clients:
         ModelError: One can't be used.
     """
     request = cell.request
-    (model,) = open_models(
-        [cell.model],
+    model = open_model(
+        cell.model,
         base_url=request.model_base_url,
         model_args=request.model_args,
         prices=request.prices,
@@ -230,9 +229,8 @@ def open_clients(cell: Cell) -> Clients:
     )
     grader = None
     if cell.acts and request.grader is not None:
-        (grader,) = open_models([request.grader], memoize=not request.batch)
-        patience = _patience(cell, request.grader)
-        grader.config = patience.merge(grader.config)
+        usual = _patience(cell, request.grader)
+        grader = open_model(request.grader, memoize=not request.batch, usual=usual)
     return Clients(model, grader)
 
 
@@ -313,8 +311,7 @@ def _patience(cell: Cell, model: str) -> GenerateConfig:
     """How long an answer is waited for, and how often it is asked for."""
     request = cell.request
     if not request.batch:
-        timeout = attempt_timeout(request.attempt_timeout)
-        return GenerateConfig(attempt_timeout=timeout, max_retries=MAX_RETRIES)
+        return patience(request.attempt_timeout)
     # Inspect asks OpenAI live whether it may have summaries, which nothing here reads.
     summary: Literal["none"] | None = "none" if model.startswith("openai/") else None
     return GenerateConfig(
@@ -339,17 +336,16 @@ def _spec(
 ) -> EvalSpec:
     request, condition = cell.request, cell.planned.condition
     task: Callable[..., Any] = respond if cell.acts else judge
-    name = "casewise/respond" if cell.acts else "casewise/judge"
     ids = sample_ids(condition)
     return EvalSpec(
         eval_id=uuid4().hex,
         run_id=uuid4().hex,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        task=name,
+        task=cell.task,
         task_id=task_id or uuid4().hex,
         task_version=cell.planned.version,
-        task_display_name=name.split("/")[-1],
-        task_registry_name=name,
+        task_display_name=cell.task.split("/")[-1],
+        task_registry_name=cell.task,
         task_args=_defaults(task) | cell.arguments,
         task_args_passed=cell.arguments,
         dataset=EvalDataset(

@@ -16,6 +16,7 @@ from inspect_ai.util import AdaptiveConcurrency
 
 from casewise.evaluation.executor._shard_run import ShardRun, StopObserver
 from casewise.evaluation.models._batches import AT_ONCE
+from casewise.evaluation.models._faults import first_within
 from casewise.evaluation.models._in_process import InProcess, is_in_process
 from casewise.evaluation.models._seam import init_concurrency
 from casewise.evaluation.plan._costs import SpentError
@@ -99,7 +100,7 @@ async def _ask_all(runs: Sequence[ShardRun], tell_stop: StopObserver | None) -> 
                 group.create_task(_ask_model(model, own))
     except BaseException as error:
         _end(runs, failed=True)
-        cause = _first(error)
+        cause = first_within(error)
         # Of a run that has spent all, the budget says that it was stopped.
         if not isinstance(cause, SpentError):
             raise cause from None
@@ -128,11 +129,6 @@ def _end(runs: Sequence[ShardRun], *, failed: bool = False) -> None:
             # The first fault is told.
             if not failed:
                 raise
-
-
-def _first(error: BaseException) -> BaseException:
-    """What lies in groups of errors, which tasks that run together raise."""
-    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 async def _ask_model(model: str, runs: Sequence[ShardRun]) -> None:

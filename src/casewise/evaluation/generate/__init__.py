@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,12 @@ from casewise.cases import Case, Side, to_fields, to_line
 from casewise.contexts import CRITIC_VERSION, MAKE_VERSION, ContextFault, Fault, make_context
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.executor._shard_run import Observers
-from casewise.evaluation.generate._context_attempts import Attempt, ContextWork
+from casewise.evaluation.generate._context_attempts import (
+    Attempt,
+    ContextWork,
+    by_query,
+    open_works,
+)
 from casewise.evaluation.generate._files import (
     Files,
     begin,
@@ -23,7 +28,7 @@ from casewise.evaluation.generate._files import (
 from casewise.evaluation.generate._generation_plan import GeneratePlan
 from casewise.evaluation.generate._rounds import Asker, Rounds, Watcher, open_askers
 from casewise.evaluation.models import check_all
-from casewise.evaluation.models._faults import counted
+from casewise.evaluation.models._faults import counted, first_within
 from casewise.evaluation.models._reachability import UNREACHABLE_S, reached_anew
 
 
@@ -62,7 +67,7 @@ class Generated:
     cost_usd: float | None
     failures: tuple[str, ...]
     """Why requests failed, one a request; the next start asks them again."""
-    failed: Path | None = None
+    failed: Path
     """The file of what providers said of them."""
 
 
@@ -107,7 +112,7 @@ def generate_contexts(
         KeyboardInterrupt: Stopped; the answers so far are kept.
     """
     files = check_out(plan)
-    request, observers = plan.request, observers or Observers()
+    observers = observers or Observers()
     # Before there is a folder: it would hold these settings against those that are mended.
     if lacking := check_generation(plan):
         raise ModelError("\n".join(lacking))
@@ -117,55 +122,32 @@ def generate_contexts(
         reached_anew(unreachable_s, observers.outage),
     ):
         begin(files, plan.settings)
-        askers = open_askers(
-            plan.models,
-            journal,
-            structured=plan.structured,
-            max_connections=request.max_connections,
-            base_url=request.model_base_url,
-            model_args=request.model_args,
-        )
-        works = plan.works()
-        asyncio.run(_make(_rounds(plan, askers, watch), works, askers.values()))
+        askers = open_askers(plan, journal)
+        works = open_works(plan.queries, plan.matched)
+        critic = askers[plan.critic] if plan.critic else None
+        rounds = Rounds(plan, askers[plan.request.model], critic, watch)
+        asyncio.run(_make(rounds, works, askers.values()))
         failing = [asker for asker in askers.values() if asker.failures]
         if failing and not any(work.current.contexts for work in works):
             raise failing[0].useless()
-        result = _result(plan, works, files)
+        cases, aside = _made(plan, works)
         texts = {
-            files.cases: "".join(f"{to_line(case)}\n" for case in result.cases),
-            files.aside: "".join(f"{_aside_line(rejected)}\n" for rejected in result.aside),
-            files.record: "".join(f"{_dumps(line)}\n" for line in _records(plan, works, result)),
+            files.cases: "".join(f"{to_line(case)}\n" for case in cases),
+            files.aside: "".join(f"{_aside_line(rejected)}\n" for rejected in aside),
+            files.record: "".join(f"{_dumps(line)}\n" for line in _records(plan, works, aside)),
         }
         write_files(files, texts)
         asked = sum(asker.asked for asker in askers.values())
     failures = tuple(reason for asker in failing for reason in asker.failures)
-    return replace(
-        result, asked=asked, before=journal.before, failures=failures, failed=journal.failed
-    )
-
-
-def _rounds(plan: GeneratePlan, askers: dict[str, Asker], watch: Watcher) -> Rounds:
-    request = plan.request
-    return Rounds(
-        askers[request.model],
-        askers[plan.critic] if plan.critic else None,
-        request.candidates,
-        plan.repairs,
-        request.seed,
-        request.temperature,
-        *plan.max_tokens,
-        watch,
-    )
+    spent = _spent(plan, works)
+    return Generated(cases, aside, files, asked, journal.before, *spent, failures, journal.failed)
 
 
 async def _make(rounds: Rounds, works: Sequence[ContextWork], askers: Iterable[Asker]) -> None:
     try:
         await rounds.make(works)
     except ExceptionGroup as errors:
-        first: BaseException = errors.subgroup(CasewiseError) or errors
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from None
+        raise first_within(errors.subgroup(CasewiseError) or errors) from None
     finally:
         for asker in askers:
             await asker.model.api.aclose()
@@ -174,10 +156,13 @@ async def _make(rounds: Rounds, works: Sequence[ContextWork], askers: Iterable[A
 # --- what becomes of it ---------------------------------------------------------------------
 
 
-def _result(plan: GeneratePlan, works: Sequence[ContextWork], files: Files) -> Generated:
+def _made(
+    plan: GeneratePlan, works: Sequence[ContextWork]
+) -> tuple[tuple[Case, ...], tuple[RejectedSide, ...]]:
+    """The cases, and what is kept aside."""
     cases: list[Case] = []
     aside: list[RejectedSide] = []
-    for together in _queries(works):
+    for together in by_query(works):
         made = [side for work in together for side in _sides(plan, work)]
         if all(case and not faults for _, case, faults in made):
             cases += [case for _, case, _ in made if case]
@@ -188,17 +173,10 @@ def _result(plan: GeneratePlan, works: Sequence[ContextWork], files: Files) -> G
                 )
                 for side, case, faults in made
             ]
-    return Generated(tuple(cases), tuple(aside), files, 0, 0, *_spent(plan, works), ())
+    return tuple(cases), tuple(aside)
 
 
 _WAITS = (Fault(ContextFault.TWIN, "nothing is wrong with it, but its twin is kept aside"),)
-
-
-def _queries(works: Sequence[ContextWork]) -> Iterator[list[ContextWork]]:
-    grouped: dict[int, list[ContextWork]] = {}
-    for work in works:
-        grouped.setdefault(work.place, []).append(work)
-    yield from grouped.values()
 
 
 def _sides(
@@ -241,10 +219,10 @@ def _aside_line(rejected: RejectedSide) -> str:
 
 
 def _records(
-    plan: GeneratePlan, works: Sequence[ContextWork], result: Generated
+    plan: GeneratePlan, works: Sequence[ContextWork], rejected: Sequence[RejectedSide]
 ) -> Iterator[dict[str, Any]]:
-    aside = {rejected.query for rejected in result.aside}
-    for together in _queries(works):
+    aside = {side.query for side in rejected}
+    for together in by_query(works):
         tokens_in, tokens_out, cost = _spent(plan, together)
         yield {
             "query": together[0].place + 1,

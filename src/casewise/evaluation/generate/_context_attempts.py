@@ -1,6 +1,6 @@
 """The state of what is being made: attempts at a context, and what is wrong with each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -154,6 +154,14 @@ def open_works(queries: Sequence[ListedQuery], matched: tuple[str, ...]) -> list
     ]
 
 
+def by_query(works: Iterable[ContextWork]) -> Iterable[list[ContextWork]]:
+    """The pieces of each query, together."""
+    grouped: dict[int, list[ContextWork]] = {}
+    for work in works:
+        grouped.setdefault(work.place, []).append(work)
+    return grouped.values()
+
+
 # --- from an answer to an attempt -----------------------------------------------------------
 
 
@@ -238,7 +246,7 @@ def compare(works: Sequence[ContextWork]) -> None:
     for work in works:
         work.choose()
         work.current.beside = ()
-    for together in _by_query(works):
+    for together in by_query(works):
         _compare_twins(together)
     members = [
         Member(work.place, side, work.current.contexts[side], not work.current.faults)
@@ -252,13 +260,6 @@ def compare(works: Sequence[ContextWork]) -> None:
     for work in works:
         for side in work.sides:
             work.current.beside += faults.get((work.place, side), ())
-
-
-def _by_query(works: Sequence[ContextWork]) -> Iterator[list[ContextWork]]:
-    grouped: dict[int, list[ContextWork]] = {}
-    for work in works:
-        grouped.setdefault(work.place, []).append(work)
-    yield from grouped.values()
 
 
 def _compare_twins(together: Sequence[ContextWork]) -> None:

@@ -18,11 +18,10 @@ from casewise.contexts import (
 )
 from casewise.errors import UsageError
 from casewise.evaluation.generate._context_attempts import ContextWork, open_works
-from casewise.evaluation.generate._rounds import REVIEW_TRIES
 from casewise.evaluation.models import Prices, known_prices
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose
-from casewise.evaluation.plan._costs import BYTES_PER_TOKEN, CostEstimate
+from casewise.evaluation.plan._costs import CostEstimate, RequestCount, estimate, prompt_tokens
 from casewise.evaluation.plan._sampling import MAX_TOKENS
 
 CONTEXT_TOKENS = 400
@@ -30,6 +29,9 @@ CONTEXT_TOKENS = 400
 
 REVIEW_TOKENS = 80
 """Length of a usual review."""
+
+REVIEW_TRIES = 2
+"""Times that the critic is asked about a context, where its answer can't be read."""
 
 NO_CRITIC = "none"
 
@@ -113,24 +115,23 @@ class GeneratePlan:
             "prompts": f"{MAKE_VERSION} {CRITIC_VERSION}",
         }
 
-    def works(self) -> list[ContextWork]:
-        """Every piece that is to be made."""
-        return open_works(self.queries, self.matched)
+    @property
+    def max_tokens(self) -> int:
+        """The longest answer of the writer."""
+        most = self.request.max_tokens
+        return min(most, EMBEDDED_TOKENS) if self.request.model == SMOLLM2 else most
 
     @property
-    def max_tokens(self) -> tuple[int, int]:
-        """The longest answers of the writer and of the critic."""
+    def review_tokens(self) -> int:
+        """The longest answer of the critic."""
         most = self.request.max_tokens
-        return (
-            min(most, EMBEDDED_TOKENS) if self.request.model == SMOLLM2 else most,
-            min(most, EMBEDDED_REVIEW_TOKENS) if self.critic == SMOLLM2 else most,
-        )
+        return min(most, EMBEDDED_REVIEW_TOKENS) if self.critic == SMOLLM2 else most
 
     def cost(self, written: tuple[int, int], reviewed: tuple[int, int]) -> float | None:
         """Dollars for tokens in and out; None where a price is unknown."""
         prices = self.request.prices
-        first = cost_of(*written, known_prices(self.request.model, prices))
-        second = cost_of(*reviewed, known_prices(self.critic, prices)) if self.critic else 0.0
+        first = known_prices(self.request.model, prices).cost(*written)
+        second = known_prices(self.critic, prices).cost(*reviewed) if self.critic else 0.0
         return None if first is None or second is None else first + second
 
 
@@ -179,62 +180,42 @@ def _check(request: GenerateRequest) -> None:
 def _estimates(
     request: GenerateRequest, works: list[ContextWork], critic: str | None, repairs: int
 ) -> tuple[tuple[CostEstimate, ...], tuple[CostEstimate, ...]]:
-    model, prices = request.model, request.prices
-    asked = [
-        render_making(work.query.query, work.piece, work.query.language, work.matched)
-        for work in works
-    ]
-    writing, drafts = _tokens(asked), CONTEXT_TOKENS * len(works)
-    sides = [(work, side) for work in works for side in work.sides]
-    usual = dict.fromkeys(PARAMETERS, "x" * 6 * 25)
-    reviews = _tokens(
-        render_review(work.query.query, side, usual, work.query.language) for work, side in sides
+    making = RequestCount(
+        len(works),
+        _tokens(
+            render_making(work.query.query, work.piece, work.query.language, work.matched)
+            for work in works
+        ),
     )
-    times = request.candidates
-    first = [
-        _estimate(model, "contexts", len(works) * times, writing * times, drafts * times, prices)
-    ]
-    if critic:
-        answers = REVIEW_TOKENS * len(sides)
-        first.append(_estimate(critic, "reviews", len(sides), reviews, answers, prices))
+    repairing = RequestCount(len(works), making.input_tokens + CONTEXT_TOKENS * len(works))
+    sides = [(work.query, side) for work in works for side in work.sides]
+    usual = dict.fromkeys(PARAMETERS, "x" * 6 * 25)
+    reviewing = RequestCount(
+        len(sides),
+        _tokens(render_review(one.query, side, usual, one.language) for one, side in sides),
+    )
     # Repairs of its own faults and of those beside the set are counted apart.
     most = 2 * repairs
-    more = []
-    if most:
-        more.append(
-            _estimate(
-                model,
-                "repairs",
-                len(works) * most,
-                (writing + drafts) * most,
-                drafts * most,
-                prices,
-            )
+    again = (request.candidates + most) * REVIEW_TRIES - 1
+
+    def estimates(*asked: tuple[str | None, str, RequestCount, int]) -> tuple[CostEstimate, ...]:
+        return tuple(
+            estimate(model, what, count, answer, known_prices(model, request.prices))
+            for model, what, count, answer in asked
+            if model and count.requests
         )
-    again = (times + most) * REVIEW_TRIES - 1
-    if critic and again:
-        count = len(sides) * again
-        more.append(
-            _estimate(
-                critic, "reviews again", count, reviews * again, REVIEW_TOKENS * count, prices
-            )
-        )
-    return tuple(first), tuple(more)
+
+    return (
+        estimates(
+            (request.model, "contexts", making.times(request.candidates), CONTEXT_TOKENS),
+            (critic, "reviews", reviewing, REVIEW_TOKENS),
+        ),
+        estimates(
+            (request.model, "repairs", repairing.times(most), CONTEXT_TOKENS),
+            (critic, "reviews again", reviewing.times(again), REVIEW_TOKENS),
+        ),
+    )
 
 
 def _tokens(prompts: Iterable[str]) -> int:
-    return sum(round(len(prompt.encode(errors="replace")) / BYTES_PER_TOKEN) for prompt in prompts)
-
-
-def _estimate(
-    model: str, what: str, requests: int, asked: int, answered: int, prices: Prices
-) -> CostEstimate:
-    known = known_prices(model, prices)
-    return CostEstimate(model, what, requests, asked, answered, cost_of(asked, answered, known))
-
-
-def cost_of(asked: int, answered: int, prices: Prices) -> float | None:
-    """Dollars for tokens in and out; None where a price is unknown."""
-    if prices.input is None or prices.output is None:
-        return None
-    return (asked * prices.input + answered * prices.output) / 1e6
+    return sum(map(prompt_tokens, prompts))

@@ -29,11 +29,19 @@ from casewise.contexts import (
 from casewise.errors import CasewiseError, ModelError
 from casewise.evaluation.generate._context_attempts import ContextWork, compare, read_attempt
 from casewise.evaluation.generate._files import ReplyJournal, RequestOutcome
-from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
-from casewise.evaluation.models._faults import FailedRequestError, FaultKind, failed, failure_reason
+from casewise.evaluation.generate._generation_plan import REVIEW_TRIES, GeneratePlan
+from casewise.evaluation.models import open_model, patience
+from casewise.evaluation.models._faults import (
+    FailedRequestError,
+    FaultKind,
+    failed,
+    failure_reason,
+    status_of,
+)
 from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._reachability import UnreachableError
 from casewise.evaluation.tasks._samples import provider_refused
+from casewise.logs import input_tokens
 
 GIVE_UP = 5
 """So many failed requests, and no answer among them: the model can't be used."""
@@ -127,35 +135,33 @@ class Asker:
         )
 
 
-def open_askers(
-    names: tuple[str, ...],
-    journal: ReplyJournal,
-    *,
-    structured: Structured,
-    max_connections: int | None,
-    base_url: str | None,
-    model_args: Mapping[str, Any],
-) -> dict[str, Asker]:
-    """One asker a model, by name.
+def open_askers(plan: GeneratePlan, journal: ReplyJournal) -> dict[str, Asker]:
+    """One asker for each of a plan's models, by name.
 
     Raises:
         ModelError: A model can't be opened.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    limits = GenerateConfig(
-        attempt_timeout=attempt_timeout(), max_retries=MAX_RETRIES, max_connections=max_connections
-    )
-    askers = {}
-    for name in dict.fromkeys(names):
-        (model,) = open_models([name], base_url=base_url, model_args=model_args, memoize=False)
-        model.config = limits.merge(model.config)
-        askers[name] = Asker(model, journal, structured)
-    return askers
+    request = plan.request
+    limits = patience(max_connections=request.max_connections)
+    return {
+        name: Asker(
+            open_model(
+                name,
+                base_url=request.model_base_url,
+                model_args=request.model_args,
+                memoize=False,
+                usual=limits,
+            ),
+            journal,
+            plan.structured,
+        )
+        for name in plan.models
+    }
 
 
 def _is_unsupported(error: Exception) -> bool:
-    status = getattr(error, "status_code", None) or getattr(error, "code", None)
-    return isinstance(error, NotImplementedError) or status in _UNSUPPORTED
+    return isinstance(error, NotImplementedError) or status_of(error) in _UNSUPPORTED
 
 
 def _checked(output: ModelOutput) -> ModelOutput:
@@ -171,20 +177,13 @@ def _checked(output: ModelOutput) -> ModelOutput:
 
 def _reply(output: ModelOutput) -> RequestOutcome:
     usage = output.usage
-    read = usage.input_tokens if usage else 0
-    if usage:
-        read += (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
     return RequestOutcome(
         text=output.completion,
         refused=provider_refused(output),
         cut=output.stop_reason in ("max_tokens", "model_length"),
-        input_tokens=read,
+        input_tokens=input_tokens(usage) if usage else 0,
         output_tokens=usage.output_tokens if usage else 0,
     )
-
-
-REVIEW_TRIES = 2
-"""Times that the critic is asked about a context, where its answer can't be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,17 +201,11 @@ Watcher = Callable[[RoundStep], None]
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """Who is asked, and how often."""
+    """Who is asked, and for what."""
 
+    plan: GeneratePlan
     writer: Asker
     critic: Asker | None
-    candidates: int
-    repairs: int
-    seed: int
-    temperature: float
-    max_tokens: int
-    review_tokens: int
-    """Longest answers of the two, in tokens."""
     watch: Watcher
 
     async def make(self, works: Sequence[ContextWork]) -> None:
@@ -234,7 +227,7 @@ class Rounds:
             if unseen:
                 await self._all("reviewing", [self._review(work, side) for work, side in unseen])
                 continue
-            broken = [work for work in works if work.is_open(self.repairs)]
+            broken = [work for work in works if work.is_open(self.plan.repairs)]
             if not broken:
                 return
             await self._all("repairing", [self._repair(work) for work in broken])
@@ -255,9 +248,8 @@ class Rounds:
 
     async def _write(self, work: ContextWork) -> None:
         prompt = self._prompt(work)
-        replies = await asyncio.gather(
-            *(self._ask(work, prompt, number) for number in range(1, self.candidates + 1))
-        )
+        numbers = range(1, self.plan.request.candidates + 1)
+        replies = await asyncio.gather(*(self._ask(work, prompt, number) for number in numbers))
         for reply in replies:
             work.attempts.append(read_attempt(work, reply))
 
@@ -275,14 +267,17 @@ class Rounds:
         return await self.writer.ask(
             prompt,
             seed=self._seed(work, "write", number),
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
+            temperature=self.plan.request.temperature,
+            max_tokens=self.plan.max_tokens,
             schema=pair_schema(work.matched) if work.piece == "both" else context_schema(),
         )
 
     def _seed(self, work: ContextWork, what: str, number: int) -> int:
         """Of one request: no two have the same, and order plays no role."""
-        return int(digest(self.seed, work.query.query, work.piece, what, number), 16) % 2**31
+        return (
+            int(digest(self.plan.request.seed, work.query.query, work.piece, what, number), 16)
+            % 2**31
+        )
 
     async def _review(self, work: ContextWork, side: Side) -> None:
         assert self.critic is not None
@@ -296,8 +291,8 @@ class Rounds:
                 prompt,
                 seed=self._seed(work, f"review {side} {attempt.number}", number),
                 # The same again would give the same answer.
-                temperature=0.0 if number == 1 else self.temperature,
-                max_tokens=self.review_tokens,
+                temperature=0.0 if number == 1 else self.plan.request.temperature,
+                max_tokens=self.plan.review_tokens,
             )
             attempt.review_tokens = (
                 attempt.review_tokens[0] + reply.input_tokens,

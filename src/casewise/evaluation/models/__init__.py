@@ -10,7 +10,7 @@ kept for the next start (``_answer_journal``), and what is used of Inspect's pri
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,12 @@ class Prices:
 
     input: float | None = None
     output: float | None = None
+
+    def cost(self, asked: int, answered: int) -> float | None:
+        """Dollars for tokens in and out; None where a price is unknown."""
+        if self.input is None or self.output is None:
+            return None
+        return (asked * self.input + answered * self.output) / 1e6
 
 
 def model_info(model: str) -> ModelInfo | None:
@@ -118,6 +124,20 @@ def attempt_timeout(given: int | None = None) -> int:
     return int(text)
 
 
+def patience(timeout: int | None = None, *, max_connections: int | None = None) -> GenerateConfig:
+    """How long an answer is waited for, how often it is asked for, and how many at once.
+
+    Args:
+        timeout: As for ``attempt_timeout``.
+        max_connections: None is Inspect's default.
+    """
+    return GenerateConfig(
+        attempt_timeout=attempt_timeout(timeout),
+        max_retries=MAX_RETRIES,
+        max_connections=max_connections,
+    )
+
+
 class _MissingError(ModelError):
     """A key, a setting or a package of the provider's is not there."""
 
@@ -174,7 +194,7 @@ def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) 
     if loads_weights(name, base_url):
         return None
     try:
-        (model,) = open_models([name], base_url=base_url, model_args=model_args, memoize=False)
+        model = open_model(name, base_url=base_url, model_args=model_args, memoize=False)
     except _MissingError as error:
         return str(error)
     check_proxy(model)
@@ -205,43 +225,45 @@ def check_all(models: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> tu
     return tuple(dict.fromkeys(line for line in lacking if line is not None))
 
 
-def open_models(
-    names: Sequence[str],
+def open_model(
+    name: str,
     *,
     base_url: str | None = None,
     model_args: Mapping[str, Any] | None = None,
     prices: Prices | None = None,
     memoize: bool = True,
     client: Client = Client.INSPECT,
-) -> list[Model]:
-    """Connect to the providers' clients; no request is sent.
+    usual: GenerateConfig | None = None,
+) -> Model:
+    """Connect to a provider's client; no request is sent.
 
     Args:
-        names: The models, as Inspect names them.
-        base_url: Address of their API; None is the provider's own.
-        model_args: What their clients take besides.
-        prices: What their tokens cost, where it is known.
-        memoize: Whether a client is shared with others who ask for the same; then nobody may
+        name: The model, as Inspect names it.
+        base_url: Address of its API; None is the provider's own.
+        model_args: What its client takes besides.
+        prices: What its tokens cost, where it is known.
+        memoize: Whether the client is shared with others who ask for the same; then nobody may
             close it.
         client: What sends the requests; of a shared client, as it was last asked for.
+        usual: Settings of its requests, where its own say nothing else.
 
     Raises:
         ModelError: An unknown provider, a missing key or package.
     """
-    models = []
-    for name in names:
-        check_name(name)
-        if name == SMOLLM2:
-            prepare()
-        try:
-            models.append(_open(name, base_url, model_args or {}, memoize, client))
-        except PrerequisiteError as error:
-            raise _MissingError(f"{name}: {plain(str(error.message))}") from None
-        except (ValueError, ImportError, TypeError) as error:
-            raise ModelError(redacted(f"{name}: {error}")) from None
-        if prices is not None:
-            _set_prices(name, prices)
-    return models
+    check_name(name)
+    if name == SMOLLM2:
+        prepare()
+    try:
+        model = _open(name, base_url, model_args or {}, memoize, client)
+    except PrerequisiteError as error:
+        raise _MissingError(f"{name}: {plain(str(error.message))}") from None
+    except (ValueError, ImportError, TypeError) as error:
+        raise ModelError(redacted(f"{name}: {error}")) from None
+    if prices is not None:
+        _set_prices(name, prices)
+    if usual is not None:
+        model.config = usual.merge(model.config)
+    return model
 
 
 def _open(
@@ -305,7 +327,7 @@ def check_target(given: str, message: str) -> TargetCheck:
         UsageError: There is no such function.
     """
     target = load_target(given)
-    (model,) = open_models([target.model], model_args=target.arguments, memoize=False)
+    model = open_model(target.model, model_args=target.arguments, memoize=False)
     config = GenerateConfig(max_retries=0, attempt_timeout=attempt_timeout(target.timeout))
     said: list[str] = []
     answer, problem, began = None, None, time.monotonic()

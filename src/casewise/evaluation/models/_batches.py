@@ -388,8 +388,3 @@ def batches_kept(
         _current.reset(token)
         batches.tell()
         batches.ledger.close(stopped=stopped)
-
-
-def words_of_batches(folder: Path) -> tuple[str, ...]:
-    """What earlier starts in a folder have out, and what becomes of it, a line each."""
-    return BatchLedger(folder / LEDGER, None).words

@@ -74,8 +74,12 @@ def _exposed(where: str) -> UsageError:
 
 def exposes_secret(name: str, value: str) -> bool:
     """Whether a value is a secret: by its name, its form, or what is known of keys."""
-    by_name = is_secret(name) or _PROOF.search(name) is not None
-    return by_name or _PROVEN.match(value) is not None or redacted(value) != value
+    return _is_proof(name) or _PROVEN.match(value) is not None or redacted(value) != value
+
+
+def _is_proof(name: str) -> bool:
+    """Whether an option or a header of this name holds a secret, by its name."""
+    return is_secret(name) or _PROOF.search(name) is not None
 
 
 def refuse_secrets_within(where: str, value: Any) -> None:
@@ -86,13 +90,13 @@ def refuse_secrets_within(where: str, value: Any) -> None:
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            if is_secret(str(name)) or _PROOF.search(str(name)):
+            if _is_proof(str(name)):
                 raise _exposed(f"{where} {name}")
             refuse_secrets_within(where, inner)
     elif isinstance(value, list):
         for inner in value:
             refuse_secrets_within(where, inner)
-    elif isinstance(value, str) and (_PROVEN.match(value) or redacted(value) != value):
+    elif isinstance(value, str) and exposes_secret("", value):
         raise _exposed(where)
 
 
@@ -225,10 +229,10 @@ def status_words(status: int) -> str:
 def printable(message: str) -> str:
     """What may be printed of an error that a log holds: not what a provider said of it."""
     kind = message.split(":")[0]
-    return kind if kind in _WORDS else message
+    return kind if kind in _KINDS else message
 
 
-_WORDS = frozenset(kind.words for kind in FaultKind)
+_KINDS = {kind.words: kind for kind in FaultKind}
 
 
 FaultCounts = Counter[tuple[str, FaultKind]]
@@ -257,11 +261,10 @@ def count_fault(model: str, kind: FaultKind, times: int = 1, said: str = "") -> 
         counter[model, kind] += times
 
 
-def count_faults(met: Faults) -> None:
+def count_faults(met: FaultCounts) -> None:
     """Report what another process met."""
-    for model, kinds in met.items():
-        for kind, times in kinds.items():
-            count_fault(model, FaultKind(kind), times)
+    for (model, kind), times in met.items():
+        count_fault(model, kind, times)
 
 
 @contextmanager
@@ -287,9 +290,6 @@ def count_in(context: Context) -> None:
 def logged_kind(error: str) -> FaultKind:
     """The kind of fault that a case's error, as its log keeps it, tells of."""
     return _KINDS.get(error.split(":")[0], FaultKind.OTHER)
-
-
-_KINDS = {kind.words: kind for kind in FaultKind}
 
 
 def by_model(counts: FaultCounts) -> dict[str, dict[str, int]]:
@@ -330,6 +330,11 @@ def root_of(error: BaseException) -> BaseException:
     if inner is None and type(error).__name__ == "ModelGenerateError":
         inner = error.__cause__
     return error if inner is None else root_of(inner)
+
+
+def first_within(error: BaseException) -> BaseException:
+    """What lies in groups of errors, which tasks that run together raise."""
+    return first_within(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 def failure_reason(error: BaseException) -> str:

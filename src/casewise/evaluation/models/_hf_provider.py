@@ -10,16 +10,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.errors import ModelError, install_hint
-from casewise.evaluation.models._in_process import (
-    InProcess,
-    Replied,
-    TextOrder,
-    TokenRequest,
-    plain_turns,
-    tell,
-    to_output,
-    too_long,
-)
+from casewise.evaluation.models import _in_process as in_process
 
 if TYPE_CHECKING:
     from casewise.evaluation.models._hf_engine import Engine
@@ -34,14 +25,16 @@ TOP_LOGPROBS = 200
 """Candidates kept of each place, besides the tokens of verdicts: a small model leaves much of its
 mass on other words."""
 
-BFLOAT16 = (
-    "this processor computes in bfloat16, too: -M dtype=bfloat16 takes about half the time, and "
-    "moves P(safe) by up to .06 (docs/how-to/local-models.md)"
-)
-"""Said where a model is computed in fp32 because nobody said otherwise."""
+BFLOAT16 = {
+    "amx_bf16": "this processor computes in bfloat16, too: -M dtype=bfloat16 takes about half the "
+    "time, and moves P(safe) by up to .06 (docs/how-to/local-models.md)",
+    "avx512_bf16": "this processor computes in bfloat16, too, but without AMX -M dtype=bfloat16 "
+    "gains nothing: it took half as long again (docs/how-to/local-models.md)",
+}
+"""By the processor's flag, the first that it has: said where a model is computed in fp32 because
+nobody said otherwise."""
 
 _CPU = Path("/proc/cpuinfo")
-_BFLOAT16_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +56,7 @@ _KNOWN: dict[str, type] = {"dtype": str, "device": str, "batch_size": int, "revi
 """The arguments of ``-M``, and their types."""
 
 
-class HuggingFace(InProcess):
+class HuggingFace(in_process.InProcess):
     """A model of Hugging Face's transformers: a folder, a ``.gguf`` file, or a name on the hub."""
 
     def __init__(
@@ -81,7 +74,7 @@ class HuggingFace(InProcess):
             _tell_of_bfloat16()
 
     @property
-    def line(self) -> TextOrder[TokenRequest, Replied]:
+    def line(self) -> in_process.TextOrder[in_process.TokenRequest, in_process.Replied]:
         """Where the requests of all tasks wait."""
         return self._engine.line
 
@@ -99,13 +92,13 @@ class HuggingFace(InProcess):
     ) -> ModelOutput:
         """Answer when it is the prompt's turn, off the event loop."""
         engine = self._engine
-        tokens = engine.tokens.prompt(plain_turns(input))
+        tokens = engine.tokens.prompt(in_process.plain_turns(input))
         room = MAX_TOKENS if engine.window is None else engine.window - len(tokens)
         if room < 0 or not tokens:
-            return too_long(self.model_name, len(tokens), engine.window)
+            return in_process.too_long(self.model_name, len(tokens), engine.window)
         asked = _asked(tokens, config, room)
         replied = await engine.line.ask(tokens, asked, self.asker)
-        return to_output(self.model_name, replied, self.made_with)
+        return in_process.to_output(self.model_name, replied, self.made_with)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
         """The first piece of a text under the model's tokenizer, and whether it is the only one."""
@@ -134,18 +127,19 @@ def _open(name: str, options: Options) -> "Engine":
 @cache
 def _tell_of_bfloat16() -> None:
     """Once a process: each condition of a run opens the model anew."""
-    if _has_bfloat16():
-        tell(BFLOAT16)
+    if (gain := _bfloat16_gain()) is not None:
+        in_process.tell(gain)
 
 
-def _has_bfloat16(cpu: Path = _CPU) -> bool:
-    """Whether Linux lists instructions for bfloat16 among a processor's; False where none are."""
+def _bfloat16_gain(cpu: Path = _CPU) -> str | None:
+    """What bfloat16 would gain by the flags that Linux lists; None where none is of bfloat16."""
     try:
         lines = cpu.read_text("utf-8", errors="replace").splitlines()
     except OSError:
-        return False
-    listed = (line.split(":", 1)[1] for line in lines if line.lower().startswith(("flags", "feat")))
-    return not _BFLOAT16_FLAGS.isdisjoint(next(listed, "").split())
+        return None
+    listed = (line.split(":", 1)[1].split() for line in lines if line.lower().startswith("flags"))
+    flags = next(listed, [])
+    return next((gain for flag, gain in BFLOAT16.items() if flag in flags), None)
 
 
 def _first_line(error: Exception) -> str:
@@ -168,10 +162,10 @@ def _options(name: str, given: Mapping[str, Any]) -> Options:
     return Options(**given)
 
 
-def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> TokenRequest:
+def _asked(tokens: tuple[int, ...], config: GenerateConfig, room: int) -> in_process.TokenRequest:
     """A request in the engine's terms; an answer never leaves the model's window."""
     most = config.max_tokens or MAX_TOKENS
-    return TokenRequest(
+    return in_process.TokenRequest(
         tokens=tokens,
         max_tokens=max(1, min(most, room)),
         # Nobody's wish is the model's own distribution.

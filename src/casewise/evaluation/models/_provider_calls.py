@@ -209,7 +209,7 @@ class _Watcher:
         """Count the error of an attempt, and say of what can't be read that it is no answer."""
         if isinstance(error, UnreadAnswerError):
             kind = error.kind
-        elif call.open and call.status is not None and not self._should_retry_at_all(error):
+        elif call.open and call.status is not None and kind_of(error) not in _NO_CONNECTION:
             # The server had said that all is well: what then fails is the reading.
             kind = FaultKind.UNREADABLE
         else:
@@ -222,10 +222,6 @@ class _Watcher:
         times = _unread.get() + 1
         _unread.set(times % MOST_UNREAD)
         return UnreadAnswerError(kind, failure_reason(error), again=times < MOST_UNREAD)
-
-    @staticmethod
-    def _should_retry_at_all(error: Exception) -> bool:
-        return kind_of(error) in (FaultKind.CONNECTION, FaultKind.TIMEOUT)
 
     def _check(self, answer: ModelOutput) -> None:
         if not answer.choices and not answer.error:
@@ -256,6 +252,7 @@ def _note_answer(model: str, answer: ModelOutput) -> None:
 _TIMEOUTS = ("AttemptTimeoutError", "StreamIdleTimeoutError")
 """Inspect's own errors of an attempt that took too long."""
 
+_NO_CONNECTION = (FaultKind.CONNECTION, FaultKind.TIMEOUT)
 _NO_ANSWER = (FaultKind.UNREADABLE, FaultKind.TOO_LONG, FaultKind.OTHER_MODEL)
 
 

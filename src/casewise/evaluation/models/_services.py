@@ -86,7 +86,6 @@ class ServiceAnswer:
     said: str
     """What came, in words of ours."""
     key_refused: bool = False
-    with_key: bool = False
 
 
 def services() -> list[Service]:
@@ -163,14 +162,14 @@ def _ask(service: Service, *, with_key: bool) -> ServiceAnswer:
         cause = getattr(error, "reason", None)
         told = cause if isinstance(cause, BaseException) else error
         return ServiceAnswer(False, why_unconnected(told, service.address))
-    return ServiceAnswer(True, said, with_key=with_key)
+    return ServiceAnswer(True, said)
 
 
 def _refusal(status: int, *, with_key: bool) -> ServiceAnswer:
     """What an answer says that is no success: the service is there."""
     if status in (401, 403):
         what = "refuses the key" if with_key else "answers, and asks for a key"
-        return ServiceAnswer(True, f"{what} (HTTP {status})", with_key, with_key)
+        return ServiceAnswer(True, f"{what} (HTTP {status})", key_refused=with_key)
     if status < 400:
         return ServiceAnswer(
             True, f"answers HTTP {status}: it is elsewhere, which was not followed"

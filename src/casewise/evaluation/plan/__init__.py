@@ -82,6 +82,11 @@ class Cell:
         return self.planned.condition.protocol is Protocol.RESPOND
 
     @property
+    def task(self) -> str:
+        """The task's name in Inspect."""
+        return "casewise/respond" if self.acts else "casewise/judge"
+
+    @property
     def judgements(self) -> int:
         """Cases, as often as each is asked."""
         return self.planned.condition.size * self.request.epochs
@@ -107,14 +112,15 @@ class Cell:
     @property
     def identity(self) -> str:
         """The same for all runs of one model under one condition; see ``RunKey``."""
-        version = self.planned.version
-        task = "casewise/respond" if self.acts else "casewise/judge"
-        model_args = without_keys(self.request.model_args)
-        settings = self.draw.settings
-        key = RunKey(
-            task, version, self.model, self.arguments, model_args, self.sent_seed, settings
-        )
-        return key.identity
+        return RunKey(
+            self.task,
+            self.planned.version,
+            self.model,
+            self.arguments,
+            without_keys(self.request.model_args),
+            self.sent_seed,
+            self.draw.settings,
+        ).identity
 
     def patient(self, seconds: int | None) -> "Cell":
         """The same, with another time after which a request is sent again; None: as it is."""
@@ -143,12 +149,6 @@ class Plan:
 
     request: RunRequest
     cells: tuple[Cell, ...]
-
-    @property
-    def conditions(self) -> tuple[PlannedCondition, ...]:
-        """Each condition once."""
-        first = self.cells[0].model
-        return tuple(cell.planned for cell in self.cells if cell.model == first)
 
     @property
     def estimates(self) -> tuple[CostEstimate, ...]:

@@ -60,7 +60,7 @@ class Condition:
     protocol: Protocol
     delivery: Delivery
     ablation: Ablation | None
-    prompts: Prompts | Conversations | VariedConversations
+    prompts: Prompts | Conversations
     data: CaseSet
     """The whole data set, before any limit or ablation."""
     cases: tuple[Case, ...]
@@ -210,22 +210,23 @@ def make_condition(
     if verdict_words is not None:
         variant = (*variant, _words_variant(verdict_words, prompts))
     if swap:
-        chosen_cases = swap_cases(data.cases, swap).cases
+        chosen_cases = swap_cases(data.cases, swap)
         variant = (*variant, f"swap={swap}")
         if not chosen_cases:
             raise UsageError(f"no pair of these cases differs in {swap!r}")
-    asked: Prompts | Conversations | VariedConversations = prompts
     if variation is not None:
-        asked = _vary(prompts, variation, seed, chosen_cases)
-        chosen_cases = tuple(case for case in chosen_cases if asked.applies(case))
+        prompts = varied = _vary(prompts, variation, seed, chosen_cases)
+        chosen_cases = tuple(case for case in chosen_cases if varied.applies(case))
         variant = (*variant, f"vary={variation}" + (f",seed={seed}" if seed else ""))
         script = None
         if not chosen_cases:
             raise UsageError(f"the variation {variation!r} means nothing for any of these cases")
     if draw_seed is not None:
         variant = (*variant, f"draw-seed={draw_seed}")
-    ordered = tuple(by_text(chosen_cases[:limit], asked.render))
-    return Condition(chosen, place, ablation, asked, data, ordered, script, variant, verdict_words)
+    ordered = tuple(by_text(chosen_cases[:limit], prompts.render))
+    return Condition(
+        chosen, place, ablation, prompts, data, ordered, script, variant, verdict_words
+    )
 
 
 BEGINNING = 200
@@ -264,7 +265,15 @@ def _vary(
     if isinstance(prompts, Prompts):
         raise UsageError("variations change a conversation: give them with --protocol respond")
     find_variation(name)
-    return VariedConversations(prompts, name, seed, find_twins(cases))
+    return VariedConversations(
+        delivery=prompts.delivery,
+        deployer=prompts.deployer,
+        tools=prompts.tools,
+        retrieved=prompts.retrieved,
+        name=name,
+        seed=seed,
+        twins=find_twins(cases),
+    )
 
 
 def _data_and_prompts(

@@ -8,7 +8,7 @@ was in flight.
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from inspect_ai.model import ModelUsage
@@ -21,6 +21,7 @@ from casewise.evaluation.models._in_process import is_in_process
 from casewise.evaluation.models._smollm2 import CONTEXT_TOKENS, SMOLLM2
 from casewise.evaluation.plan._condition import Condition
 from casewise.evaluation.plan._sampling import DrawSettings
+from casewise.logs import input_tokens
 from casewise.protocols import Opening, Protocol, render_grading
 
 BYTES_PER_TOKEN = 4.0
@@ -38,6 +39,9 @@ ANSWER_TOKENS = {
 
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""
+
+Tokens = Mapping[str, tuple[int, int]]
+"""In and out, by the model that used them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,11 @@ def measure(condition: Condition) -> RequestCount:
     return RequestCount(requests, tokens)
 
 
+def prompt_tokens(prompt: str) -> int:
+    """The estimated length of a prompt, in tokens."""
+    return round(len(prompt.encode(errors="replace")) / BYTES_PER_TOKEN)
+
+
 def measure_grading(condition: Condition) -> RequestCount:
     """Count what a model is asked that grades the replies of a condition.
 
@@ -94,7 +103,7 @@ def measure_grading(condition: Condition) -> RequestCount:
     usual = ANSWER_TOKENS[condition.protocol]
     cases: list[Case | None] = [*condition.cases, *([None] if condition.script else [])]
     prompts = [
-        round(len(prompt.encode(errors="replace")) / BYTES_PER_TOKEN) + replies * usual
+        prompt_tokens(prompt) + replies * usual
         for case, opening in zip(cases, condition.openings, strict=True)
         for prompt, replies in _gradings(case, opening, every=condition.escalates or case is None)
     ]
@@ -139,9 +148,7 @@ def estimate(
         grades: The model whose replies it grades, if it is a grader.
     """
     asked, answered = count.input_tokens, count.requests * answer_tokens
-    cost = None
-    if known.input is not None and known.output is not None:
-        cost = (asked * known.input + answered * known.output) / 1e6
+    cost = known.cost(asked, answered)
     return CostEstimate(model, condition, count.requests, asked, answered, cost, grades)
 
 
@@ -193,10 +200,6 @@ def batch_notes(condition: Condition, draw: DrawSettings) -> tuple[str, ...]:
     return (f"{case}, each sent when the one before is back",)
 
 
-PriceOf = Callable[[str], Prices]
-"""Dollars for a million tokens of a model."""
-
-
 class SpentError(Exception):
     """The cap is reached, and nothing is in flight any more."""
 
@@ -207,19 +210,21 @@ class Budget:
     Args:
         cap: Dollars, over all starts.
         before: Dollars that earlier starts spent.
-        price_of: What a model's tokens cost; every model that answers has known prices.
+        prices: Of every model that answers; they are known.
         expected: Dollars that a judgement will probably cost, until answers tell; 0 lets as many be
             asked as there are workers.
     """
 
-    def __init__(self, cap: float, before: float, price_of: PriceOf, expected: float = 0.0) -> None:
+    def __init__(
+        self, cap: float, before: float, prices: Mapping[str, Prices], expected: float = 0.0
+    ) -> None:
         self.cap = cap
         self.stopped = False
         """Whether judgements were left unasked."""
         self._before = before
         self._settled = 0.0
         self._count = 0
-        self._price_of = price_of
+        self._prices = prices
         self._expected = expected
         self._live: dict[int, Underway] = {}
         self._room = asyncio.Event()
@@ -268,11 +273,9 @@ class Budget:
         self._count += judged
         self._wake()
 
-    def settle(self, used: Mapping[str, tuple[int, int]], judgements: int) -> None:
-        """Count what a shard took, asked elsewhere: tokens in and out, by model."""
-        self._settled += sum(
-            cost_of(self._price_of(name), *tokens) for name, tokens in used.items()
-        )
+    def settle(self, used: Tokens, judgements: int) -> None:
+        """Count what a shard took, asked elsewhere."""
+        self._settled += cost_of(used, self._prices)
         self._count += judgements
 
     def room(self, in_flight: int, estimate: float) -> int:
@@ -292,18 +295,18 @@ class Budget:
         self._room = asyncio.Event()
 
     def _cost(self, sample: Underway) -> float:
-        return sum(
-            cost_of(self._price_of(model), input_tokens(used), used.output_tokens)
-            for model, used in sample.usage.items()
-        )
+        return cost_of(tokens_of(sample.usage), self._prices)
 
 
-def cost_of(prices: Prices, asked: int, answered: int) -> float:
-    """Dollars for tokens in and out; an unknown price counts as nothing."""
-    return (asked * (prices.input or 0.0) + answered * (prices.output or 0.0)) / 1e6
+def cost_of(used: Tokens, prices: Mapping[str, Prices]) -> float:
+    """Dollars for tokens; an unknown price counts as nothing."""
+    found = ((prices.get(model, Prices()), tokens) for model, tokens in used.items())
+    return sum(
+        (asked * (known.input or 0.0) + answered * (known.output or 0.0)) / 1e6
+        for known, (asked, answered) in found
+    )
 
 
-def input_tokens(usage: ModelUsage) -> int:
-    """Tokens that went in, those that the provider had in its cache included."""
-    cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-    return usage.input_tokens + cached
+def tokens_of(usage: Mapping[str, ModelUsage]) -> Tokens:
+    """What models used."""
+    return {model: (input_tokens(used), used.output_tokens) for model, used in usage.items()}

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -310,27 +311,20 @@ def _rule(asked: list[_Wanted], file: SweepFile, path: Path) -> tuple[list[_Want
 def _read_rule(
     rule: Rule, known: Mapping[str, list[str]], kind: str, number: int, path: Path
 ) -> dict[str, list[str]]:
-    record = f"{kind}, record {number}"
+    wrong = partial(InputError, file=path, record=f"{kind}, record {number}")
     read = {}
     for axis, values in rule.items():
         if axis not in AXES:
-            expected = f"one of {', '.join(AXES)}"
-            raise InputError(
-                "unknown field", file=path, record=record, field=axis, expected=expected
-            )
+            raise wrong("unknown field", field=axis, expected=f"one of {', '.join(AXES)}")
         read[axis] = [NONE if value is None else str(value).replace(", ", ",") for value in values]
         for value in read[axis]:
             if value not in known[axis]:
-                raise InputError(
-                    "the grid has no such value",
-                    file=path,
-                    record=record,
-                    field=axis,
-                    found=value,
-                    expected=f"one of {', '.join(known[axis])}",
+                expected = f"one of {', '.join(known[axis])}"
+                raise wrong(
+                    "the grid has no such value", field=axis, found=value, expected=expected
                 )
     if not read:
-        raise InputError("an empty rule", file=path, record=record, expected=", ".join(AXES))
+        raise wrong("an empty rule", expected=", ".join(AXES))
     return read
 
 

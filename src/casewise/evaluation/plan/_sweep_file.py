@@ -1,8 +1,9 @@
 """Read the file of a sweep, and name what is wrong with it."""
 
 import re
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -24,13 +25,15 @@ def _none_or_text(value: Any) -> Any:
     return NONE if value is None else value
 
 
+def _as_model(value: Any) -> Any:
+    return {"model": value} if isinstance(value, str) else value
+
+
+Item = TypeVar("Item")
+OneOrMore = Annotated[list[Item], BeforeValidator(_as_list), Field(min_length=1)]
 Text = Annotated[str, Field(min_length=1)]
-Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
-Changes = Annotated[
-    list[Annotated[Text, BeforeValidator(_none_or_text)]],
-    BeforeValidator(_as_list),
-    Field(min_length=1),
-]
+Texts = OneOrMore[Text]
+Changes = OneOrMore[Annotated[Text, BeforeValidator(_none_or_text)]]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Price = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Seed = Annotated[int, Field(strict=True, ge=0, le=MAX_SEED)]
@@ -90,40 +93,26 @@ class GraderEntry(_Part):
     price_out: Price | None = None
 
 
-def _grader(value: Any) -> Any:
-    return {"model": value} if isinstance(value, str) else value
-
-
-def _model(value: Any) -> Any:
-    return {"model": value} if isinstance(value, str) else value
-
-
 class Axes(_Part):
     """What is combined with what; each is one value or a list."""
 
     cases: Texts | None = None
-    protocols: Annotated[list[Protocol], BeforeValidator(_as_list), Field(min_length=1)] | None = (
-        None
-    )
-    deliveries: Annotated[list[Delivery], BeforeValidator(_as_list), Field(min_length=1)] | None = (
-        None
-    )
+    protocols: OneOrMore[Protocol] | None = None
+    deliveries: OneOrMore[Delivery] | None = None
     ablations: Changes | None = None
     swaps: Changes | None = None
     vary: Changes | None = None
     deployments: Texts | None = None
     prompts: Texts | None = None
-    samplings: Annotated[list[Sampling], BeforeValidator(_as_list), Field(min_length=1)] | None = (
-        None
-    )
-    seeds: Annotated[list[Seed], BeforeValidator(_as_list), Field(min_length=1)] | None = None
+    samplings: OneOrMore[Sampling] | None = None
+    seeds: OneOrMore[Seed] | None = None
     epochs: Count | None = None
     samples: Count | None = None
     limit: Count | None = None
     max_tokens: Count | None = None
     generate: dict[str, Any] | None = None
     verdict_words: Text | None = None
-    grader: Annotated[GraderEntry, BeforeValidator(_grader)] | None = None
+    grader: Annotated[GraderEntry, BeforeValidator(_as_model)] | None = None
 
 
 class GridLine(Axes):
@@ -137,11 +126,7 @@ class GridLine(Axes):
 class SweepFile(Axes):
     """The whole file."""
 
-    models: Annotated[
-        list[Annotated[ModelEntry, BeforeValidator(_model)]],
-        BeforeValidator(_as_list),
-        Field(min_length=1),
-    ]
+    models: OneOrMore[Annotated[ModelEntry, BeforeValidator(_as_model)]]
     name: Text | None = None
     """Of the folder of logs; the file's own name by default."""
     grid: Annotated[list[GridLine], Field(min_length=1)] | None = None
@@ -202,6 +187,7 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
     clients: dict[str, tuple[int, ModelEntry]] = {}
     for number, entry in enumerate(sweep.models, start=1):
         record = f"models, record {number}"
+        wrong = partial(InputError, file=path, record=record)
         refuse_password(f"{path}, {record}, field 'base_url'", entry.base_url)
         for name in entry.args:
             refuse_secret(f"{path}, {record}, field 'args'", name)
@@ -209,34 +195,19 @@ def _check_models(sweep: SweepFile, path: Path) -> None:
         check_taken(where, entry.asked, check_settings(where, entry.generate), entry.args)
         if entry.label in seen:
             expected = f"another name than that of record {seen[entry.label]} (field 'name')"
-            raise InputError(
-                "two models of one name",
-                file=path,
-                record=record,
-                found=entry.label,
-                expected=expected,
-            )
+            raise wrong("two models of one name", found=entry.label, expected=expected)
         seen[entry.label] = number
         other = clients.setdefault(entry.asked, (number, entry))
         if other[1] is entry:
             continue
         first, same = other
         if _told_by(same) == _told_by(entry):
-            raise InputError(
-                f"the same model as record {first}: an address tells no results apart",
-                file=path,
-                record=record,
-                found=entry.asked,
-                expected="other args, max_tokens or generate",
-            )
+            problem = f"the same model as record {first}: an address tells no results apart"
+            expected = "other args, max_tokens or generate"
+            raise wrong(problem, found=entry.asked, expected=expected)
         if (same.price_in, same.price_out) != (entry.price_in, entry.price_out):
-            raise InputError(
-                f"another price than in record {first}, of the same model",
-                file=path,
-                record=record,
-                found=entry.asked,
-                expected="one price a model",
-            )
+            problem = f"another price than in record {first}, of the same model"
+            raise wrong(problem, found=entry.asked, expected="one price a model")
     check_settings(f"{path}, field 'generate':", sweep.generate or {})
     for number, line in enumerate(sweep.grid or [], start=1):
         check_settings(f"{path}, grid, record {number}, field 'generate':", line.generate or {})

@@ -18,6 +18,7 @@ from pydantic import PrivateAttr, ValidationError, model_serializer
 
 from casewise.cases import ToolDefinition, Turn
 from casewise.evaluation.models._seam import TOOLS, OpenAICompatibleAPI
+from casewise.evaluation.models._target import tool_form
 
 _PROCESS, _number = uuid4().hex, count()
 
@@ -65,18 +66,4 @@ def to_tool(tool: ToolDefinition) -> ToolInfo:
 def send_tools_as_defined(model: Model) -> None:
     """Let a provider of OpenAI's chat format add nothing to definitions, and leave nothing out."""
     if isinstance(model.api, OpenAICompatibleAPI):
-        vars(model.api)[TOOLS] = _as_defined
-
-
-def _as_defined(tools: list[ToolInfo]) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters.model_dump(),
-            },
-        }
-        for tool in tools
-    ]
+        vars(model.api)[TOOLS] = lambda tools: [tool_form(tool) for tool in tools]

@@ -27,7 +27,7 @@ from inspect_ai.tool import ToolChoice
 from casewise.cases import STARTER, ToolDefinition
 from casewise.choices import Sampling
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.models import MAX_RETRIES, attempt_timeout, open_models
+from casewise.evaluation.models import open_model, patience
 from casewise.evaluation.models._faults import FaultKind, asked, failed
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
@@ -51,7 +51,7 @@ from casewise.evaluation.tasks._samples import (
     provider_refused,
     solve_by,
 )
-from casewise.logs import calls_of, message_text
+from casewise.logs import GRADER, calls_of, message_text
 from casewise.protocols import (
     GRADE_VERSION,
     GRADER_DECLINED,
@@ -247,11 +247,8 @@ def grade_replies(
         ModelError: The model can't be opened, or every request fails.
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
-    (model,) = open_models([grader], base_url=base_url)
-    limits = GenerateConfig(
-        attempt_timeout=attempt_timeout(), max_retries=MAX_RETRIES, max_connections=max_connections
-    )
-    model.config = limits.merge(model.config)
+    limits = patience(max_connections=max_connections)
+    model = open_model(grader, base_url=base_url, usual=limits)
     errors: dict[int, Exception] = {}
     grades: dict[int, Graded] = {}
     open_replies = iter(enumerate(replies))
@@ -283,10 +280,6 @@ def grade_replies(
 
 GRADED_AT_ONCE = 200
 """Replies that are under way at once: as many as any provider has connections."""
-
-
-GRADER = "grader"
-"""The role in which Inspect knows the model that grades."""
 
 
 @metric

@@ -2,10 +2,11 @@
 
 import math
 import typing
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from inspect_ai import Task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, GenerateConfig, Model, ModelOutput, get_model
@@ -254,13 +255,9 @@ def first_token(output: ModelOutput) -> dict[str, float]:
     for top in first.top_logprobs or []:
         # Two tokens may have one text; their probabilities add up.
         before = seen.get(top.token)
-        seen[top.token] = top.logprob if before is None else _log_add(before, top.logprob)
+        both = top.logprob if before is None else float(np.logaddexp(before, top.logprob))
+        seen[top.token] = both
     return candidates | seen
-
-
-def _log_add(left: float, right: float) -> float:
-    high, low = max(left, right), min(left, right)
-    return high if high == -math.inf else high + math.log1p(math.exp(low - high))
 
 
 def mean_of(name: str) -> Metric:
@@ -269,11 +266,15 @@ def mean_of(name: str) -> Metric:
     # Inspect looks at the annotation to tell what a metric takes.
     def compute(scores: list[SampleScore]) -> float:
         values = [score.score.value for score in scores]
-        numbers = [float(value[name]) for value in values if isinstance(value, Mapping)]  # type: ignore[arg-type]
-        defined = [number for number in numbers if not math.isnan(number)]
-        return sum(defined) / len(defined) if defined else math.nan
+        return mean(float(value[name]) for value in values if isinstance(value, Mapping))  # type: ignore[arg-type]
 
     return compute
+
+
+def mean(numbers: Iterable[float]) -> float:
+    """The mean of the numbers that are defined; NaN of none."""
+    defined = [number for number in numbers if not math.isnan(number)]
+    return sum(defined) / len(defined) if defined else math.nan
 
 
 Read = Callable[[CaseState, str, Model], Awaitable[Score]]

@@ -9,17 +9,13 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from casewise.cases import digest
 from casewise.files import guard_cell
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.scores import SHEET_COLUMNS, DrawnReply, EvaluationFacts, Overview
 
-if TYPE_CHECKING:
-    from casewise.reporting.page._parts import Section
-
-__all__ = ["label_page", "make_sections", "report_page", "verdict_sentences"]
+__all__ = ["label_page", "report_page", "verdict_sentences"]
 
 
 def report_page(
@@ -34,13 +30,6 @@ def report_page(
     from casewise.reporting.page import _page
 
     return _page.report_page(overview, title=title, reveal=reveal, facts=facts, trend=trend)
-
-
-def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) -> "list[Section]":
-    """Every section; ``_page.make_sections`` has what each argument is."""
-    from casewise.reporting.page import _page
-
-    return _page.make_sections(overview, over_time)
 
 
 _SHOWN = ("query", "context", "reply")

@@ -20,32 +20,12 @@ from casewise.dataset import plural
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
 from casewise.reporting._scores import mass_warnings, rules_remark
 from casewise.reporting._wording import page_wording, rule_wording, whole_percent, wording
+from casewise.reporting.page import _acting_sections as acting_sections
+from casewise.reporting.page import _comparison_sections as comparison_sections
+from casewise.reporting.page import _context_sections as context_sections
+from casewise.reporting.page import _score_sections as score_sections
 from casewise.reporting.page import asset
-from casewise.reporting.page._acting_sections import (
-    corrected,
-    deliveries,
-    escalation,
-    judge_act,
-    retention,
-)
-from casewise.reporting.page._comparison_sections import (
-    changed_cases,
-    comparisons,
-    reliability,
-    usage,
-    votes,
-)
-from casewise.reporting.page._context_sections import (
-    ablations,
-    contexts,
-    faithfulness,
-    pressures,
-    seen,
-    shapley,
-    swaps,
-)
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
-from casewise.reporting.page._score_sections import acting, categories, judging, plane, quadrants
 from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._strips import lay_cells, lay_lines, trends
 from casewise.scores import Browser, EvaluationFacts, Overview, as_report_records
@@ -190,27 +170,35 @@ def _shows_replies(section: Section, overview: Overview) -> bool:
 
 def _made(overview: Overview) -> list[Section]:
     return [
-        *([comparisons(overview), changed_cases(overview)] if overview.comparisons else []),
-        judging(overview),
-        acting(overview),
-        *([corrected(overview)] if any(one.acts for one in overview.scores) else []),
-        plane(overview),
-        quadrants(overview),
-        contexts(overview),
-        seen(overview),
-        reliability(overview),
-        votes(overview),
-        ablations(overview),
-        shapley(overview),
-        deliveries(overview),
-        judge_act(overview),
-        pressures(overview),
-        retention(overview),
-        escalation(overview),
-        swaps(overview),
-        faithfulness(overview),
-        categories(overview),
-        usage(overview),
+        *(
+            [comparison_sections.comparisons(overview), comparison_sections.changed_cases(overview)]
+            if overview.comparisons
+            else []
+        ),
+        score_sections.judging(overview),
+        score_sections.acting(overview),
+        *(
+            [acting_sections.corrected(overview)]
+            if any(one.acts for one in overview.scores)
+            else []
+        ),
+        score_sections.plane(overview),
+        score_sections.quadrants(overview),
+        context_sections.contexts(overview),
+        context_sections.seen(overview),
+        comparison_sections.reliability(overview),
+        comparison_sections.votes(overview),
+        context_sections.ablations(overview),
+        context_sections.shapley(overview),
+        acting_sections.deliveries(overview),
+        acting_sections.judge_act(overview),
+        context_sections.pressures(overview),
+        acting_sections.retention(overview),
+        acting_sections.escalation(overview),
+        context_sections.swaps(overview),
+        context_sections.faithfulness(overview),
+        score_sections.categories(overview),
+        comparison_sections.usage(overview),
     ]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import altair as alt
 
+from casewise.choices import TOOL_RATE
 from casewise.dataset import plural
 from casewise.reporting._acting import tool_rate
 from casewise.reporting._scores import baseline_text
@@ -39,7 +40,7 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
-from casewise.scores import TOOL_RATE, Overview, Score, is_changed
+from casewise.scores import Overview, Score, is_changed
 from casewise.sheets import Column, Kind, number
 
 _FIGURES = ("accuracy", "both_right", "within_pcc_safe", "within_pcc_unsafe", "pcc", "brier", "ece")

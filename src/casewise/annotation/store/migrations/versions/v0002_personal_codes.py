@@ -5,13 +5,11 @@ from alembic import op
 
 revision = "v0002"
 down_revision = "v0001"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
     """Forwards. An index, not a constraint: SQLite would have to make the table anew for one."""
-    op.add_column("participant", sa.Column("code_key", sa.String(length=64), nullable=True))
+    op.add_column("participant", sa.Column("code_key", sa.String(64)))
     op.create_index("uq_participant_code_key", "participant", ["code_key"], unique=True)
 
 

@@ -5,8 +5,6 @@ from alembic import op
 
 revision = "v0003"
 down_revision = "v0002"
-branch_labels = None
-depends_on = None
 
 _ADDED = ("signed", "about_due")
 
@@ -16,35 +14,25 @@ def upgrade() -> None:
     for name in _ADDED:
         op.add_column(
             "participant",
-            sa.Column(name, sa.Boolean(), nullable=False, server_default=sa.false()),
+            sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false()),
         )
     op.create_table(
         "second_account",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("participant", sa.Integer(), nullable=False),
-        sa.Column("other", sa.Integer(), nullable=True),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("time", sa.DateTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["participant"], ["participant.id"], name=op.f("fk_second_account_participant")
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column(
+            "participant", sa.Integer, sa.ForeignKey("participant.id"), nullable=False, index=True
         ),
-        sa.ForeignKeyConstraint(
-            ["other"], ["participant.id"], name=op.f("fk_second_account_other")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_second_account")),
+        sa.Column("other", sa.Integer, sa.ForeignKey("participant.id")),
+        sa.Column("kind", sa.String(16), nullable=False),
+        sa.Column("time", sa.DateTime, nullable=False),
     )
-    op.create_index("ix_second_account_participant", "second_account", ["participant"])
     op.create_table(
         "about_answer",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("participant", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(length=64), nullable=False),
-        sa.Column("answer", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["participant"], ["participant.id"], name=op.f("fk_about_answer_participant")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_about_answer")),
-        sa.UniqueConstraint("participant", "name", name=op.f("uq_about_answer_participant_name")),
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("participant", sa.Integer, sa.ForeignKey("participant.id"), nullable=False),
+        sa.Column("name", sa.String(64), nullable=False),
+        sa.Column("answer", sa.Text, nullable=False),
+        sa.UniqueConstraint("participant", "name"),
     )
     op.execute(
         "INSERT INTO second_account (participant, kind, time) SELECT participant, 'browser', time "

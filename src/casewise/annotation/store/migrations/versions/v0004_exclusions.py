@@ -5,21 +5,15 @@ from alembic import op
 
 revision = "v0004"
 down_revision = "v0003"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
     """Forwards. A table: SQLite would have to make the people's anew for another status."""
     op.create_table(
         "exclusion",
-        sa.Column("participant", sa.Integer(), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.Column("time", sa.DateTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["participant"], ["participant.id"], name=op.f("fk_exclusion_participant")
-        ),
-        sa.PrimaryKeyConstraint("participant", name=op.f("pk_exclusion")),
+        sa.Column("participant", sa.Integer, sa.ForeignKey("participant.id"), primary_key=True),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("time", sa.DateTime, nullable=False),
     )
 
 

@@ -5,25 +5,19 @@ from alembic import op
 
 revision = "v0005"
 down_revision = "v0004"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
     """Forwards. A table of its own: it is about votes and attention checks alike."""
     op.create_table(
         "page_signal",
-        sa.Column("participant", sa.Integer(), nullable=False),
-        sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("honeypot", sa.Boolean(), nullable=False),
-        sa.Column("left", sa.Integer(), nullable=True),
-        sa.Column("away", sa.Float(), nullable=True),
-        sa.Column("copied", sa.Integer(), nullable=True),
-        sa.Column("pasted", sa.Integer(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["participant"], ["participant.id"], name=op.f("fk_page_signal_participant")
-        ),
-        sa.PrimaryKeyConstraint("participant", "position", name=op.f("pk_page_signal")),
+        sa.Column("participant", sa.Integer, sa.ForeignKey("participant.id"), primary_key=True),
+        sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("honeypot", sa.Boolean, nullable=False),
+        sa.Column("left", sa.Integer),
+        sa.Column("away", sa.Float),
+        sa.Column("copied", sa.Integer),
+        sa.Column("pasted", sa.Integer),
     )
 
 

@@ -5,13 +5,11 @@ from alembic import op
 
 revision = "v0006"
 down_revision = "v0005"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
     """Forwards. Blocks of before are planned ones: nothing was drawn."""
-    op.add_column("assignment", sa.Column("drawn", sa.Text(), nullable=True))
+    op.add_column("assignment", sa.Column("drawn", sa.Text))
 
 
 def downgrade() -> None:
