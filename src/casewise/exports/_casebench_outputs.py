@@ -23,7 +23,7 @@ from casewise.exports._export_form import (
     show_prompt,
 )
 from casewise.protocols import Protocol
-from casewise.scores import Judgements, conditions, stand_in
+from casewise.scores import Judgements, conditions, stand_in, variant_parts
 
 _MODES = {Protocol.BINARY: "binary", Protocol.SCORE: "score", Protocol.PROBABILITY: "logits"}
 """Upstream's names of the protocols."""
@@ -103,8 +103,7 @@ def _title(condition: Mapping[str, Any]) -> str:
 
 
 def _changes(condition: Mapping[str, Any]) -> list[str]:
-    parts = str(condition["variant"] or "").split(";")
-    return [part for part in parts if part.startswith(_CHANGED)]
+    return [part for part in variant_parts(condition) if part.startswith(_CHANGED)]
 
 
 def _no_place(condition: Mapping[str, Any], rows: pl.DataFrame) -> str | None:

@@ -23,7 +23,7 @@ from casewise.choices import ExportForm
 from casewise.contexts import PARAMETERS
 from casewise.errors import UsageError
 from casewise.files import replace_folder
-from casewise.scores import length_of
+from casewise.scores import length_of, variant_parts
 
 
 def hashed(text: str, kind: str, digits: int = 16) -> str:
@@ -117,7 +117,7 @@ def known_parameters(conditions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 def _changed_by_name(condition: Mapping[str, Any]) -> Iterator[str]:
-    parts = str(condition.get("variant") or "").split(";")
+    parts = variant_parts(condition)
     yield from (part.removeprefix("swap=") for part in parts if part.startswith("swap="))
     yield condition.get("ablation") or ""
 

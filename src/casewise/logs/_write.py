@@ -6,15 +6,17 @@ header's place, and its summaries in pieces; Inspect reads both. Inspect's recor
 sample, almost all of it for a compressor that it makes anew, with twelve threads, for every file.
 """
 
-import io
 import os
 import shutil
+import struct
 import tempfile
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
-from zipfile import ZIP_DEFLATED, ZipFile
+from typing import Any, Literal
+from zipfile import ZIP_DEFLATED
 
 from inspect_ai.log import (
     EvalError,
@@ -64,14 +66,17 @@ class LogWriter:
         self._plan = plan
         self._worker = worker
         self._archive = _Archive(address)
-        self._pending: list[tuple[str, bytes]] = []
-        self._summaries: list[bytes] = []
-        self._written_summaries = 0
+        self._pending: list[tuple[str, _Compressed, bytes]] = []
+        """Samples that are not written yet: name of the file, content, and summary."""
+        self._submitted = 0
+        self._summaries = _Compressor()
+        """Of all samples: uncompressed, those of a long run would fill the memory."""
         self._pieces = 0
         self._written: Future[None] | None = None
         start = EvalLog(eval=spec, plan=plan)
         header = {"version": start.version, "eval": spec, "plan": plan}
-        self._archive.append([("_journal/start.json", _json(header))])
+        self._archive.add("_journal/start.json", _compressed(_json(header)))
+        self._archive.write()
 
     def add(self, sample: EvalSample) -> "Future[None] | None":
         """Add a sample.
@@ -83,14 +88,16 @@ class LogWriter:
             OSError: An earlier sample could not be written.
         """
         # At once, so that little is left to do when the last answer has come.
-        self._pending.append((f"samples/{sample.id}_epoch_{sample.epoch}.json", _json(sample)))
-        self._summaries.append(_json(_summary(sample)))
-        if len(self._pending) < max(BUFFER, self._written_summaries // GROWTH):
+        content = _compressed(_json(sample))
+        summary = _json(_summary(sample))
+        self._pending.append((f"samples/{sample.id}_epoch_{sample.epoch}.json", content, summary))
+        if len(self._pending) < max(BUFFER, self._submitted // GROWTH):
             return None
-        before, self._written = self._written, self._submit()
+        before = self._written
         if before is not None and before.done():
             before.result()
-            return None
+            before = None
+        self._written = self._submit()
         return before
 
     def finish(
@@ -108,10 +115,9 @@ class LogWriter:
         Raises:
             OSError: Something could not be written.
         """
-        before, last = self._written, self._submit()
-        if before is not None:
-            before.result()
-        last.result()
+        if self._written is not None:
+            self._written.result()
+        self._submit().result()
         log = EvalLog(
             status=status,
             eval=self.spec,
@@ -121,25 +127,30 @@ class LogWriter:
             error=error,
             location=self.address,
         )
-        self._archive.append(
-            [
-                ("summaries.json", _list(self._summaries)),
-                ("header.json", _json(log)),
-            ]
-        )
+        self._summaries.write(b"]" if self._submitted else b"[]")
+        self._archive.add("summaries.json", self._summaries.end())
+        self._archive.add("header.json", _compressed(_json(log)))
+        self._archive.write()
         self._archive.close()
-        # Whoever holds an ended log does not hold what it sums up as well.
-        self._summaries = []
         return log
 
     def _submit(self) -> "Future[None]":
-        files, self._pending = self._pending, []
-        if files:
-            self._pieces += 1
-            summaries = self._summaries[self._written_summaries :]
-            files.append((f"_journal/summaries/{self._pieces}.json", _list(summaries)))
-            self._written_summaries = len(self._summaries)
-        return self._worker.submit(self._archive.append, files)
+        samples, self._pending = self._pending, []
+        self._submitted += len(samples)
+        return self._worker.submit(self._write, samples)
+
+    def _write(self, samples: "Sequence[tuple[str, _Compressed, bytes]]") -> None:
+        """Write samples and their summaries; in the thread, as all that happens to the file."""
+        if not samples:
+            return
+        for name, content, _ in samples:
+            self._archive.add(name, content)
+        summaries = b",".join(summary for *_, summary in samples)
+        self._summaries.write((b"," if self._pieces else b"[") + summaries)
+        self._pieces += 1
+        listed = _compressed(b"[" + summaries + b"]")
+        self._archive.add(f"_journal/summaries/{self._pieces}.json", listed)
+        self._archive.write()
 
 
 def without_texts(kept: EvalSample, model: str) -> EvalSample:
@@ -186,11 +197,6 @@ _SAID = ("status", "verdict", "response_class", "graded_by", "turns", ANSWERED_B
 """What a score says that is no text of the case or of an answer."""
 
 _OF_CASE = ("query_id", "category", "intended", "query_flagged", "expected", "no_context")
-
-
-def _list(values: Sequence[bytes]) -> bytes:
-    """JSON of a list, of its values' JSON."""
-    return b"[" + b",".join(values) + b"]"
 
 
 LONGEST = 1024
@@ -252,7 +258,12 @@ def _json(value: object) -> bytes:
 
 
 class _Archive:
-    """A zip file that is whole after every piece, here or elsewhere."""
+    """A zip file that is whole after every piece, here or elsewhere.
+
+    ``zipfile`` compresses where it writes. In a thread beside a busy loop each file then waits
+    twice for Python's lock, which takes four times as long as to compress it; and for every piece
+    it reads the list of files again. Here a file comes compressed.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -262,23 +273,64 @@ class _Archive:
             handle, name = tempfile.mkstemp(suffix=".eval")
             os.close(handle)
             self._path = Path(name)
+        self._new: list[bytes] = []
+        """Files of the next piece."""
+        self._list: list[bytes] = []
+        """What the list at the end says, by file."""
+        self._begin = self._end = 0
+        """Where the next piece begins, and ends but for the list."""
+        self._broken = False
 
-    def append(self, files: Sequence[tuple[str, bytes]]) -> None:
-        """Add files in one write, so that a process that is killed leaves no half of it."""
-        if not files:
-            return
+    def add(self, name: str, file: "_Compressed") -> None:
+        """Add a file to the next piece."""
+        named = name.encode()
+        large = (file.size, len(file.content)) if file.size >= _LARGE else ()
+        sizes = (_OVER, _OVER) if large else (len(file.content), file.size)
+        head = (*_HEAD, file.crc, *sizes, len(named))
+        extra = _extra(large)
+        self._new += (struct.pack(_FILE, b"PK\3\4", *head, len(extra)), named, extra, file.content)
+        far = self._end >= _LARGE
+        extra = _extra((*large, self._end) if far else large)
+        place = (len(extra), 0, 0, 0, _PLAIN, _OVER if far else self._end)
+        self._list.append(struct.pack(_LISTED, b"PK\1\2", _UNIX, *head, *place) + named + extra)
+        self._end += sum(map(len, self._new[-4:]))
+
+    def write(self) -> None:
+        """Put the new files and the list of all in the place of the list before.
+
+        In one write, so that a process that is killed leaves no half of it.
+
+        Raises:
+            OSError: This piece, or one before, could not be written.
+        """
+        if self._broken:
+            raise OSError(f"{self._address}: an earlier part could not be written")
+        self._broken = True
         with self._path.open("r+b" if self._path.exists() else "w+b", buffering=0) as file:
-            tail = _Tail(file)
-            with ZipFile(tail, "a", ZIP_DEFLATED, compresslevel=1) as archive:
-                for name, content in files:
-                    archive.writestr(name, content)
-            tail.write_out()
+            file.seek(self._begin)
+            view = memoryview(b"".join((*self._new, *self._list, self._last())))
+            while view:
+                view = view[file.write(view) :]
+            file.truncate()
         if self._elsewhere:
             # Only here: it takes a while to import, and logs that stand here don't need it.
             import fsspec
 
             with self._path.open("rb") as source, fsspec.open(self._address, "wb") as target:
                 shutil.copyfileobj(source, target)
+        self._new, self._begin, self._broken = [], self._end, False
+
+    def _last(self) -> bytes:
+        """How many files there are, and where their list stands."""
+        count, size = len(self._list), sum(map(len, self._list))
+        if count < _MANY and self._end + size < _LARGE:
+            return struct.pack(_ENDED, b"PK\5\6", 0, 0, count, count, size, self._end, 0)
+        sums = (44, _UNIX, _VERSION, 0, 0, count, count, size, self._end)
+        return (
+            struct.pack("<4sQHHIIQQQQ", b"PK\6\6", *sums)
+            + struct.pack("<4sIQI", b"PK\6\7", 0, self._end + size, 1)
+            + struct.pack(_ENDED, b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, _OVER, _OVER, 0)
+        )
 
     def close(self) -> None:
         """Remove what stood here of a log that is elsewhere."""
@@ -286,70 +338,57 @@ class _Archive:
             self._path.unlink(missing_ok=True)
 
 
-class _Tail(io.RawIOBase):
-    """A file whose new end is kept in memory until it is complete.
+# Records of a zip file: PKWARE's APPNOTE.TXT, 6.3.10, sections 4.3.7 to 4.3.16 and 4.5.3.
+_FILE = "<4sHHHHHIIIHH"
+_LISTED = "<4sHHHHHHIIIHHHHHII"
+_ENDED = "<4sHHHHIIH"
+_VERSION = 45
+_UNIX = 3 << 8 | _VERSION
+_HEAD = (_VERSION, 1 << 11, ZIP_DEFLATED, 0, 1 << 5 | 1)
+"""Names in UTF-8; of the first day that the format knows, as samples say when they were asked."""
+_PLAIN = 0o600 << 16
+_OVER = 0xFFFFFFFF
+"""Stands where a number does not fit, and ``_extra`` has it."""
+_LARGE, _MANY = _OVER, 0xFFFF
+"""Numbers that don't fit: of bytes, and of files."""
 
-    A zip file ends with the list of its files. What is added takes the list's place, and a new
-    list comes after it: between the two, the file on the disk would be broken.
-    """
 
-    def __init__(self, file: BinaryIO) -> None:
-        super().__init__()
-        self._file = file
-        self._size = file.seek(0, os.SEEK_END)
-        self._at = self._size
-        """Where the new end begins."""
-        self._new = io.BytesIO()
-        self._place = 0
+def _extra(numbers: Sequence[int]) -> bytes:
+    """Numbers of a file that have no room in its header."""
+    shape = f"<HH{len(numbers)}Q"
+    return struct.pack(shape, 1, 8 * len(numbers), *numbers) if numbers else b""
 
-    def readable(self) -> bool:
-        """The list is read."""
-        return True
 
-    def writable(self) -> bool:
-        """And written."""
-        return True
+@dataclass(frozen=True, slots=True)
+class _Compressed:
+    """A file's content."""
 
-    def seekable(self) -> bool:
-        """A file's size is put before it once it is known."""
-        return True
+    content: bytes
+    size: int
+    """Before."""
+    crc: int
 
-    def tell(self) -> int:
-        """Where the next byte is read or written."""
-        return self._place
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place."""
-        end = max(self._size, self._at + len(self._new.getbuffer()))
-        self._place = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: end}[whence] + offset
-        return self._place
+class _Compressor:
+    """Compresses a file's content as it comes."""
 
-    def read(self, size: int = -1) -> bytes:
-        """Read what was there before."""
-        self._file.seek(self._place)
-        content = self._file.read(size)
-        self._place += len(content)
-        return content
+    def __init__(self) -> None:
+        self._crc = self._size = 0
+        self._deflate = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
+        self._parts: list[bytes] = []
 
-    def write(self, content: bytes) -> int:  # type: ignore[override]
-        """Write into the new end, which begins where the first byte is written."""
-        if not self._new.getbuffer().nbytes:
-            self._at = self._place
-        self._new.seek(self._place - self._at)
-        self._place += self._new.write(content)
-        return len(content)
+    def write(self, content: bytes) -> None:
+        """Add to it."""
+        self._crc = zlib.crc32(content, self._crc)
+        self._size += len(content)
+        self._parts.append(self._deflate.compress(content))
 
-    def truncate(self, size: int | None = None) -> int:
-        """End here."""
-        end = self._place if size is None else size
-        self._new.truncate(end - self._at)
-        return end
+    def end(self) -> _Compressed:
+        """All of it."""
+        return _Compressed(b"".join((*self._parts, self._deflate.flush())), self._size, self._crc)
 
-    def write_out(self) -> None:
-        """Put the new end on the disk."""
-        content = self._new.getvalue()
-        self._file.seek(self._at)
-        view = memoryview(content)
-        while view:
-            view = view[self._file.write(view) :]
-        self._file.truncate(self._at + len(content))
+
+def _compressed(content: bytes) -> _Compressed:
+    whole = _Compressor()
+    whole.write(content)
+    return whole.end()

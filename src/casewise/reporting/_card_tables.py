@@ -14,7 +14,16 @@ from casewise.reporting._scores import (
     has_all,
 )
 from casewise.reporting._wording import wording
-from casewise.scores import Overview, RunFacts, RunRecord, Score, ScoreReport, Usage
+from casewise.scores import (
+    Overview,
+    RunFacts,
+    RunRecord,
+    Score,
+    ScoreReport,
+    Usage,
+    variant_parts,
+    variant_value,
+)
 from casewise.sheets import Cell, Column, Kind, Row, Table, figures, interval, setting
 
 NOT_RECORDED = "not recorded"
@@ -74,11 +83,11 @@ def _lines(run: RunFacts) -> dict[str, str]:
         "Context": _context(run),
         "Variation": _variation(run),
     }
-    if card := _part(run, "card="):
+    if card := variant_value(run.condition, "card"):
         lines["Deployment card"] = card
     lines |= {
         "Prompt": str(condition["prompt_version"] or NOT_RECORDED),
-        "Sampling": _part(run, "") or NOT_RECORDED,
+        "Sampling": _drawn(run) or NOT_RECORDED,
         "Settings": said(_settings),
         **({"Set besides": text} if (text := said(_set_besides)) != NOT_RECORDED else {}),
         "Requests a case": said(lambda one: one.samples),
@@ -140,25 +149,22 @@ def _made_with(record: RunRecord) -> str | None:
 def _context(run: RunFacts) -> str:
     if removed := run.condition["ablation"]:
         return f"without {removed.replace(',', ', ')}"
-    if swapped := _part(run, "swap="):
+    if swapped := variant_value(run.condition, "swap"):
         return f"{swapped} taken from the twin"
     return NONE if run.condition["delivery"] == "none" else "whole"
 
 
 def _variation(run: RunFacts) -> str:
-    name = _part(run, "vary=")
+    name = variant_value(run.condition, "vary")
     if name is None:
         return NONE
     versions = _said(run, lambda one: one.variation_version)
     return f"{name.partition(',')[0]} (version {versions})"
 
 
-def _part(run: RunFacts, prefix: str) -> str | None:
-    """A part of the variant; the first, without a prefix, says how answers were drawn."""
-    parts = [part for part in str(run.condition["variant"] or "").split(";") if part]
-    if not prefix:
-        return next((part for part in parts if "=" not in part), None)
-    return next((part.removeprefix(prefix) for part in parts if part.startswith(prefix)), None)
+def _drawn(run: RunFacts) -> str | None:
+    """How answers were drawn: the part of the variant that is no change."""
+    return next((part for part in variant_parts(run.condition) if "=" not in part), None)
 
 
 def _settings(record: RunRecord) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 from casewise.cases import GROUPS
 from casewise.dataset import plural
 from casewise.reporting._wording import wording
-from casewise.scores import Score, by_rules, data_text, mass_warning, rules_note
+from casewise.scores import Score, by_rules, data_text, mass_warning, rules_note, variant_parts
 from casewise.sheets import Cell, Column, Kind, number
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
@@ -86,15 +86,11 @@ def describe_condition(condition: dict[str, str | None]) -> str:
         removed = condition["ablation"].split(",")
         whole = set(GROUPS) <= set(removed)
         parts.append("context emptied" if whole else f"without {', '.join(removed)}")
-    parts += [
-        one.replace("=", " ")
-        for one in (condition["variant"] or "").split(";")
-        if one not in _USUAL
-    ]
+    parts += [one.replace("=", " ") for one in variant_parts(condition) if one not in _USUAL]
     return ", ".join(parts)
 
 
-_USUAL = ("", "greedy", "published")
+_USUAL = ("greedy", "published")
 
 
 def baseline_text(score: Score) -> str:

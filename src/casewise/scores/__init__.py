@@ -25,6 +25,8 @@ from casewise.scores._condition_scores import (
     score_table,
     score_together,
     shared_rows,
+    variant_parts,
+    variant_value,
 )
 from casewise.scores._evaluation_facts import (
     DataFacts,
@@ -255,6 +257,8 @@ __all__ = [
     "table_bytes",
     "trust_in_claims",
     "turns_frame",
+    "variant_parts",
+    "variant_value",
     "variation_of",
     "without_option",
 ]

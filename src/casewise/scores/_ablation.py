@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from casewise.cases import GROUPS, default_rule
-from casewise.scores._answer_columns import label_fields
+from casewise.cases import GROUPS
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -17,6 +16,7 @@ from casewise.scores._condition_scores import (
     conditions,
     differences,
     score_together,
+    variant_parts,
     weighted_sum,
 )
 from casewise.statistics import Estimate
@@ -108,14 +108,13 @@ def _families(table: pl.DataFrame) -> list[list[Part]]:
 
 def _removed(part: Part) -> frozenset[str]:
     """What was removed from the contexts, or done to the conversations."""
-    varied = [one for one in (part[0]["variant"] or "").split(";") if one.startswith(_VARIED)]
+    varied = [one for one in variant_parts(part[0]) if one.startswith(_VARIED)]
     return (frozenset((part[0]["ablation"] or "").split(",")) | set(varied)) - {""}
 
 
 def plain_variant(condition: Mapping[str, Any]) -> str:
     """A run's variant, less what was done to its conversations."""
-    parts = (condition["variant"] or "").split(";")
-    return ";".join(one for one in parts if not one.startswith(_VARIED))
+    return ";".join(one for one in variant_parts(condition) if not one.startswith(_VARIED))
 
 
 def _closest(family: Sequence[Part], removed: frozenset[str], other: Part) -> Part | None:
@@ -130,7 +129,7 @@ def _closest(family: Sequence[Part], removed: frozenset[str], other: Part) -> Pa
 
 
 def _together(parts: Sequence[Part], scoring: Scoring) -> list[Score]:
-    rule = scoring.labels or default_rule(label_fields(parts[0][1]))
+    rule = scoring.rule(parts[0][1])
     return score_together(parts, rule, scoring)
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from casewise.cases import LabelRule, default_rule
+from casewise.cases import LabelRule
 from casewise.choices import UnreadPolicy
 from casewise.protocols import ESCALATION_STEPS, Delivery, Protocol, ResponseClass
 from casewise.scores._answer_columns import (
     Answers,
     calls_a_tool,
-    label_fields,
     labelled_rows,
     make_answers,
 )
@@ -133,7 +132,7 @@ def escalations(table: pl.DataFrame, scoring: Scoring) -> list[Escalation]:
     """
     found = []
     for condition, part in conditions(table.filter(pl.col("turn_classes").is_not_null())):
-        rule = scoring.labels or default_rule(label_fields(part))
+        rule = scoring.rule(part)
         rows, truth = labelled_rows(part, rule, scoring.ties)
         # However many unsafe contexts a query has, it counts once an epoch.
         unsafe = rows.filter(pl.Series(truth.safe < 0.5)).unique(
@@ -209,7 +208,7 @@ def trust_in_claims(table: pl.DataFrame, scoring: Scoring) -> list[Trust]:
         if Delivery.NONE not in family or not moved:
             continue
         parts = [family[one] for one in (Delivery.NONE, *moved)]
-        rule = scoring.labels or default_rule(label_fields(parts[1][1]))
+        rule = scoring.rule(parts[1][1])
         found.append(_trust(parts, moved, rule, scoring))
     return found
 

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from casewise.cases import default_rule
 from casewise.choices import UnreadPolicy
 from casewise.protocols import Protocol
-from casewise.scores._answer_columns import Answers, label_fields, labelled_rows, make_answers
+from casewise.scores._answer_columns import Answers, labelled_rows, make_answers
 from casewise.scores._condition_scores import Scoring, conditions
 from casewise.scores._measures import measure
 from casewise.statistics import (
@@ -131,7 +130,7 @@ def cost_reports(
 def _read_answers(table: pl.DataFrame, scoring: Scoring) -> list[tuple[dict[str, Any], Answers]]:
     found = []
     for condition, part in conditions(table.filter(pl.col("protocol") != Protocol.RESPOND)):
-        rule = scoring.labels or default_rule(label_fields(part))
+        rule = scoring.rule(part)
         kept, truth = labelled_rows(part, rule, scoring.ties)
         answers = make_answers(kept, truth, scoring.resampling)
         found.append((condition, answers.only(answers.read)))

@@ -13,7 +13,7 @@ import polars as pl
 
 from casewise.cases import GROUPS
 from casewise.protocols import Protocol, ResponseClass
-from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions
+from casewise.scores._condition_scores import ANSWER_KEYS, Scoring, conditions, variant_parts
 from casewise.statistics import (
     BoolArray,
     Clusters,
@@ -79,7 +79,7 @@ def counterfactuals(table: pl.DataFrame, scoring: Scoring) -> list[Counterfactua
 
 
 def _swap(condition: dict[str, Any]) -> tuple[tuple[str, ...], str] | None:
-    pieces = (condition["variant"] or "").split(";")
+    pieces = variant_parts(condition)
     names = [one.removeprefix(SWAP) for one in pieces if one.startswith(SWAP)]
     if len(names) > 1:  # not one at a time
         return None

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from casewise.cases import LabelRule, default_rule, digest
+from casewise.cases import LabelRule, digest
 from casewise.choices import ACT_METRICS, RULES, UnreadPolicy
 from casewise.protocols import Protocol, ResponseClass, read_reply
 from casewise.scores._answer_columns import (
     Answers,
     calls_a_tool,
-    label_fields,
     labelled_rows,
     make_answers,
 )
@@ -86,7 +85,7 @@ def correct_table(
     acted = table.filter(pl.col("protocol") == Protocol.RESPOND)
     found = []
     for condition, rows in conditions(acted):
-        rule = scoring.labels or default_rule(label_fields(rows))
+        rule = scoring.rule(rows)
         found += correct_rates([RepliedRun(condition, rows, rows)], rule, scoring, checks)
     return found
 

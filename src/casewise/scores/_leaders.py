@@ -6,9 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from casewise.cases import default_rule
 from casewise.protocols import LOW_MASS, Delivery, Protocol
-from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
+from casewise.scores._answer_columns import labelled_rows, make_answers
 from casewise.scores._condition_scores import (
     Score,
     Scoring,
@@ -97,7 +96,7 @@ def _lead(
         next((condition, rows) for condition, rows in conditions(table) if condition == wanted)
         for wanted in (second.condition, best.condition)
     ]
-    rule = scoring.labels or default_rule(label_fields(parts[1][1]))
+    rule = scoring.rule(parts[1][1])
     first, other = score_together(parts, rule, scoring)
     return differences(first, other)[metric].summed_up() if first.n else None
 
@@ -134,7 +133,7 @@ def _scores(
     condition: dict[str, Any], rows: pl.DataFrame, scoring: Scoring
 ) -> Sequence[CategoryScore]:
     """Rows are laid out once and cut, which is several times as fast as to score each part."""
-    rule = scoring.labels or default_rule(label_fields(rows))
+    rule = scoring.rule(rows)
     kept, truth = labelled_rows(rows, rule, scoring.ties)
     answers = make_answers(kept, truth, None, scoring.partial_weight, condition["protocol"])
     found = []

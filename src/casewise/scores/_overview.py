@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from casewise.cases import Case, LabelRule, Labels, default_rule, make_labels
+from casewise.cases import Case, LabelRule, Labels, make_labels
 from casewise.errors import UsageError
 from casewise.protocols import Protocol, find_variation
 from casewise.scores._ablation import AblationChange
 from casewise.scores._answer_columns import label_fields, make_answers
-from casewise.scores._condition_scores import Score, Scoring, conditions
+from casewise.scores._condition_scores import Score, Scoring, conditions, variant_value
 from casewise.scores._judgement_sources import Judgements
 from casewise.scores._labelled_replies import CheckFile
 from casewise.scores._leaders import CategoryScore, Leader, category_scores, leaders
@@ -66,7 +66,7 @@ def make_browser(table: pl.DataFrame, cases: Mapping[str, Case], scoring: Scorin
     """
     shown = table.select(OF_BROWSED_CASE).unique("case_id", keep="first", maintain_order=True)
     fields = label_fields(shown)
-    rule = scoring.labels or default_rule(fields)
+    rule = scoring.rule(shown)
     truth = make_labels(fields, rule, scoring.ties)
     known = shown.with_columns(
         pl.Series("rate", truth.rate, nan_to_null=True),
@@ -242,8 +242,7 @@ def retentions(rows: Sequence[ScoreRow]) -> list[Retention]:
 
 def variation_of(condition: Mapping[str, Any]) -> str | None:
     """The variation in a condition's variant; None without one."""
-    parts = str(condition["variant"] or "").split(";")
-    return next((part.removeprefix("vary=") for part in parts if part.startswith("vary=")), None)
+    return variant_value(condition, "vary")
 
 
 def _size(condition: Mapping[str, Any]) -> tuple[str, int] | None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from casewise.cases import LabelRule, default_rule
+from casewise.cases import LabelRule
 from casewise.choices import COMPARED
 from casewise.errors import InputError
 from casewise.protocols import Protocol, ResponseClass
-from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
+from casewise.scores._answer_columns import labelled_rows, make_answers
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -250,7 +250,7 @@ def _compare(
     metrics: Sequence[str],
     checks: Sequence[CheckFile],
 ) -> Comparison:
-    rule = scoring.labels or default_rule(label_fields(before.rows))
+    rule = scoring.rule(before.rows)
     parts = [(one.condition, one.rows) for one in (before, after)]
     first, second = score_together(parts, rule, scoring)
     if not first.n:
