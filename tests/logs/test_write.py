@@ -24,7 +24,7 @@ from inspect_ai.log import (
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score
 
-from casewise.logs import LogWriter, Part
+from casewise.logs import LogWriter, Part, _write
 from casewise.logs._write import BUFFER
 
 SPEC = EvalSpec(
@@ -140,6 +140,46 @@ def test_no_moment_leaves_a_broken_log(
         copy = path.with_name("copy.eval")
         copy.write_bytes(content)
         assert len(read_eval_log(str(copy)).samples or []) == sum(pieces[: number + 1])
+
+
+def test_numbers_that_need_more_room(
+    tmp_path: Path, worker: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than 65,534 files, and places and sizes of 4 GB and more, stand in records apart."""
+    monkeypatch.setattr(_write, "_LARGE", 3_000)
+    monkeypatch.setattr(_write, "_MANY", 10)
+    path = tmp_path / "one.eval"
+    writer = LogWriter(str(path), SPEC, EvalPlan(), worker)
+    write(writer, BUFFER)
+    writer.add(sample_of(BUFFER, "safe " * 1_000))
+    writer.finish("success", None, EvalStats())
+    with ZipFile(path) as log:
+        assert log.testzip() is None
+        assert max(one.file_size for one in log.infolist()) > 3_000
+        assert max(one.header_offset for one in log.infolist()) > 3_000
+    assert len(read_eval_log(str(path)).samples or []) == BUFFER + 1
+
+
+def test_no_piece_comes_after_one_that_was_lost(
+    tmp_path: Path, worker: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Places are counted from the first piece on: a later one would stand behind a hole."""
+    path = tmp_path / "one.eval"
+    writer = LogWriter(str(path), SPEC, EvalPlan(), worker)
+    write(writer, BUFFER)
+    worker.submit(int).result()
+    whole = path.read_bytes()
+    with monkeypatch.context() as fault:
+        fault.setattr(Path, "open", lambda *_, **__: (_ for _ in ()).throw(OSError("full")))
+        for number in range(BUFFER):
+            writer.add(sample_of(BUFFER + number))
+        worker.submit(int).result()
+    with pytest.raises(OSError, match="full"):
+        writer.finish("cancelled", None, EvalStats())
+    writer.add(sample_of(0))
+    with pytest.raises(OSError, match="an earlier part could not be written"):
+        writer._submit().result()
+    assert path.read_bytes() == whole
 
 
 @given(

@@ -11,12 +11,14 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from inspect_ai.model import (
     GenerateConfig,
+    GenerateConfigArgs,
     Model,
     ModelCost,
     ModelInfo,
@@ -261,9 +263,23 @@ def open_model(
         raise ModelError(redacted(f"{name}: {error}")) from None
     if prices is not None:
         _set_prices(name, prices)
-    if usual is not None:
-        model.config = usual.merge(model.config)
+    config = model.config if usual is None else usual.merge(model.config)
+    model.config = _Settings.model_construct(**dict(config))
     return model
+
+
+class _Settings(GenerateConfig):
+    """A model's settings. Inspect merges them with others twice for each request.
+
+    ``GenerateConfig.merge`` copies some sixty settings, most of which are None, one by one.
+    """
+
+    def merge(self, other: GenerateConfig | GenerateConfigArgs) -> GenerateConfig:
+        """These settings, but for what the others give."""
+        others = other if isinstance(other, GenerateConfig) else GenerateConfig(**other)
+        given = [pair for one in (self, others) for pair in vars(one).items()]
+        said = {name: deepcopy(value) for name, value in given if value is not None}
+        return self.model_copy(update=said)
 
 
 def _open(

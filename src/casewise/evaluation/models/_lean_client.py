@@ -18,6 +18,7 @@ from inspect_ai.model import GenerateConfig, Model
 from openai import DEFAULT_TIMEOUT, NOT_GIVEN, APIConnectionError, APITimeoutError
 from openai._models import FinalRequestOptions
 from openai.types.chat import ChatCompletion
+from pydantic import ValidationError
 
 from casewise.evaluation.models._faults import FaultKind, UnreadAnswerError
 from casewise.evaluation.models._provider_calls import attempt_failed, connected
@@ -216,5 +217,9 @@ def _completion(kind: str, content: bytes) -> ChatCompletion:
     if not kind.split(";")[0].strip().endswith("json"):
         body: Any = content.decode(errors="replace")
     else:
-        body = json.loads(content)
+        try:
+            # What has nothing amiss is the same checked, which takes a tenth of the time.
+            return ChatCompletion.model_validate_json(content, strict=True)
+        except ValidationError:
+            body = json.loads(content)
     return ChatCompletion.construct(**body) if isinstance(body, dict) else body
