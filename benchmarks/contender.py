@@ -20,7 +20,7 @@ from typing import Any
 NAME = "openai-api/local/fake"
 KEY = "benchmark"
 WARM = 20
-TICK_S = 0.005
+TICK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,10 @@ FIRST_S = 0.05
 """So long the others wait for the first answer, in seconds, where a person said how many requests
 may be under way at once: most servers have refused a wrong key by then."""
 
+APART_S = 0.003
+"""Seconds between the first requests of a model's workers: about what one takes of the processor.
+Sent at once, their answers come at once, and so do all that follow: each waits for all others."""
+
 Job = tuple[ShardRun, Sample, int]
 
 
@@ -178,22 +182,31 @@ def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
 
 async def _work_off(runs: Sequence[ShardRun]) -> None:
     """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
-    shown, jobs = asyncio.Event(), _jobs(runs)
-    if any(run.work.config.batch for run in runs):
+    shown, jobs, is_over = asyncio.Event(), _jobs(runs), False
+    at_once = any(run.work.config.batch for run in runs)
+    if at_once:
         # Only what waits at the same time goes out in one batch.
         shown.set()
     elif any(run.work.config.max_connections is not None for run in runs):
         asyncio.get_running_loop().call_later(FIRST_S, shown.set)
 
     async def work(number: int) -> None:
+        nonlocal is_over
         if number >= FIRST:
             await shown.wait()
         for run, sample, epoch in jobs:
             # In a context of its own, since Inspect keeps there what a sample says to models.
             await asyncio.create_task(run.ask(sample, epoch), context=contextvars.copy_context())
             shown.set()
+        is_over = True
         shown.set()
 
+    # What computes in this process waits until all that is asked together has come.
+    at_once = at_once or isinstance(runs[0].work.clients.model.api, InProcess)
     async with asyncio.TaskGroup() as group:
         for number in range(_workers(runs)):
             group.create_task(work(number))
+            if not at_once:
+                await asyncio.sleep(APART_S)
+            if is_over:
+                break
