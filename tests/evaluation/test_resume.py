@@ -74,10 +74,11 @@ def test_a_stopped_run_goes_on(cli: Cli, tmp_path: Path, cases: Path, way: signa
         before = len(server.requests)
         done = cli(*arguments(cases), env=environment(server))
         assert done.returncode == 0, done.stderr
-        assert "were judged before" in done.stderr
+        # A kill may come before the first hundred are in the log; the journal has them.
+        assert "going on: " in done.stderr
         again = len(server.requests) - before
-        # Ctrl-C loses what was in flight; a kill also what stood in the buffer of 100.
-        assert CASES - 150 <= again <= CASES - 150 + (20 if way is signal.SIGINT else 120)
+        # Only what was in flight is lost, of a kill, too.
+        assert CASES - STOP_AT <= again <= CASES - STOP_AT + 20
         assert asked(server) == {str(number) for number in range(CASES)}
     (score,) = model_rows(cli("score", "my logs", "--format", "json").stdout)
     assert (score["n"], score["coverage"], score["accuracy"]) == (CASES, 1.0, 0.5)

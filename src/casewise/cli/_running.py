@@ -71,6 +71,7 @@ def run_with_progress(
     """
     from casewise.evaluation import (
         Observers,
+        has_answers,
         make_budget,
         out_before,
         read_done,
@@ -85,6 +86,8 @@ def run_with_progress(
     if done.judged:
         total = sum(cell.judgements for cell in cells)
         note(f"going on: {done.judged:,} of {total:,} were judged before")
+    elif has_answers(folder.path):
+        note("going on: the answers of the start before were kept, and are not asked for again")
     for line in out_before(folder.path):
         note(line)
     if budget is not None:

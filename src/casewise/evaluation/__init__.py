@@ -3,7 +3,7 @@
 from casewise.evaluation.executor import RunResult, check_models, run_cells
 from casewise.evaluation.executor._cluster import ClusterOptions
 from casewise.evaluation.executor._done import CellState, Done, make_budget, read_done
-from casewise.evaluation.executor._log_folder import StartSummary, out_before
+from casewise.evaluation.executor._log_folder import StartSummary, has_answers, out_before
 from casewise.evaluation.executor._recorded_replies import grade_recorded
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.generate import Generated, check_generation, check_out, generate_contexts
@@ -57,6 +57,7 @@ __all__ = [
     "generate_contexts",
     "grade_recorded",
     "grade_replies",
+    "has_answers",
     "is_secret",
     "make_budget",
     "lone_ablations",

@@ -18,7 +18,7 @@ from inspect_ai.model import Model
 from casewise.errors import UsageError
 from casewise.evaluation.executor._shard_run import Observers
 from casewise.evaluation.executor._shards import MADE_WITH
-from casewise.evaluation.models._answer_journal import AnswerJournal, answers_kept
+from casewise.evaluation.models._answer_journal import ANSWERS, AnswerJournal, answers_kept
 from casewise.evaluation.models._batches import LEDGER, BatchLedger, batches_kept
 from casewise.evaluation.models._faults import FaultCounts, Faults, by_model, counted, redacted
 from casewise.evaluation.models._in_process import InProcess
@@ -49,6 +49,14 @@ FAULTS = "faults.json"
 def out_before(log_dir: Path) -> tuple[str, ...]:
     """What earlier starts have out in batches, and what becomes of it, a line each."""
     return () if is_elsewhere(log_dir) else BatchLedger(log_dir / OURS / LEDGER, None).words
+
+
+def has_answers(log_dir: Path) -> bool:
+    """Whether an interrupted start left answers in a folder's journal."""
+    if is_elsewhere(log_dir):
+        return False
+    journal = log_dir / OURS / ANSWERS
+    return journal.exists() and journal.stat().st_size > 0
 
 
 def set_broken_aside(log_dir: Path) -> tuple[str, ...]:
