@@ -42,7 +42,7 @@ stand in the folder's journal; on a cluster, which has none, they are asked agai
 
 GROWTH = 5
 """A long log is written in pieces of at least a fifth of what it holds: for each piece, the list
-of its files is read and written again."""
+of its files is written again."""
 
 
 class LogWriter:
