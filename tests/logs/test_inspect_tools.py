@@ -1,5 +1,6 @@
 """Inspect's own tools open what casewise writes: readers, data frames, ``log`` and ``score``."""
 
+import gc
 import json
 import shutil
 from collections.abc import Iterator
@@ -20,6 +21,13 @@ from casewise.logs._write import BUFFER
 
 pytestmark = pytest.mark.filterwarnings("default")
 """Inspect's tools use what pandas and others call deprecated."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left() -> Iterator[None]:
+    """What Inspect's tools leave open is closed here, and not in the midst of another test."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
