@@ -294,12 +294,13 @@ class _Archive:
         sizes = (_OVER, _OVER) if large else (len(file.content), file.size)
         head = (*_HEAD, file.crc, *sizes, len(named))
         extra = _extra(large)
-        self._new += (struct.pack(_FILE, b"PK\3\4", *head, len(extra)), named, extra, file.content)
+        new = (struct.pack(_FILE, b"PK\3\4", *head, len(extra)), named, extra, file.content)
         far = self._end >= _LARGE
         extra = _extra((*large, self._end) if far else large)
         place = (len(extra), 0, 0, 0, _PLAIN, _OVER if far else self._end)
         self._list.append(struct.pack(_LISTED, b"PK\1\2", _UNIX, *head, *place) + named + extra)
-        self._end += sum(map(len, self._new[-4:]))
+        self._new += new
+        self._end += sum(map(len, new))
 
     def write(self) -> None:
         """Put the new files and the list of all in the place of the list before.
@@ -361,8 +362,7 @@ _LARGE, _MANY = _OVER, 0xFFFF
 
 def _extra(numbers: Sequence[int]) -> bytes:
     """Numbers of a file that have no room in its header."""
-    shape = f"<HH{len(numbers)}Q"
-    return struct.pack(shape, 1, 8 * len(numbers), *numbers) if numbers else b""
+    return struct.pack(f"<HH{len(numbers)}Q", 1, 8 * len(numbers), *numbers) if numbers else b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,8 +183,8 @@ def _jobs(runs: Sequence[ShardRun]) -> Iterator[Job]:
 async def _work_off(runs: Sequence[ShardRun]) -> None:
     """Work jobs off: a few first, which show what is hopeless, and the others after the first."""
     shown, jobs, is_over = asyncio.Event(), _jobs(runs), False
-    at_once = any(run.work.config.batch for run in runs)
-    if at_once:
+    is_batch = any(run.work.config.batch for run in runs)
+    if is_batch:
         # Only what waits at the same time goes out in one batch.
         shown.set()
     elif any(run.work.config.max_connections is not None for run in runs):
@@ -202,7 +202,7 @@ async def _work_off(runs: Sequence[ShardRun]) -> None:
         shown.set()
 
     # What computes in this process waits until all that is asked together has come.
-    at_once = at_once or isinstance(runs[0].work.clients.model.api, InProcess)
+    at_once = is_batch or isinstance(runs[0].work.clients.model.api, InProcess)
     async with asyncio.TaskGroup() as group:
         for number in range(_workers(runs)):
             group.create_task(work(number))
