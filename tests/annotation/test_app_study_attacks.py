@@ -2,6 +2,7 @@
 
 import re
 import socket
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -374,15 +375,18 @@ def test_one_address_can_not_flood(tmp_path: Path) -> None:
             headers = {"x-forwarded-for": f"10.0.0.{number % 250}, 192.0.2.1"}
             return guests[number % 4].get("/consent", headers=headers).status_code
 
+        began = time.monotonic()
         with ThreadPoolExecutor(4) as pool:
             codes = Counter(pool.map(flood, range(1000)))
+        seconds = time.monotonic() - began
         other = guests[0].get("/", headers={"x-forwarded-for": "192.0.2.2"})
         assert other.status_code == 303
         refused = guests[0].get("/", headers={"x-forwarded-for": "192.0.2.1"})
         for guest in guests:
             guest.close()
         assert set(codes) == {303, 429}
-        assert codes[429] > 500
+        # Fifty in each second that was begun, however slow this machine is.
+        assert codes[303] <= 50 * (seconds + 2)
         if refused.status_code == 429:
             assert refused.headers["retry-after"] == "1"
         assert "192.0.2" not in server.log
