@@ -58,23 +58,27 @@ def mentioned_parameters(explanation: str, context: Context, query: str) -> tupl
     of content that stand neither in the query nor in another parameter's name or value. Words are
     compared in lower case and by their stems.
     """
-    parameters = leaf_parameters(context)
     spoken = _stems(explanation)
-    text, said = f" {' '.join(spoken)} ", set(spoken)
-    names = {path: _stems_of_name(path) for path in parameters}
-    values = {path: _content(value) for path, value in parameters.items()}
+    text, said = f" {' '.join(spoken)} ", set(spoken).difference(_stems(query))
+    found: dict[str, tuple[set[str], JsonValue]] = {}
     once, twice = set[str](), set[str]()
-    for path, value in values.items():
-        words = value | names[path]
-        twice |= once & words
-        once |= words
-    distinctive = said - twice - set(_stems(query))
-    mentioned = []
-    for path, value in values.items():
-        needed = 1 if len(value) <= SHORT else 2
-        if len(value & distinctive) >= needed or _is_named(path, text):
-            mentioned.append(path)
-    return tuple(mentioned)
+    for path, value in leaf_parameters(context).items():
+        # Nothing but what was said: of two hundred words a context has, that is a few.
+        words = said.intersection(_content(value))
+        found[path] = words, value
+        both = words | (said & _stems_of_name(path))
+        twice |= once & both
+        once |= both
+    return tuple(
+        path
+        for path, (words, value) in found.items()
+        if _is_enough(len(words - twice), value) or _is_named(path, text)
+    )
+
+
+def _is_enough(words: int, value: JsonValue) -> bool:
+    """Whether so many distinctive words show that a value is meant."""
+    return words > 1 or (words == 1 and len(set(_content(value))) <= SHORT)
 
 
 def _is_named(path: str, text: str) -> bool:
@@ -97,9 +101,10 @@ def _phrases(path: str) -> tuple[str, ...]:
     return tuple(f" {phrase} " for phrase in phrases)
 
 
-def _content(value: JsonValue) -> set[str]:
+def _content(value: JsonValue) -> Iterator[str]:
     """The stems of a value's words that say something."""
-    return set(chain.from_iterable(map(_telling_stems, _tokens("\n".join(_texts(value))))))
+    text = value if isinstance(value, str) else "\n".join(_texts(value))
+    return chain.from_iterable(map(_telling_stems, _tokens(text)))
 
 
 @lru_cache(maxsize=20_000)
@@ -156,15 +161,18 @@ _ENDINGS: Final = (
     ("s", ""),
 )
 """Tried in this order; what they leave has a vowel and three letters or more."""
+_BY_LAST: Final = {
+    last: tuple(pair for pair in _ENDINGS if pair[0].endswith(last)) for last in "ydsgn"
+}
 _VOWEL: Final = re.compile(r"[aeiouy]")
 
 
 def _stem(word: str) -> str:
     """A word without its ending: nurse, nurses; verify, verified; urgent, urgency, urgently."""
     word = word.replace("’", "'").removesuffix("'s")[:_LONGEST]
-    for ending, other in _ENDINGS:
+    for ending, other in _BY_LAST.get(word[-1:], ()):
         stem = word.removesuffix(ending)
-        if word.endswith(ending) and len(stem) > 2 and _VOWEL.search(stem):
+        if stem != word and len(stem) > 2 and _VOWEL.search(stem):
             if (ending == "s" and stem[-1] in "su") or (ending == "ed" and stem[-1] == "e"):
                 break
             if other == "" and len(stem) > 3 and stem[-1] == stem[-2] and stem[-1] not in "lsz":

@@ -268,6 +268,9 @@ def open_model(
     return model
 
 
+_PLAIN = (str, int, float)
+
+
 class _Settings(GenerateConfig):
     """A model's settings. Inspect merges them with others twice for each request.
 
@@ -278,7 +281,11 @@ class _Settings(GenerateConfig):
         """These settings, but for what the others give."""
         others = other if isinstance(other, GenerateConfig) else GenerateConfig(**other)
         given = [pair for one in (self, others) for pair in vars(one).items()]
-        said = {name: deepcopy(value) for name, value in given if value is not None}
+        said = {
+            name: value if isinstance(value, _PLAIN) else deepcopy(value)
+            for name, value in given
+            if value is not None
+        }
         return self.model_copy(update=said)
 
 

@@ -272,8 +272,9 @@ def connected() -> None:
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
     """The name that an answer bears, if it is not that of the model that was asked."""
-    nameless = is_in_process(str(asked)) or str(asked).split("/")[0] in _NAMELESS
-    if nameless or not answer.model:
+    if not answer.model or answer.model == asked.name:
+        return None
+    if is_in_process(str(asked)) or str(asked).split("/")[0] in _NAMELESS:
         return None
     return None if is_same_model(asked.name, answer.model) else answer.model[:60]
 

@@ -18,7 +18,7 @@ import casewise
 from casewise.cases import Case, Turn, flags_query, wanted_reply
 from casewise.choices import Sampling
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.models._in_process import is_in_process
+from casewise.evaluation.models._in_process import InProcess
 from casewise.evaluation.models._model_address import with_address
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import UnreachableError, reach_of
@@ -313,7 +313,7 @@ class Hopes:
         if id(model) in self.lost:
             raise ModelError(self.lost[id(model)])
         for asked in (model, grader):
-            if asked is not None and not is_in_process(str(asked)):
+            if asked is not None and not isinstance(asked.api, InProcess):
                 reach_of(asked).check()
 
     def fail(self, model: Model, error: Exception) -> str | None:
