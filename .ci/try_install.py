@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 SCRIPTS, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
@@ -288,25 +290,36 @@ def run(
     whole = {"PIP_NO_COMPILE": "1"} | kept | dict(env or {})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         # Files, since of a process that is killed children may hold a pipe.
-        done = subprocess.run(
+        process = subprocess.Popen(
             [str(part) for part in command],
             cwd=cwd,
             env=whole,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
-            timeout=Clock.left(),
-            check=False,
         )
+        try:
+            status = process.wait(Clock.left())
+        finally:
+            end(process)
         said = []
         for file in (out, err):
             file.seek(0)
             said.append(file.read().decode("utf-8", "replace"))
-    ended = subprocess.CompletedProcess(done.args, done.returncode, *said)
+    ended = subprocess.CompletedProcess(process.args, status, *said)
     if check and ended.returncode:
         last = " / ".join(ended.stderr.strip().splitlines()[-4:])
         raise FailedError(f"{' '.join(map(str, command))}: status {ended.returncode}: {last}")
     return ended
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a process, with its children: pipx's pip would go on writing."""
+    if process.poll() is None:
+        for child in psutil.Process(process.pid).children(recursive=True):
+            child.kill()
+        process.kill()
+        process.wait()
 
 
 if __name__ == "__main__":
