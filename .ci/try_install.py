@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -317,7 +318,8 @@ def end(process: subprocess.Popen[bytes]) -> None:
     """Kill what is left of a process, with its children: pipx's pip would go on writing."""
     if process.poll() is None:
         for child in psutil.Process(process.pid).children(recursive=True):
-            child.kill()
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
         process.kill()
         process.wait()
 

@@ -367,7 +367,8 @@ def test_what_is_too_much_or_nowhere_is_refused(server: Serving, ada: Guest) -> 
 
 def test_one_address_can_not_flood(tmp_path: Path) -> None:
     path = write_study(tmp_path)
-    with Serving(path, rate="50/second", behind_proxy=True) as server:
+    # So few that a slow machine, too, asks for more.
+    with Serving(path, rate="10/second", behind_proxy=True) as server:
         guests = [httpx.Client(base_url=server.origin) for _ in range(4)]
 
         def flood(number: int) -> int:
@@ -385,8 +386,9 @@ def test_one_address_can_not_flood(tmp_path: Path) -> None:
         for guest in guests:
             guest.close()
         assert set(codes) == {303, 429}
-        # Fifty in each second that was begun, however slow this machine is.
-        assert codes[303] <= 50 * (seconds + 2)
+        assert codes[429] > 500
+        # Ten in each second that was begun.
+        assert codes[303] <= 10 * (seconds + 2)
         if refused.status_code == 429:
             assert refused.headers["retry-after"] == "1"
         assert "192.0.2" not in server.log

@@ -162,7 +162,8 @@ _ENDINGS: Final = (
 )
 """Tried in this order; what they leave has a vowel and three letters or more."""
 _BY_LAST: Final = {
-    last: tuple(pair for pair in _ENDINGS if pair[0].endswith(last)) for last in "ydsgn"
+    last: tuple(pair for pair in _ENDINGS if pair[0][-1] == last)
+    for last in {ending[-1] for ending, _ in _ENDINGS}
 }
 _VOWEL: Final = re.compile(r"[aeiouy]")
 

@@ -272,6 +272,7 @@ def connected() -> None:
 
 def other_model(asked: Model, answer: ModelOutput) -> str | None:
     """The name that an answer bears, if it is not that of the model that was asked."""
+    # First: it is so of nearly every answer, and Inspect takes its time to write a model's name.
     if not answer.model or answer.model == asked.name:
         return None
     if is_in_process(str(asked)) or str(asked).split("/")[0] in _NAMELESS:
