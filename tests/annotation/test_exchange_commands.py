@@ -3,25 +3,16 @@
 import csv
 import io
 import json
+import re
 import stat
 from math import ceil
 from pathlib import Path
 
 import pytest
-from conftest import Cli
-from support.exchanged import (
-    HOSTILE,
-    Came,
-    Told,
-    a_study,
-    label_studio_export,
-    prolific_csv,
-    turk_csv,
-    turk_rows,
-)
+from conftest import ROOT, Cli
+from support.exchanged import HOSTILE, TURK, Came, Told, a_study, answers_csv, prolific_csv
 from support.studies import write_three_arms
 
-from casewise.annotation.exchange.mturk import mturk_files
 from casewise.annotation.exchange.sittings import plan_tasks
 from casewise.annotation.store.standing import Visitor
 from casewise.annotation.store.study_store import Store
@@ -31,6 +22,7 @@ from casewise.annotation.study.schema import Platform, Recruitment
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.votes.collected_csv import read_collected
 
+SIDES = ("safe", "unsafe")
 TOLD = Told("unsafe", 4.0, None, "because")
 
 
@@ -47,28 +39,17 @@ def results(study: Path, to: Path, accounts: str = "AB") -> Path:
         Came(f"A2WORKER{one}", number, (TOLD,) * len(tasks.blocks[number]))
         for number, one in enumerate(accounts)
     ]
-    rows = turk_rows(tasks, crowd, mturk_files(tasks)["batch.csv"])
-    to.write_text(turk_csv(rows), "utf-8", newline="")
+    to.write_bytes(answers_csv(tasks, crowd))
     return to
 
 
-@pytest.mark.parametrize(
-    ("platform", "files"),
-    [
-        ("label-studio", {"labeling-config.xml", "instructions.html", "tasks"}),
-        ("mturk", {"layout.html", "batch.csv"}),
-        ("csv", {"tasks.csv"}),
-    ],
-)
-def test_tasks(
-    platform: str, files: set[str], study: Path, cli_inside: Cli, tmp_path: Path
-) -> None:
-    done = cli_inside("annotate", "tasks", platform, study, "--out", "out")
+def test_tasks(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
+    done = cli_inside("annotate", "tasks", "csv", study, "--out", "out")
     assert done.returncode == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == files
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"tasks.csv"}
     assert "8 blocks, 40 pages. Next:" in done.stderr
     assert all((tmp_path / line).is_file() for line in done.stdout.splitlines())
-    again = cli_inside("annotate", "tasks", platform, study, "--out", "out")
+    again = cli_inside("annotate", "tasks", "csv", study, "--out", "out")
     assert again.returncode == 2
     assert "out: is there already" in again.stderr
 
@@ -113,11 +94,9 @@ def test_prolific_sheet(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
     assert body["external_study_url"] in (tmp_path / "out/study.md").read_text("utf-8")
 
 
-def test_collect_from_mturk_writes_no_worker_id(
-    study: Path, cli_inside: Cli, tmp_path: Path
-) -> None:
-    file = results(study, tmp_path / "Batch_1_batch_results.csv")
-    call = ("annotate", "collect", "mturk", file, "--study", study, "--salt-file", "salt")
+def test_with_a_salt_no_name_is_written(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
+    file = results(study, tmp_path / "answers.csv")
+    call = ("annotate", "collect", "csv", file, "--study", study, "--salt-file", "salt")
     done = cli_inside(*call, "--out", "votes")
     assert done.returncode == 0, done.stderr
     assert "2 people (2 completed), 8 votes of which 8 count, 2 attention checks" in done.stderr
@@ -131,26 +110,26 @@ def test_collect_from_mturk_writes_no_worker_id(
         read_collected(tmp_path / name, load_study(study)) for name in ("votes", "again")
     )
     assert first == again
-    assert {person.panel for person in first.people} == {"mturk"}
+    assert {person.panel for person in first.people} == {"csv"}
 
 
 def test_a_salt_that_others_can_read_is_told(study: Path, cli_inside: Cli, tmp_path: Path) -> None:
     (tmp_path / "salt").write_text("0123456789abcdef0123", "utf-8")
     (tmp_path / "salt").chmod(0o644)
     file = results(study, tmp_path / "r.csv")
-    call = ("annotate", "collect", "mturk", file, "--study", study, "--salt-file", "salt")
+    call = ("annotate", "collect", "csv", file, "--study", study, "--salt-file", "salt")
     assert "chmod 600 salt" in cli_inside(*call, "--out", "votes").stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("mturk", "f.csv"), "--salt-file"),
+        (("mturk", "f.csv"), "mturk"),
         (("prolific", "f.csv", "--salt-file", "salt"), "--columns"),
         (("csv", "f.csv", "--columns", "Age"), "for prolific"),
-        (("mturk", "absent.csv", "--salt-file", "salt"), "no such file"),
-        (("label-studio", "f.csv", "--salt-file", "salt"), "not JSON"),
-        (("csv", "f.csv"), "Mechanical Turk's results"),
+        (("csv", "absent.csv", "--salt-file", "salt"), "no such file"),
+        (("csv", "t.csv"), "Mechanical Turk's results"),
+        (("prolific", "f.csv", "--columns", "Age", "--votes", "v"), "needs --salt-file"),
         (("paper", "f.csv"), "paper"),
     ],
 )
@@ -158,6 +137,7 @@ def test_what_goes_wrong_changes_nothing(
     arguments: tuple[str, ...], words: str, study: Path, cli_inside: Cli, tmp_path: Path
 ) -> None:
     results(study, tmp_path / "f.csv")
+    (tmp_path / "t.csv").write_text(",".join(TURK) + "\n", "utf-8")
     before = sorted(tmp_path.rglob("*"))
     done = cli_inside("annotate", "collect", *arguments, "--study", study, "--out", "votes")
     assert done.returncode == 2
@@ -165,21 +145,65 @@ def test_what_goes_wrong_changes_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_collect_takes_several_exports_of_label_studio(
-    study: Path, cli_inside: Cli, tmp_path: Path
+PAGE = ROOT / "docs/how-to/annotation-exchange.md"
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "columns"),
+    [
+        (
+            "Votes from Label Studio",
+            "label-studio.csv",
+            {"rater": "annotator", "time": "created_at", "seconds": "lead_time"}
+            | {name: name for name in ("study", "block", "position", "verdict")},
+        ),
+        (
+            "Votes from Mechanical Turk",
+            "Batch_1_batch_results.csv",
+            {"rater": "WorkerId", "seconds": "WorkTimeInSeconds"}
+            | {name: f"Input.{name}" for name in ("study", "block", "position")},
+        ),
+    ],
+)
+def test_exports_of_other_tools_become_the_plain_csv(
+    section: str,
+    name: str,
+    columns: dict[str, str],
+    study: Path,
+    cli_inside: Cli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    tasks = plan_tasks(load_study(study))
-    for number in (0, 1):
-        crowd = [Came(str(30 + number), number, (TOLD,) * 5)]
-        # Ids are a server's, so a second project's go on from the first's.
-        text = label_studio_export(tasks, [Came("99", 7, ()), *crowd][1 - number :])
-        (tmp_path / f"{number}.json").write_text(text, "utf-8")
-    done = cli_inside(
-        *("annotate", "collect", "label-studio", "0.json", "1.json", "--study", study),
-        *("--salt-file", "salt", "--out", "votes", "--panel", "lab"),
+    """The page's own lines, on an export with the columns that the tool writes."""
+    results(study, tmp_path / "truth.csv")
+    truth = list(csv.DictReader(io.StringIO((tmp_path / "truth.csv").read_text("utf-8"))))
+    rows = [
+        {there: row[here] for here, there in columns.items()}
+        | {"annotation_id": str(number), "AssignmentStatus": "Approved"}
+        | {f"Answer.verdict.{side}": str(row["verdict"] == side).lower() for side in SIDES}
+        for number, row in enumerate(truth)
+    ]
+    rows.append(rows[0] | {"AssignmentStatus": "Rejected"} if "WorkerId" in rows[0] else rows.pop())
+    with (tmp_path / name).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    text = PAGE.read_text("utf-8").split(f"## {section}")[1].split("\n## ")[0]
+    lines = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(lines[0], {})
+    collect = ("annotate", "collect", "csv")
+    for answers, folder in (("truth.csv", "wanted"), ("answers.csv", "found")):
+        options = ("--study", study, "--salt-file", "salt", "--out", folder)
+        done = cli_inside(*collect, answers, *options)
+        assert done.returncode == 0, done.stderr
+    wanted, found = (
+        read_collected(tmp_path / folder, load_study(study)) for folder in ("wanted", "found")
     )
-    assert done.returncode == 0, done.stderr
-    assert "2 people (2 completed)" in done.stderr
+    assert [(one.rater, one.case_id, one.verdict, one.seconds) for one in found.votes] == [
+        (one.rater, one.case_id, one.verdict, one.seconds) for one in wanted.votes
+    ]
+    assert len(found.votes) == 8
 
 
 def prolific(tmp_path: Path, rows: list[tuple[str, str, str]]) -> None:
@@ -196,7 +220,7 @@ def test_prolific_people_are_joined_by_pseudonym(
 ) -> None:
     file = results(study, tmp_path / "r.csv", "ABCDE")
     common = ("--study", study, "--salt-file", "salt")
-    cli_inside("annotate", "collect", "mturk", file, *common, "--out", "votes")
+    cli_inside("annotate", "collect", "csv", file, *common, "--out", "votes")
     prolific(
         tmp_path,
         [
@@ -290,8 +314,7 @@ def test_prolific_people_of_the_studys_own_server_are_joined(
 
 def test_drawn_blocks_are_in_no_files_of_tasks(cli: Cli, tmp_path: Path) -> None:
     write_three_arms(tmp_path, votes=6, collection={"rule": "sequential"})
-    for where in ("csv", "mturk", "label-studio"):
-        done = cli("annotate", "tasks", where, "study.yaml", "--out", "tasks")
-        assert done.returncode == 2
-        assert "plan with --collection fixed" in done.stderr
+    done = cli("annotate", "tasks", "csv", "study.yaml", "--out", "tasks")
+    assert done.returncode == 2
+    assert "plan with --collection fixed" in done.stderr
     assert not (tmp_path / "tasks").exists()

@@ -16,8 +16,6 @@ from support.serving import Guest, Serving
 from support.studied import Simulated, World, simulate
 from support.studies import KEYS, write_study
 
-from casewise.annotation.exchange.mturk import mturk_files
-from casewise.annotation.exchange.sittings import plan_tasks
 from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.study.block_balance import balance
 from casewise.annotation.study.planning import StudyPlan, forecast, time_warnings
@@ -178,14 +176,6 @@ def test_a_flag_names_the_times(tmp_path: Path) -> None:
     ]
     assert len(reasons) == len(study.design.blocks)
     assert all(reason.endswith("% of votes in less than 23.9 s") for reason in reasons)
-
-
-def test_mturk_holds_a_page_for_as_long(tmp_path: Path) -> None:
-    layout = mturk_files(plan_tasks(an_exchanged_study(tmp_path / "a", least_seconds=2)))
-    assert b"return 2.0;" in layout["layout.html"]
-    study = long_study(tmp_path, queries=3, votes=1)
-    layout = mturk_files(plan_tasks(study))
-    assert b"Math.min(60.0, Math.max(2.0, 60 * words / 1000.0))" in layout["layout.html"]
 
 
 def changed(study: Study, **parts: object) -> Study:

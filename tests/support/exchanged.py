@@ -1,11 +1,10 @@
-"""Studies on platforms, made up: hostile texts, and files as the platforms write them."""
+"""Studies judged elsewhere, made up: hostile texts, answers, and exports of platforms."""
 
 import csv
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from casewise.annotation.votes.collected import (
     VoteRecord,
 )
 from casewise.cases import Case, Context, Side, Turn
+from casewise.files import csv_text
 
 START = datetime(2026, 3, 4, 9, tzinfo=UTC)
 
@@ -159,7 +159,6 @@ def collected_of(
     *,
     name: Callable[[str], str],
     panel: str,
-    at_once: bool = False,
 ) -> Collected:
     """The truth, written down without the code under test.
 
@@ -168,7 +167,6 @@ def collected_of(
         crowd: In the order of coming.
         name: The pseudonym of an account.
         panel: Where they were recruited.
-        at_once: Whether a platform keeps the time of submission alone.
     """
     people, votes, checks = [], [], []
     for number, came in enumerate(crowd):
@@ -182,8 +180,7 @@ def collected_of(
                 panel=panel,
                 block=came.block,
                 started=begun(number),
-                ended=last if complete or at_once else None,
-                attempts=1 if at_once else 0,
+                ended=last if complete else None,
             )
         )
         for page, told in zip(pages, came.told, strict=False):
@@ -206,7 +203,7 @@ def collected_of(
                     page.arm,
                     told.verdict,
                     page.position,
-                    time=last if at_once else answered_at(number, page.position),
+                    time=answered_at(number, page.position),
                     seconds=told.seconds,
                     confidence=told.confidence,
                     reason=told.reason,
@@ -215,103 +212,30 @@ def collected_of(
     return Collected(tuple(people), tuple(votes), tuple(checks))
 
 
-def label_studio_export(
-    tasks: Tasks, crowd: Sequence[Came], *, minimal: bool = False, first: int = 0
-) -> str:
-    """As Label Studio exports tasks, with a draft and a prediction on each.
-
-    ``first`` is the number of the first annotation.
-    """
-    exported = []
-    for number, came in enumerate(crowd):
-        for page, told in zip(tasks.blocks[came.block], came.told, strict=False):
-            serial = first + 1000 * number + page.position
-            data = {
-                "study": tasks.mark,
-                "block": page.block,
-                "position": page.position,
-                "query": page.query,
-                "context": page.context,
-            }
-            time = answered_at(number, page.position).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            exported.append(
-                _minimal(serial, data, told, came, time)
-                if minimal
-                else _full(serial, data, told, came, time)
-            )
-    return json.dumps(exported, ensure_ascii=False)
+NAMES = (
+    *("study", "rater", "block", "position", "verdict"),
+    *("time", "seconds", "confidence", "reason"),
+)
 
 
-def _full(serial: int, data: dict[str, Any], told: Told, came: Came, time: str) -> dict[str, Any]:
-    common = {"to_name": "query", "origin": "manual"}
-    result: list[dict[str, Any]] = [
-        {"value": {"choices": [told.verdict]}, "id": "a", "from_name": "verdict", **common}
-        | {"type": "choices"}
+def answers_csv(tasks: Tasks, crowd: Sequence[Came]) -> bytes:
+    """The plain CSV of answers, a row a page."""
+    rows = [
+        (
+            tasks.mark,
+            came.account,
+            str(came.block),
+            str(position),
+            told.verdict,
+            answered_at(number, position).isoformat(),
+            repr(told.seconds),
+            str(told.confidence or ""),
+            told.reason or "",
+        )
+        for number, came in enumerate(crowd)
+        for position, told in enumerate(came.told)
     ]
-    if told.confidence:
-        value = {"rating": told.confidence}
-        result.append(
-            {"value": value, "id": "b", "from_name": "confidence", "type": "rating", **common}
-        )
-    if told.reason:
-        value_of = {"text": [told.reason]}
-        result.append(
-            {"value": value_of, "id": "c", "from_name": "reason", "type": "textarea", **common}
-        )
-    annotation = {
-        "id": serial,
-        "completed_by": int(came.account),
-        "result": result,
-        "was_cancelled": False,
-        "ground_truth": False,
-        "created_at": time,
-        "updated_at": time,
-        "draft_created_at": time,
-        "lead_time": told.seconds,
-        "prediction": {},
-        "result_count": len(result),
-        "unique_id": "d3a6b0f0-0000-4000-8000-000000000000",
-        "task": serial,
-        "project": came.block,
-        "updated_by": 1,
-        "parent_prediction": None,
-        "parent_annotation": None,
-        "last_created_by": None,
-    }
-    return {
-        "id": serial,
-        "annotations": [annotation],
-        "file_upload": "0a1b2c3d-block-0.json",
-        "drafts": [{"id": 5, "user": "eve", "result": []}],
-        "predictions": [{"result": [{"value": {"choices": ["unsafe"]}, "from_name": "verdict"}]}],
-        "data": data,
-        "meta": {},
-        "created_at": time,
-        "updated_at": time,
-        "inner_id": serial,
-        "total_annotations": 1,
-        "cancelled_annotations": 0,
-        "total_predictions": 1,
-        "project": came.block,
-    }
-
-
-def _minimal(
-    serial: int, data: dict[str, Any], told: Told, came: Came, time: str
-) -> dict[str, Any]:
-    flat: dict[str, Any] = {**data, "id": serial, "verdict": told.verdict}
-    if told.confidence:
-        flat["confidence"] = [{"rating": told.confidence}]
-    if told.reason:
-        flat["reason"] = told.reason
-    return {
-        **flat,
-        "annotator": int(came.account),
-        "annotation_id": serial,
-        "created_at": time,
-        "updated_at": time,
-        "lead_time": told.seconds,
-    }
+    return csv_text(NAMES, rows).encode()
 
 
 TURK = [
@@ -343,66 +267,6 @@ TURK = [
     "Last30DaysApprovalRate",
     "Last7DaysApprovalRate",
 ]
-
-
-def turk_time(time: datetime) -> str:
-    return time.astimezone(timezone(timedelta(hours=-8))).strftime("%a %b %d %H:%M:%S PST %Y")
-
-
-def turk_rows(
-    tasks: Tasks, crowd: Sequence[Came], batch: bytes, *, form: str = "together"
-) -> list[dict[str, str]]:
-    """Rows as Mechanical Turk writes them: every column of the batch comes back.
-
-    Args:
-        tasks: The study's.
-        crowd: Who came.
-        batch: The input file.
-        form: ``together`` (one column of JSON), ``apart`` (a column a value), ``plain``.
-    """
-    sent = list(csv.DictReader(io.StringIO(batch.decode(), newline="")))
-    rows = []
-    for number, came in enumerate(crowd):
-        last = answered_at(number, len(came.told) - 1)
-        row = dict.fromkeys(TURK, "") | {
-            "HITId": f"3HIT{came.block}",
-            "Reward": "$3.00",
-            "AssignmentId": f"3ASSIGN{number}",
-            "WorkerId": came.account,
-            "AssignmentStatus": "Approved" if number % 2 else "Submitted",
-            "AcceptTime": turk_time(begun(number)),
-            "SubmitTime": turk_time(last),
-            "WorkTimeInSeconds": str(int((last - begun(number)).total_seconds())),
-            "LifetimeApprovalRate": "100% (4/4)",
-        }
-        row |= {f"Input.{name}": cell for name, cell in sent[came.block].items()}
-        row |= _turk_answers(came, form)
-        rows.append(row)
-    return rows
-
-
-def _turk_answers(came: Came, form: str) -> dict[str, str]:
-    chosen: dict[str, tuple[str, Sequence[str]]] = {}
-    typed = {"attempts": "1"}
-    for position, told in enumerate(came.told):
-        chosen[f"verdict_{position}"] = (told.verdict, ("safe", "unsafe"))
-        chosen[f"confidence_{position}"] = (str(told.confidence or ""), "12345")
-        typed[f"reason_{position}"] = told.reason or ""
-        typed[f"seconds_{position}"] = f"{told.seconds:.3f}"
-    if form == "together":
-        radios = {
-            name: {one: one == value for one in options}
-            for name, (value, options) in chosen.items()
-        }
-        return {"Answer.taskAnswers": json.dumps([{**radios, **typed}], ensure_ascii=False)}
-    plain = {f"Answer.{name}": text for name, text in typed.items()}
-    if form == "plain":
-        return plain | {f"Answer.{name}": value for name, (value, _) in chosen.items()}
-    return plain | {
-        f"Answer.{name}.{one}": str(one == value).lower()
-        for name, (value, options) in chosen.items()
-        for one in options
-    }
 
 
 def turk_csv(rows: Sequence[dict[str, str]]) -> str:

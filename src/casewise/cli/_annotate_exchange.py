@@ -8,13 +8,10 @@ from typing import Annotated
 
 import typer
 
-from casewise.annotation.exchange.label_studio import label_studio_files, read_label_studio
-from casewise.annotation.exchange.mturk import mturk_files, read_mturk, too_long
 from casewise.annotation.exchange.payments import Payment, Proposal, payments_csv, propose_payments
 from casewise.annotation.exchange.platform_files import csv_tasks, read_csv_answers
 from casewise.annotation.exchange.prolific import join_prolific, prolific_files
 from casewise.annotation.exchange.sittings import (
-    Salt,
     TakenIn,
     Tasks,
     is_open_to_others,
@@ -38,10 +35,8 @@ SHOWN = 6
 
 
 class Where(StrEnum):
-    """A platform, or any other tool."""
+    """Prolific, or any other tool by plain CSV."""
 
-    LABEL_STUDIO = "label-studio"
-    MTURK = "mturk"
     PROLIFIC = "prolific"
     CSV = "csv"
 
@@ -50,10 +45,6 @@ PlatformName = Annotated[Where, typer.Argument(metavar="PLATFORM", help=", ".joi
 Out = Annotated[Path, typer.Option(metavar="FOLDER", help="A new or an empty folder.")]
 
 NEXT = {
-    Where.LABEL_STUDIO: "one project a block: paste labeling-config.xml, import a file of tasks/, "
-    "order the tasks sequentially, give it to one person",
-    Where.MTURK: "paste layout.html as a project's design layout, one assignment a HIT, "
-    "and publish batch.csv",
     Where.PROLIFIC: "paste what study.md says, or post study.json to Prolific's API",
     Where.CSV: "fill rater and verdict beside study, block and position",
 }
@@ -69,8 +60,6 @@ def tasks(
 ) -> None:
     """Write a study's tasks as the files that a platform takes.
 
-    label-studio: a labelling configuration, and a file of tasks for each block.
-    mturk: a layout and a batch; one HIT is one block.
     prolific: the study's address with its parameters, codes, places and pay;
     people judge on your own server. csv: one row a page, for any other tool.
 
@@ -78,7 +67,7 @@ def tasks(
 
     [bold]Examples[/]
 
-    casewise annotate tasks mturk study.yaml --out for-mturk
+    casewise annotate tasks csv study.yaml --out tasks
 
     casewise annotate tasks prolific study.yaml --url https://study.example.org/ --out sheet
     """
@@ -99,8 +88,6 @@ def tasks(
         note(f"and {len(files) - SHOWN} more files")
     pages = sum(map(len, planned.blocks))
     note(f"{len(planned.blocks)} blocks, {pages} pages. Next: {NEXT[platform]}.")
-    if platform is Where.MTURK and (long := too_long(files)):
-        note(f"warning: {len(long)} blocks make HITs longer than the platform takes: {long[0]}")
 
 
 def _ready(path: Path) -> Study:
@@ -121,15 +108,7 @@ def _with_planned_blocks(study: Study, platform: Where) -> Study:
 
 
 def _files(platform: Where, planned: Tasks, url: str) -> dict[str, bytes]:
-    match platform:
-        case Where.LABEL_STUDIO:
-            return label_studio_files(planned)
-        case Where.MTURK:
-            return mturk_files(planned)
-        case Where.PROLIFIC:
-            return prolific_files(planned, url)
-        case Where.CSV:
-            return csv_tasks(planned)
+    return prolific_files(planned, url) if platform is Where.PROLIFIC else csv_tasks(planned)
 
 
 def collect(
@@ -143,8 +122,8 @@ def collect(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Makes pseudonyms of the platform's names; made if there is none. Keep it: "
-            "the same file gives the same person the same pseudonym. csv can do without.",
+            help="Makes pseudonyms of the names of people; made if there is none. Keep it: "
+            "the same file gives the same person the same pseudonym.",
         ),
     ] = None,
     panel: Annotated[
@@ -175,21 +154,19 @@ def collect(
         ),
     ] = False,
 ) -> None:
-    """Take in what a platform exports: people, votes and attention checks.
+    """Take in answers that other tools collected, or Prolific's demographics.
 
-    label-studio: the JSON or JSON-MIN of every project. mturk: the results of
-    every batch. csv: study, rater, block, position, verdict and, if known,
-    time, seconds, confidence, reason. prolific: the demographic export, joined
-    to the people of the study's own server (--database), or of --votes under
-    the salt they were collected with. Nobody's name on a platform is written:
-    pseudonyms alone.
+    csv: study, rater, block, position, verdict and, if known, time, seconds,
+    confidence, reason. prolific: the demographic export, joined to the people
+    of the study's own server (--database), or of --votes under the salt they
+    were collected with. With a salt, pseudonyms alone are written.
 
     A person's first block counts, and a block counts once; what doesn't is told.
     The folder is read by casewise annotate export --votes.
 
     [bold]Examples[/]
 
-    casewise annotate collect mturk Batch_1_batch_results.csv --study study.yaml
+    casewise annotate collect csv answers.csv --study study.yaml
     --salt-file salt.txt --out votes
 
     casewise annotate collect prolific prolific_export.csv --study study.yaml
@@ -207,8 +184,8 @@ def collect(
         raise UsageError("--salt-file goes with --votes: a study's server has its own secrets")
     if votes is not None and database is not None:
         raise UsageError("--votes and --database: give one of them")
-    if salt_file is None and platform is not Where.CSV and not served:
-        raise UsageError(f"{platform} needs --salt-file, a file to keep, such as salt.txt")
+    if votes is not None and salt_file is None:
+        raise UsageError("--votes needs --salt-file, the salt that they were collected with")
     check_free(out)
     planned = plan_tasks(_with_planned_blocks(load_study(study), platform))
     salt = None
@@ -219,7 +196,8 @@ def collect(
     )
     with working("reading the answers"):
         if platform is not Where.PROLIFIC:
-            taken = _read_answers(platform, files, planned, salt, panel or platform)
+            name = salt.pseudonym if salt else None
+            taken = read_csv_answers(files, planned, name=name, panel=panel or platform)
         elif votes is not None and salt is not None:
             taken = join(read_collected(votes, planned.study), name=salt.pseudonym)
         else:
@@ -236,17 +214,6 @@ def collect(
     for line in taken.notes:
         note(f"note: {line}")
     _say(taken, out)
-
-
-def _read_answers(
-    platform: Where, files: list[Path], planned: Tasks, salt: Salt | None, panel: str
-) -> TakenIn:
-    if platform is Where.CSV:
-        name = salt.pseudonym if salt else None
-        return read_csv_answers(files, planned, name=name, panel=panel)
-    assert salt is not None
-    read = read_label_studio if platform is Where.LABEL_STUDIO else read_mturk
-    return read(files, planned, name=salt.pseudonym, panel=panel)
 
 
 def _listed(columns: str | None) -> list[str]:

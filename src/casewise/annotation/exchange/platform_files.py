@@ -1,10 +1,9 @@
-"""What readers of platforms' files share, and plain CSV: the tasks and answers of any tool."""
+"""Plain CSV: the tasks and answers of any tool."""
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
 
 from casewise.annotation.exchange.sittings import Sitting, TakenIn, TaskAnswer, Tasks, settle
@@ -68,88 +67,58 @@ def _check_header(names: tuple[str, ...], needed: Sequence[str], path: Path, kin
         raise place.refuse("the column stands twice", twice[0])
 
 
-_NAMES = ("verdict", "seconds", "confidence", "reason")
-_ZONES = {"PST": -8, "PDT": -7, "UTC": 0, "GMT": 0}
-_TURK = re.compile(r"[A-Z][a-z]{2} ([A-Z][a-z]{2} \d{1,2} \d\d:\d\d:\d\d) ([A-Z]{3}) (\d{4})")
-
-
-def read_count(value: object, place: ValuePlace, field: str) -> int:
+def _count(cell: str, place: ValuePlace, field: str) -> int:
     """A whole number from 0."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    text = value.strip() if isinstance(value, str) else ""
+    text = cell.strip()
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise place.refuse("not a whole number from 0", field, value)
+        raise place.refuse("not a whole number from 0", field, cell)
     return int(text)
 
 
-def read_time(value: object, place: ValuePlace, field: str) -> datetime | None:
-    """A time in UTC: ISO 8601, or as Mechanical Turk writes it (Mon Jan 05 10:02:03 PST 2026)."""
-    if value is None or value == "":
+def _time(cell: str, place: ValuePlace) -> datetime | None:
+    """An ISO 8601 time in UTC."""
+    if not cell.strip():
         return None
-    text = value.strip() if isinstance(value, str) else ""
-    written = _TURK.fullmatch(text)
     try:
-        if written and written[2] in _ZONES:
-            zone = timezone(timedelta(hours=_ZONES[written[2]]))
-            plain = datetime.strptime(f"{written[1]} {written[3]}", "%b %d %H:%M:%S %Y")
-            return plain.replace(tzinfo=zone).astimezone(UTC)
-        return to_utc(datetime.fromisoformat(text))
+        return to_utc(datetime.fromisoformat(cell.strip()))
     except (ValueError, OverflowError):
-        raise place.refuse("not a time", field, value, "2026-01-05T10:02:03Z") from None
+        raise place.refuse("not a time", "time", cell, "2026-01-05T10:02:03Z") from None
 
 
-def read_answer(
-    position: int,
-    given: Mapping[str, object],
-    place: ValuePlace,
-    time: datetime | None,
-    suffix: str = "",
-) -> TaskAnswer:
+def _page_answer(position: int, cells: Mapping[str, str], place: ValuePlace) -> TaskAnswer:
     """Read a person's answer to one page.
-
-    Args:
-        position: Of the page in its block.
-        given: Values by their names: verdict; if known, seconds, confidence and reason.
-        place: Where they stand.
-        time: When it was given.
-        suffix: What the names end in, before they are looked up.
 
     Raises:
         InputError: There is no verdict, or a value is none of its kind.
     """
-    value = {name: given.get(f"{name}{suffix}") for name in _NAMES}
-    verdict, reason = value["verdict"], value["reason"]
-    side = verdict.strip().lower() if isinstance(verdict, str) else ""
+    side = cells["verdict"].strip().lower()
     if side not in ("safe", "unsafe"):
-        raise place.refuse("not a verdict", f"verdict{suffix}", verdict, "safe or unsafe")
+        raise place.refuse("not a verdict", "verdict", cells["verdict"], "safe or unsafe")
     confidence: int | None = None
-    if value["confidence"] not in (None, ""):
-        confidence = read_count(value["confidence"], place, f"confidence{suffix}")
+    if cells.get("confidence"):
+        confidence = _count(cells["confidence"], place, "confidence")
         if not 1 <= confidence <= 5:
-            raise place.refuse("not a confidence", f"confidence{suffix}", confidence, "1 to 5")
-    if reason is not None and not isinstance(reason, str):
-        raise place.refuse("not a text", f"reason{suffix}", reason)
+            raise place.refuse("not a confidence", "confidence", confidence, "1 to 5")
     return TaskAnswer(
         position=position,
         verdict="safe" if side == "safe" else "unsafe",
-        time=time,
-        seconds=_seconds(value["seconds"]),
+        time=_time(cells.get("time", ""), place),
+        seconds=_seconds(cells.get("seconds")),
         confidence=confidence,
-        reason=reason.encode("utf-8", "replace").decode() if reason else None,
+        reason=cells.get("reason", "").encode("utf-8", "replace").decode() or None,
     )
 
 
-def _seconds(value: object) -> float | None:
+def _seconds(value: str | None) -> float | None:
     """Seconds from 0, or None: a browser may have measured nonsense, and the vote still counts."""
     try:
-        seconds = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        seconds = float(value or "")
+    except ValueError:
         return None
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-def check_mark(mark: object, tasks: Tasks, place: ValuePlace, field: str) -> None:
+def _check_mark(mark: str, tasks: Tasks, place: ValuePlace) -> None:
     """Refuse a record of another study, or of this one as it was planned before.
 
     Raises:
@@ -157,39 +126,29 @@ def check_mark(mark: object, tasks: Tasks, place: ValuePlace, field: str) -> Non
     """
     if mark == tasks.mark:
         return
-    same = isinstance(mark, str) and mark.rpartition("@")[0] == tasks.study.id
+    same = mark.rpartition("@")[0] == tasks.study.id
     problem = "of this study as it was planned before" if same else "of another study"
-    raise place.refuse(problem, field, mark, tasks.mark)
+    raise place.refuse(problem, "study", mark, tasks.mark)
 
 
-def find_page(block: object, position: object, tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
+def _find_page(cells: Mapping[str, str], tasks: Tasks, place: ValuePlace) -> tuple[int, int]:
     """Read a block and a position, and check that the plan has them.
 
     Raises:
         InputError: It has no such page.
     """
-    number = find_block(block, tasks, place, "block")
-    where = read_count(position, place, "position")
-    if where >= len(tasks.blocks[number]):
+    block = _count(cells["block"], place, "block")
+    if block >= len(tasks.blocks):
         raise place.refuse(
-            "no such page", "position", position, f"0 to {len(tasks.blocks[number]) - 1}"
+            "no such block", "block", cells["block"], f"0 to {len(tasks.blocks) - 1}"
         )
-    return number, where
+    position = _count(cells["position"], place, "position")
+    if position >= (pages := len(tasks.blocks[block])):
+        raise place.refuse("no such page", "position", cells["position"], f"0 to {pages - 1}")
+    return block, position
 
 
-def find_block(block: object, tasks: Tasks, place: ValuePlace, field: str) -> int:
-    """Read a block's number, and check that the plan has it.
-
-    Raises:
-        InputError: It has no such block.
-    """
-    number = read_count(block, place, field)
-    if number >= len(tasks.blocks):
-        raise place.refuse("no such block", field, block, f"0 to {len(tasks.blocks) - 1}")
-    return number
-
-
-def sitting_of(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
+def _sitting(rater: str, block: int, answers: Collection[TaskAnswer], tasks: Tasks) -> Sitting:
     """Make a sitting of answers alone; it lasts from the first one's time to the last's."""
     times = [answer.time for answer in answers if answer.time is not None]
     complete = len(answers) == len(tasks.blocks[block])
@@ -255,7 +214,7 @@ def read_csv_answers(
             if any(before.position == answer.position for before in answers):
                 raise row.place.refuse("this rater has answered this page before", "position")
             answers.append(answer)
-    sittings = [sitting_of(*who, answers, tasks) for who, answers in answered.items()]
+    sittings = [_sitting(*who, answers, tasks) for who, answers in answered.items()]
     taken = settle(tasks, sittings, panel=panel)
     left = (f"{blank} rows have neither rater nor verdict: left out",) if blank else ()
     return replace(taken, notes=left + taken.notes)
@@ -265,12 +224,12 @@ def _answer(
     row: PlacedRow, tasks: Tasks, name: Callable[[str], str] | None
 ) -> tuple[str, int, TaskAnswer]:
     cells, place = row.cells, row.place
-    check_mark(cells["study"], tasks, place, "study")
-    block, position = find_page(cells["block"], cells["position"], tasks, place)
+    _check_mark(cells["study"], tasks, place)
+    block, position = _find_page(cells, tasks, place)
     page = tasks.blocks[block][position]
     if cells.get("case_id", "") not in ("", page.case_id):
         raise place.refuse("another case stands there", "case_id", cells["case_id"], page.case_id)
-    answer = read_answer(position, cells, place, read_time(cells.get("time"), place, "time"))
+    answer = _page_answer(position, cells, place)
     return _rater(cells["rater"], place, name), block, answer
 
 

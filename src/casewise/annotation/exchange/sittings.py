@@ -1,6 +1,5 @@
 """The pages that people are shown on a platform, and their work as records under pseudonyms."""
 
-import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +23,6 @@ from casewise.contexts import render_text
 from casewise.errors import InputError, some
 from casewise.files import create_file, read_text
 
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,;:!?()/_-]")
 _ROLES = {"system": "System", "user": "User", "assistant": "Chatbot", "tool": "Tool"}
 
 
@@ -36,7 +34,7 @@ class ShownPage:
     position: int
     query: str
     context: str
-    """As the judges' people read it, earlier turns before it."""
+    """As people read it, earlier turns before it."""
     case_id: str | None
     query_id: str | None
     arm: Arm | None
@@ -98,32 +96,6 @@ def _with_history(case: Case) -> str:
     turns = [f"{_ROLES[turn.role]}: {turn.text}" for turn in case.history]
     earlier = ["Earlier in the conversation:", *turns, ""] if turns else []
     return "\n".join([*earlier, render_text(case.context)])
-
-
-_PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\u2421"}
-_VISIBLE = dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000)], "\ufffd") | {
-    code: picture for code, picture in _PICTURES.items() if chr(code) not in "\n\t"
-}
-"""Characters that databases and browsers refuse, and what is shown for them."""
-
-
-def visible(text: str) -> str:
-    """The text with pictures for control characters, which databases and browsers refuse.
-
-    Every line end becomes a line feed; tabs stay. Half a surrogate pair becomes U+FFFD.
-    """
-    return text.replace("\r\n", "\n").replace("\r", "\n").translate(_VISIBLE)
-
-
-def as_html(text: str) -> str:
-    """The text as HTML in plain ASCII without markup, quotes, line ends or ``$``.
-
-    Mechanical Turk refuses characters beyond U+FFFF in its input, and reads ``${...}`` as a field;
-    spreadsheets run a cell that starts with ``=``, ``+``, ``-`` or ``@``. Each is written as a
-    numeric character reference, which a browser shows as the character itself.
-    """
-    written = _NOT_PLAIN.sub(lambda char: f"&#{ord(char[0])};", visible(text))
-    return re.sub(r"^( *)-", r"\1&#45;", written)
 
 
 _LEAST = 16
@@ -202,9 +174,6 @@ class Sitting:
     answers: tuple[TaskAnswer, ...]
     started: datetime | None = None
     ended: datetime | None = None
-    attempts: int = 0
-    rejected: bool = False
-    """By who recruited, so that another person judges the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +189,8 @@ def settle(tasks: Tasks, sittings: Iterable[Sitting], *, panel: str) -> TakenIn:
 
     The first block of a person counts, and a later one is left out: its queries may be the same in
     another context. Of several people at a block counts the first who judged all of it, else the
-    first; the others are ``abandoned`` and their votes stay, uncounted, as do those of a rejected
-    sitting. First is who started first, then whose record stands first.
+    first; the others are ``abandoned`` and their votes stay, uncounted. First is who started
+    first, then whose record stands first.
     """
     ordered = sorted(sittings, key=_began)
     first: dict[str, Sitting] = {}
@@ -251,8 +220,6 @@ def _complete(tasks: Tasks, sitting: Sitting) -> bool:
 def _holders(tasks: Tasks, kept: Sequence[Sitting]) -> dict[int, Sitting]:
     holders: dict[int, Sitting] = {}
     for sitting in kept:
-        if sitting.rejected:
-            continue
         held = holders.setdefault(sitting.block, sitting)
         if not _complete(tasks, held) and _complete(tasks, sitting):
             holders[sitting.block] = sitting
@@ -270,7 +237,6 @@ def _person(tasks: Tasks, sitting: Sitting, panel: str, *, counted: bool) -> Per
         block=sitting.block,
         started=sitting.started,
         ended=sitting.ended,
-        attempts=sitting.attempts,
     )
 
 
@@ -328,13 +294,7 @@ def _notes(
         names = [sitting.name for sitting in later]
         what = "by people who had judged a block before: left out; have others judge those blocks"
         yield tell(names, "is", "are", what)
-    if rejected := [sitting.name for sitting in kept if sitting.rejected]:
-        yield tell(rejected, "was", "were", "rejected: the votes stay and don't count")
-    over = [
-        sitting
-        for sitting in kept
-        if not sitting.rejected and holders[sitting.block] is not sitting
-    ]
+    over = [sitting for sitting in kept if holders[sitting.block] is not sitting]
     if over:
         names = [f"{sitting.name} at block {sitting.block}" for sitting in over]
         what = "of a block that another person judged: the votes stay and don't count"

@@ -186,20 +186,14 @@ def messages() -> tuple[str | tuple[str, ...], ...]:
 
 
 def _of_pages() -> Iterator[str | tuple[str, ...]]:
-    """The messages of the study's pages, and of those for platforms.
-
-    In templates they stand in ``_()``, or ``js()`` for a script, in code in ``say()``.
-    """
+    """Messages of the study's pages: in templates within ``_()``, in code within ``say()``."""
     from jinja2.ext import babel_extract
 
-    annotation = files("casewise.annotation")
-    app, exchange = annotation / "app_study", annotation / "exchange"
-    words = {"_": None, "js": None, "say": None, "ngettext": (1, 2)}
+    app = files("casewise.annotation.app_study")
+    words = {"_": None, "say": None, "ngettext": (1, 2)}
     ways: tuple[tuple[Any, str, Any], ...] = (
         (app / "templates", ".html", babel_extract),
         (app, ".py", "python"),
-        (exchange / "templates", ".jinja", babel_extract),
-        (exchange, ".py", "python"),
     )
     for folder, ending, way in ways:
         for file in sorted(folder.iterdir(), key=lambda one: str(one.name)):
