@@ -4,29 +4,47 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from support.serving import Guest, Serving
-from support.studies import KEYS, Clock, enter, latin_blocks, write_three_arms
+from support.studies import (
+    KEYS,
+    Clock,
+    enter,
+    fields,
+    latin_blocks,
+    on_disk,
+    write_three_arms,
+)
 
 from casewise.annotation.store.standing import Vacancy
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.block_design import DrawnFrom, draw_block
-from casewise.annotation.study.schema import Study
-from casewise.annotation.study.study_file import load_study, study_hashes
+from casewise.annotation.study.schema import Arm, Study
+from casewise.annotation.study.study_file import by_arm, load_study, study_cases, study_hashes
 from casewise.annotation.study.study_rules import Collection, StoppingRule
-from casewise.annotation.votes.cells import Stopped, cell_stops
+from casewise.annotation.votes.cells import NO_INTERVALS, Stopped, cell_stops
 from casewise.annotation.votes.collected import Collected, vote_table
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices
-from casewise.annotation.votes.export import export_study
+from casewise.annotation.votes.export import export_study, voted_cases
 from casewise.annotation.votes.quality import measured_times
 from casewise.annotation.votes.results import summarise
-from casewise.cases import Side, digest
+from casewise.cases import (
+    SEQUENTIAL_VOTES,
+    Side,
+    digest,
+    load_cases,
+    write_cases,
+)
+from casewise.cli._annotate_export import results_renderable
+from casewise.dataset import as_description_record, describe_cases
 
 Open = Callable[[], Store]
 SPLIT = (0, 7)
@@ -295,6 +313,73 @@ def test_the_card_says_which_rule_stopped_each_case(tmp_path: Path, clock: Clock
     assert "At the most votes: " + (", ".join(f"`{one}`" for one in undecided) or "none") in card
     # The folder is read back as it was written.
     assert len(read_collected(out, study).votes) == len(found.votes)
+
+
+def test_shares_of_sequential_votes_stand_without_errors(tmp_path: Path, clock: Clock) -> None:
+    """Cases weigh alike in the table, the card and ``describe``; labels and values stay."""
+    study = write_sequential(tmp_path, queries=6)
+    with Store(study, f"sqlite:///{tmp_path / 'study.db'}", KEYS, clock=clock) as store:
+        fill(store, clock)
+        found = store.collected()
+    results = summarise(study, found, draws=50)
+    summary = json.loads(export_study(results, tmp_path / "votes", ExportChoices()))
+    voted = load_cases(tmp_path / "votes" / "cases.jsonl").cases
+    assert len({case.votes_safe + case.votes_unsafe for case in voted}) > 1  # type: ignore[operator]
+    assert all(SEQUENTIAL_VOTES in case.tags for case in voted)
+    shares: dict[Arm, list[float]] = {}
+    for cell in summary["cells"]:
+        assert cell["interval"] == [None, None]
+        assert cell["majority"] in ("safe", "unsafe", None)
+        shares.setdefault(Arm(cell["arm"]), []).append(cell["share_safe"])
+    means = {arm: float(np.mean(values)) for arm, values in shares.items()}
+    for contrast in summary["contrasts"]:
+        first, second = Arm(contrast["first"]), Arm(contrast["second"])
+        assert contrast["difference"]["value"] == pytest.approx(means[first] - means[second])
+        assert contrast["difference"]["se"] is contrast["difference"]["p"] is None
+        assert contrast["difference"]["interval"] == [None, None]
+        assert contrast["z_tests"]["n"] == 0
+        assert contrast["mantel_haenszel_or"] is None
+    for arm in summary["arms"]:
+        assert arm["share_safe"]["interval"] == [None, None]
+        assert arm["agreement"]["pairwise"]["value"] > 0
+        assert arm["agreement"]["pairwise"]["interval"] == [None, None]
+    assert summary["sensitivity"][0]["share_safe"]["safe"]["interval"] == [None, None]
+    assert summary["withheld"] == NO_INTERVALS
+    card = (tmp_path / "votes" / "data-card.md").read_text("utf-8")
+    assert NO_INTERVALS in card
+    console = Console(width=100, record=True, file=StringIO())
+    console.print(results_renderable(results))
+    assert NO_INTERVALS in " ".join(console.export_text().split())
+    described = describe_cases(load_cases(tmp_path / "votes" / "cases.jsonl"), draws=50)
+    record = as_description_record(described)
+    effect = record["context_effect"]
+    assert effect["mean_difference"] == pytest.approx(means[Arm.SAFE] - means[Arm.UNSAFE])
+    for name in ("difference", "difference_ci", "clustered_se", "p", "mantel_haenszel_or"):
+        assert effect[name] is None
+    assert effect["z_tests"]["n"] == 0
+    assert record["agreement"]["all"]["krippendorff_alpha_ci"] is None
+    assert record["ceiling"]["all"]["icc"] is None
+    assert record["data"]["sequential_votes"] == len(voted)
+    assert "lean to the majority" in " ".join(described.remarks)
+    # The same votes without the mark have them all.
+    plain = tuple(case.model_copy(update={"tags": ()}) for case in voted)
+    write_cases(plain, tmp_path / "plain.jsonl")
+    unmarked = describe_cases(load_cases(tmp_path / "plain.jsonl"), draws=50)
+    assert unmarked.effect.clustered_se > 0
+    assert unmarked.effect.difference != pytest.approx(unmarked.effect.mean_difference)
+
+
+def test_new_votes_take_the_mark_away(tmp_path: Path) -> None:
+    """A fixed study of cases that had sequential votes has votes of its own."""
+    (tmp_path / "marked").mkdir()
+    marked = [
+        case.model_copy(update={"tags": ("kept", SEQUENTIAL_VOTES)})
+        for case in study_cases(write_three_arms(tmp_path))
+    ]
+    cells = list(by_arm(marked))
+    study = on_disk(tmp_path / "marked", marked, fields(marked, cells, latin_blocks(4, 2), votes=2))
+    none = Collected(people=(), votes=())
+    assert {case.tags for case in voted_cases(study, none)} == {("kept",)}
 
 
 def test_a_pilot_of_drawn_blocks_is_measured(tmp_path: Path, clock: Clock) -> None:

@@ -5,7 +5,17 @@
 True
 """
 
-from casewise.cases._case import GROUPS, Case, Context, Side, Vote, VoteCounts, digest, find_twins
+from casewise.cases._case import (
+    GROUPS,
+    SEQUENTIAL_VOTES,
+    Case,
+    Context,
+    Side,
+    Vote,
+    VoteCounts,
+    digest,
+    find_twins,
+)
 from casewise.cases._deployment_card import CARDS, card_cases, load_card, system_text, wanted_reply
 from casewise.cases._diff import CaseChange, FieldChange, SetDiff, diff_sets
 from casewise.cases._draft import draft_mapping
@@ -94,6 +104,7 @@ __all__ = [
     "Release",
     "Role",
     "STARTER",
+    "SEQUENTIAL_VOTES",
     "SetDiff",
     "SetPart",
     "SharedCases",

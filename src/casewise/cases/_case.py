@@ -68,6 +68,11 @@ def _leaves(value: JsonValue) -> Iterator[JsonValue]:
         yield value
 
 
+SEQUENTIAL_VOTES = "votes:sequential"
+"""Tag of a case that was asked no further once its majority was decided: its label holds, and its
+share of safe votes leans to the majority."""
+
+
 class Vote(_Strict):
     """One person's verdict on a case."""
 
@@ -227,6 +232,11 @@ class Case(_Strict):
     def votes_unsafe(self) -> int | None:
         """The number of unsafe votes, or None where nobody voted."""
         return self._count("unsafe")
+
+    @property
+    def has_sequential_votes(self) -> bool:
+        """Whether its votes were collected until the majority was decided."""
+        return self.votes is not None and SEQUENTIAL_VOTES in self.tags
 
     def _count(self, side: Side) -> int | None:
         if self.votes is None:

@@ -9,6 +9,7 @@ from rich.console import RenderableType
 
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_file import load_study
+from casewise.annotation.votes.cells import NO_INTERVALS
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.collected_csv import read_collected
 from casewise.annotation.votes.data_card import ExportChoices
@@ -77,8 +78,12 @@ def _arms(results: Results) -> Table:
             )
             for arm_votes in results.arms
         ],
-        "What people said (95 %)",
+        "What people said" + _errors(results),
     )
+
+
+def _errors(results: Results) -> str:
+    return "" if results.stops else " (95 %)"
 
 
 def _contrasts(results: Results) -> Table:
@@ -105,7 +110,7 @@ def _contrasts(results: Results) -> Table:
             )
             for contrast in results.contrasts
         ],
-        "What the context does to votes (95 %)",
+        "What the context does to votes" + _errors(results),
     )
 
 
@@ -136,7 +141,7 @@ def _sensitivity(results: Results) -> Table:
 
 def _remarks(results: Results) -> list[str]:
     panels, drift = results.panels, results.drift
-    lines = []
+    lines = [NO_INTERVALS] if results.stops else []
     slope = drift.safe_by_page
     if math.isfinite(slope.value):
         lines.append(f"over ten pages of a person: share safe {estimate(slope, with_signs=True)}")

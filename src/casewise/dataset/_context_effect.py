@@ -25,7 +25,8 @@ class ContextEffect:
     """In the first arm and in the second."""
     votes: tuple[int, int]
     difference: float
-    """Share of safe votes in the first arm less that in the second, over all votes, -1..1."""
+    """Share of safe votes in the first arm less that in the second, over all votes, -1..1; NaN of
+    sequential votes, as is every figure over votes."""
     mean_difference: float
     """The same of the mean shares of cases; equal where all cases have as many votes."""
     clustered_se: float
@@ -36,9 +37,9 @@ class ContextEffect:
     p: float
     """Two-sided, of ``clustered_z``; not below ``LEAST_P``."""
     cohen_h: float
-    """Of the shares over all votes."""
+    """Of the shares over all votes; of sequential votes, of the mean shares of cases."""
     z_tests: statistics.ProportionTests
-    """A test for each query with votes in both arms."""
+    """A test for each query with votes in both arms; none of sequential votes."""
     mantel_haenszel_or: float
     """Odds ratio of a safe vote with queries as strata."""
 
@@ -88,9 +89,9 @@ def context_votes(people: People) -> ContextVotes:
     clusters = statistics.Clusters(people.query, people.queries)
     return ContextVotes(
         contexts=_label_flips(people, contexts) if len(contexts) > sides else None,
-        vote_share=statistics.vote_share(
-            people.safe[told], people.unsafe[told], clusters.only(told)
-        ),
+        vote_share=statistics.UNDEFINED
+        if people.sequential
+        else statistics.vote_share(people.safe[told], people.unsafe[told], clusters.only(told)),
         seen=_label_flips(people, seen) if seen else None,
     )
 
@@ -138,6 +139,23 @@ def context_effect(
     difference = shares[0] - shares[1]
     se = difference.se
     z = difference.value / se if se > 0 else math.nan
+    if people.sequential:
+        return ContextEffect(
+            arms=(first or ANY_CONTEXT, second),
+            safe_votes=_summed(safe, sides),
+            votes=_summed(total, sides),
+            difference=math.nan,
+            mean_difference=means[0] - means[1],
+            clustered_se=math.nan,
+            difference_ci=(math.nan, math.nan),
+            clustered_z=math.nan,
+            p=math.nan,
+            cohen_h=statistics.cohen_h(means[0], means[1]),
+            z_tests=statistics.proportion_tests(
+                _by_query(people, [side & False for side in sides])
+            ),
+            mantel_haenszel_or=math.nan,
+        )
     pairs = _by_query(people, sides)
     return ContextEffect(
         arms=(first or ANY_CONTEXT, second),
@@ -157,7 +175,9 @@ def context_effect(
 
 def category_tests(people: People) -> CategoryTests:
     """Whether cases differ over categories within an arm, and over arms."""
-    rate = np.where(np.isnan(people.published), people.share, people.published)
+    # Of sequential votes the share leans to the majority, so only a published rate is compared.
+    share = np.full_like(people.share, np.nan) if people.sequential else people.share
+    rate = np.where(np.isnan(people.published), share, people.published)
     known = ~np.isnan(rate)
     names = np.unique(people.category[people.category != ""])
     by_category = {}

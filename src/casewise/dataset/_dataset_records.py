@@ -25,6 +25,7 @@ def as_description_record(description: Description) -> dict[str, Any]:
             "name": description.name,
             "dataset_hash": description.hash,
             **json_fields(description, "cases", "queries", "categories", "arms", "voted", "votes"),
+            "sequential_votes": description.sequential,
         },
         "context_effect": {
             **_effect(description.effect),

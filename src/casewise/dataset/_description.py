@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from casewise import statistics
-from casewise.cases import CaseSet
+from casewise.cases import SEQUENTIAL_VOTES, CaseSet
 from casewise.choices import DRAWS
 from casewise.dataset._context_effect import (
     ANY_CONTEXT,
@@ -52,6 +52,8 @@ class Description:
     """Cases without a context by the side that their authors mean; empty where they mean none."""
     voted: int
     """Cases with votes."""
+    sequential: int
+    """Those that were asked no further once their majority was decided."""
     votes: int
     effect: ContextEffect
     """Safe against unsafe."""
@@ -63,7 +65,7 @@ class Description:
     agreement: dict[str, statistics.Agreement]
     """By ``PARTS``."""
     ceilings: dict[str, Ceiling]
-    """By ``PARTS``."""
+    """By ``PARTS``; undefined of sequential votes."""
     by_rater: bool
     """Whether one person is a rater (a column of votes), or any vote."""
     provenance: Provenance
@@ -103,6 +105,7 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
             )
         ),
         voted=int(people.voted.sum()),
+        sequential=people.sequential,
         votes=int(np.nansum(people.safe + people.unsafe)),
         effect=effect,
         against_none={
@@ -112,7 +115,11 @@ def describe_cases(loaded: CaseSet, *, draws: int = DRAWS, seed: int = 0) -> Des
         tests=category_tests(people),
         agreement={
             part: statistics.agreement(
-                people.safe[kept], people.unsafe[kept], people.query[kept], resampling
+                people.safe[kept],
+                people.unsafe[kept],
+                people.query[kept],
+                None if people.sequential else resampling,
+                equally=people.sequential > 0,
             )
             for part, kept in parts.items()
         },
@@ -128,6 +135,8 @@ def _part(people: People, part: str) -> statistics.BoolArray:
 
 
 def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
+    if people.sequential:
+        kept = np.zeros_like(kept)
     safe, unsafe = people.safe[kept], people.unsafe[kept]
     arms = np.array([*ARMS, ""])
     arm = np.argmax(people.arm[kept][:, None] == arms, axis=1)
@@ -153,10 +162,15 @@ def _remarks(people: People, ceiling: Ceiling, effect: ContextEffect) -> list[st
             "Nobody has voted on these cases, so nothing can be said about people: collect votes, "
             "and put them into the field votes."
         ]
-    lines = [
-        *_effect_remarks(people, effect),
-        *_spread_remarks(people, ceiling),
-    ]
+    if people.sequential:
+        lines = [
+            f"{people.sequential} of {voted} cases were asked no further once their majority was "
+            f"decided (the tag {SEQUENTIAL_VOTES}): labels hold, but shares of safe votes, and "
+            "agreement, lean to the majority. So cases weigh alike, however many votes they have, "
+            "and no interval, p-value, test or ceiling that rests on shares is given."
+        ]
+    else:
+        lines = [*_effect_remarks(people, effect), *_spread_remarks(people, ceiling)]
     if voted < len(people.safe):
         lines.append(
             f"{len(people.safe) - voted} of {len(people.safe)} cases have no votes and are left "

@@ -55,6 +55,8 @@ class People:
     """The published safe rate as it stands in the file; NaN where there is none."""
     single: SingleVotes | None
     """None where some votes are counts, or have no rater."""
+    sequential: int
+    """Cases that were asked no further once their majority was decided."""
 
     @property
     def voted(self) -> BoolArray:
@@ -86,6 +88,7 @@ def to_people(cases: Sequence[Case]) -> People:
         category=np.array([case.category or "" for case in cases], str),
         published=np.array([case.published_safe_rate for case in cases], np.float64),
         single=_single_votes(cases),
+        sequential=sum(case.has_sequential_votes for case in cases),
     )
 
 

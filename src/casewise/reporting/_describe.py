@@ -92,7 +92,7 @@ def _tables(one: Description) -> list[Table]:
     return [
         *(table for table in tables if table.rows),
         _agreement(one, parts),
-        _ceiling(one, parts),
+        *([] if one.sequential else [_ceiling(one, parts)]),
     ]
 
 
@@ -181,7 +181,7 @@ def _agreement(one: Description, parts: Sequence[str]) -> Table:
     return Table(
         [Column(""), *figures(Kind.ESTIMATE, *_COEFFICIENTS.values())],
         rows,
-        "Do people agree? (95 % by bootstrap)",
+        "Do people agree?" + ("" if one.sequential else " (95 % by bootstrap)"),
     )
 
 

@@ -12,6 +12,13 @@ from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.votes.collected import FloatArray, VoteTable
 from casewise.cases import Side
 
+NO_INTERVALS = (
+    "Cases stopped once their majority was decided: labels hold, but shares of safe votes, and "
+    "agreement, lean to the majority. So cases weigh alike, however many votes they have, and no "
+    "interval, p-value or test of shares is given"
+)
+"""Reason why a study with sequential collection has figures of shares without errors."""
+
 CONTRASTS = ((Arm.SAFE, Arm.UNSAFE), (Arm.SAFE, Arm.NONE), (Arm.NONE, Arm.UNSAFE))
 """Arms that are compared; the first has, by intention, more safe votes."""
 
@@ -27,7 +34,7 @@ class CellVotes:
     share_safe: float
     """0..1; NaN without votes."""
     interval: tuple[float, float]
-    """95 %, Wilson's: each vote is another person's."""
+    """95 %, Wilson's: each vote is another person's; NaN under sequential collection."""
     majority: Side | None
     """None of a tie, and without votes."""
     quota_met: bool
@@ -60,9 +67,11 @@ class ArmVotes:
     majority_unsafe: int
     ties: int
     share_safe: statistics.TwoWay
-    """Mean over cells of the share of safe votes, with an error for cases (by query) and people."""
+    """Mean over cells of the share of safe votes, with an error for cases (by query) and people;
+    without one under sequential collection."""
     agreement: statistics.Agreement
-    """Of the votes on one case; intervals by drawing queries anew."""
+    """Of the votes on one case; intervals by drawing queries anew, without them under sequential
+    collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +82,13 @@ class Contrast:
     second: Arm
     queries: int
     difference: statistics.TwoWay
-    """Share of safe votes in the first arm less that in the second, -1..1, with an error for
-    queries and people."""
+    """Mean share of safe votes of the first arm's cells less that of the second's, -1..1, with an
+    error for queries and people; without one under sequential collection."""
     cohen_h: float
     z_tests: statistics.ProportionTests
-    """A test for each query."""
+    """A test for each query; none under sequential collection."""
     mantel_haenszel_or: float
-    """Odds ratio of a safe vote, with queries as strata."""
+    """Odds ratio of a safe vote, with queries as strata; NaN under sequential collection."""
     majority_flips: int
     """Queries whose majority is safe in one arm and unsafe in the other."""
 
@@ -144,13 +153,18 @@ def cell_votes(
                 safe=yes,
                 unsafe=n - yes,
                 share_safe=share,
-                interval=statistics.wilson_interval(share, n),
+                interval=_NO_INTERVAL
+                if table.is_sequential
+                else statistics.wilson_interval(share, n),
                 majority=_majority(yes, n - yes),
                 quota_met=n >= quota or cell.case_id in decided,
                 p_safe=float(classes.p_safe[place]),
             )
         )
     return tuple(votes)
+
+
+_NO_INTERVAL = (math.nan, math.nan)
 
 
 def _majority(safe: int, unsafe: int) -> Side | None:
@@ -184,7 +198,8 @@ def arm_votes(
                     np.array([cell.safe for cell in here], np.float64),
                     np.array([cell.unsafe for cell in here], np.float64),
                     queries[places],
-                    resampling,
+                    None if table.is_sequential else resampling,
+                    equally=table.is_sequential,
                 ),
             )
         )
@@ -193,12 +208,25 @@ def arm_votes(
 
 def mean_share(table: VoteTable) -> statistics.TwoWay:
     """The mean over cells of their share of safe votes; each vote weighs 1 over its cell's."""
+    return _share_difference(table, [np.ones_like(table.safe)])
+
+
+def _share_difference(table: VoteTable, sides: Sequence[FloatArray]) -> statistics.TwoWay:
+    """The mean share of safe votes of one side's cells, less that of the other side's, if any.
+
+    Without an error under sequential collection.
+    """
     weights = 1 / table.counts[table.cell]
 
     def figure(clusters: statistics.Clusters) -> statistics.Estimate:
-        return statistics.clustered_ratio(table.safe * weights, weights, clusters)
+        shares = [
+            statistics.clustered_ratio(table.safe * weights * side, weights * side, clusters)
+            for side in sides
+        ]
+        return shares[0] - shares[1] if len(shares) > 1 else shares[0]
 
-    return statistics.two_way(figure, table.by_query, table.by_rater)
+    found = statistics.two_way(figure, table.by_query, table.by_rater)
+    return found.without_error() if table.is_sequential else found
 
 
 def contrasts(table: VoteTable) -> tuple[Contrast, ...]:
@@ -224,16 +252,8 @@ class PairedArms:
 
     @property
     def difference(self) -> statistics.TwoWay:
-        """Share of safe votes in the first arm less that in the second."""
-        table, sides = self.table, self.sides
-
-        def figure(clusters: statistics.Clusters) -> statistics.Estimate:
-            one, other = (
-                statistics.clustered_ratio(table.safe * side, side, clusters) for side in sides
-            )
-            return one - other
-
-        return statistics.two_way(figure, table.by_query, table.by_rater)
+        """Mean share of safe votes of the first arm's cells less that of the second's."""
+        return _share_difference(self.table, self.sides)
 
 
 def pairs_of_arms(table: VoteTable) -> list[PairedArms]:
@@ -257,14 +277,17 @@ def _contrast(paired: PairedArms) -> Contrast:
     ]
     pairs = statistics.PairVotes(*counts)
     leaning = np.sign(pairs.safe_1 - pairs.unsafe_1) * np.sign(pairs.safe_2 - pairs.unsafe_2)
-    shares = [float((table.safe * side).sum() / side.sum()) for side in sides]
+    weights = 1 / table.counts[table.cell]
+    shares = [float((table.safe * weights * side).sum() / (weights * side).sum()) for side in sides]
+    tested = statistics.PairVotes(*(column[:0] for column in counts))
+    odds = math.nan if table.is_sequential else statistics.mantel_haenszel(pairs)
     return Contrast(
         first=paired.first,
         second=paired.second,
         queries=len(asked),
         difference=paired.difference,
         cohen_h=statistics.cohen_h(shares[0], shares[1]),
-        z_tests=statistics.proportion_tests(pairs),
-        mantel_haenszel_or=statistics.mantel_haenszel(pairs),
+        z_tests=statistics.proportion_tests(tested if table.is_sequential else pairs),
+        mantel_haenszel_or=odds,
         majority_flips=int((leaning < 0).sum()),
     )

@@ -1,7 +1,7 @@
 """What a study has collected, and the votes that count, as columns."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, Self
@@ -180,6 +180,8 @@ class VoteTable:
     """NaN where unknown."""
     time: FloatArray
     """In seconds since 1970; NaN where unknown."""
+    is_sequential: bool = False
+    """Whether a case was asked no further once its majority was decided."""
 
     @property
     def others(self) -> FloatArray:
@@ -235,7 +237,7 @@ class VoteTable:
         """Some of the votes; cells, raters and queries keep their numbers."""
         columns = ("safe", "cell", "rater", "query", "position", "seconds", "time")
         chosen = {name: getattr(self, name)[kept] for name in columns}
-        return type(self)(self.cells, self.raters, **chosen)
+        return replace(self, **chosen)
 
     def without(self, raters: frozenset[str]) -> Self:
         """The votes of everybody else."""
@@ -265,6 +267,7 @@ def vote_table(study: Study, collected: Collected) -> VoteTable:
             [np.nan if vote.time is None else to_utc(vote.time).timestamp() for vote in votes],
             np.float64,
         ),
+        is_sequential=study.collection.is_sequential,
     )
 
 

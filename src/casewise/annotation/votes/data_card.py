@@ -14,6 +14,7 @@ from casewise.annotation.study.planning import pay_shortfall
 from casewise.annotation.study.reading_times import IMPOSSIBLE, USUAL, least_seconds, reading
 from casewise.annotation.study.schema import Arm, Platform, Study
 from casewise.annotation.study.study_file import study_cases
+from casewise.annotation.votes.cells import NO_INTERVALS
 from casewise.annotation.votes.collected import Collected
 from casewise.annotation.votes.results import Results, division
 from casewise.annotation.votes.signals import observed_in_words, rules_in_words
@@ -104,6 +105,7 @@ def _values(results: Results, balance: Balance, choices: ExportChoices) -> dict[
         "panels": results.panels,
         "met": sum(cell.quota_met for cell in results.cells),
         "stops": results.stops,
+        "no_intervals": NO_INTERVALS,
         "converged": results.classes.converged,
         "platform": _PLATFORMS[study.recruitment.platform],
         "rules": rules_in_words(study.screening),

@@ -33,7 +33,7 @@ from casewise.annotation.votes.result_files import (
 )
 from casewise.annotation.votes.results import Results, as_results_record, plain
 from casewise.annotation.votes.screening import PersonScreen
-from casewise.cases import Case, Vote, write_cases
+from casewise.cases import SEQUENTIAL_VOTES, Case, Vote, write_cases
 from casewise.errors import InputError
 from casewise.sheets import to_json
 
@@ -47,7 +47,8 @@ def voted_cases(
 
     Votes and published shares that the cases had before are left out: they are other people's, and
     a published share would be taken before the votes wherever labels are made. Under the arm
-    ``none`` a case has no context.
+    ``none`` a case has no context. Under sequential collection each has the tag
+    ``SEQUENTIAL_VOTES``.
 
     Args:
         study: Whose cases they are; read from the file that it names.
@@ -85,10 +86,16 @@ def voted_cases(
                 "votes": tuple(votes[case.id]) or None,
                 "published_safe_rate": None,
                 "ratings": None,
+                "tags": _marked(case.tags, sequential=study.collection.is_sequential),
             }
         )
         for _, case in order
     )
+
+
+def _marked(tags: Iterable[str], *, sequential: bool) -> tuple[str, ...]:
+    others = tuple(tag for tag in tags if tag != SEQUENTIAL_VOTES)
+    return (*others, SEQUENTIAL_VOTES) if sequential else others
 
 
 def export_study(results: Results, out: Path, choices: ExportChoices) -> str:

@@ -14,6 +14,7 @@ from casewise.annotation.study.planning import forecast
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_rules import SIGNALS, Rule
 from casewise.annotation.votes.cells import (
+    NO_INTERVALS,
     ArmVotes,
     CellStop,
     CellVotes,
@@ -229,7 +230,9 @@ def _row(name: str, table: VoteTable, out: frozenset[str]) -> SensitivityRow:
     whole, here = _leaning(table), _leaning(kept)
     voted = table.counts > 0
     left = kept.counts > 0
-    measures = agreement(kept.counts_safe, kept.counts - kept.counts_safe)
+    measures = agreement(
+        kept.counts_safe, kept.counts - kept.counts_safe, equally=kept.is_sequential
+    )
     return SensitivityRow(
         name=name,
         people=len(table.raters) - len(out),
@@ -259,7 +262,10 @@ def _arms(table: VoteTable) -> Sequence[Arm]:
 def as_results_record(results: Results) -> dict[str, Any]:
     """All figures as JSON values; what is undefined is null."""
     classes, rule = results.classes, results.study.collection
-    stopped = {"collection": rule.model_dump(mode="json") | {"cells": plain(results.stops)}}
+    stopped = {
+        "collection": rule.model_dump(mode="json") | {"cells": plain(results.stops)},
+        "withheld": NO_INTERVALS,
+    }
     return {
         "study": results.study.id,
         "cases_hash": results.study.cases_hash,
