@@ -89,6 +89,8 @@ class Guard:
         self._headers = headers
         self._broken = broken
         self._log = log
+        self.unanswered = 0
+        """Requests that were still waiting when the server stopped."""
 
     def check(self, request: Request) -> Response | None:
         """Return the answer that replaces the application's, or None to let the request pass."""
@@ -130,6 +132,11 @@ class Guard:
                 await answer(scope, receive, guarded)
             else:
                 await self._app(scope, _once(body, receive), guarded)
+        except asyncio.CancelledError:
+            # The server stops, and has waited for as long as it does.
+            self.unanswered += 1
+            if not status:
+                await self._broken(scope, receive, guarded)
         except Exception as error:
             # Its text may hold a query, and so may a traceback's.
             place = getattr(scope.get("route"), "path", "")
@@ -384,6 +391,8 @@ def make_server(app: App) -> uvicorn.Server:
         backlog=_AT_ONCE,
         access_log=False,
         log_config=None,
+        # The guard prints one line for an error; a traceback may hold a query.
+        log_level="critical",
         lifespan="on",
         ws="none",
         server_header=False,

@@ -5,6 +5,7 @@ import math
 import os
 import socket
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -50,6 +51,9 @@ from casewise.statistics import agreement
 
 _RETRY_SECONDS = "10"
 
+_TELL_AGAIN_SECONDS = 60
+"""Seconds before the terminal is told again that the database does not answer."""
+
 
 def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> StudyGuard:
     """Make the application of a study with its guard.
@@ -68,8 +72,14 @@ def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> St
         """Answer a load balancer's health check."""
         return Response("ok", media_type="text/plain")
 
+    last_told = -math.inf
+
     @app.exception_handler(StoreUnavailableError)
-    def unavailable(_: Request, __: Exception) -> Response:
+    def unavailable(_: Request, error: Exception) -> Response:
+        nonlocal last_told
+        if time.monotonic() - last_told > _TELL_AGAIN_SECONDS:
+            last_told = time.monotonic()
+            print(f"casewise: {error}", file=sys.stderr)
         response = site.show("unavailable.html", status=503)
         response.headers["retry-after"] = _RETRY_SECONDS
         return response
@@ -93,14 +103,36 @@ def make_app(store: Store, settings: Settings, log: Write = write_nothing) -> St
 
 @contextlib.contextmanager
 def opened_log(path: Path | None) -> Iterator[Write]:
-    """Open the request log; ``-`` is standard error."""
+    """Open the request log; ``-`` is standard error.
+
+    A line that can't be written is dropped, and the first of them told: a full disk must not take
+    the study's pages with it.
+    """
     if path is None:
         yield write_nothing
-    elif str(path) == "-":
+        return
+    if str(path) == "-":
         yield sys.stderr.write
-    else:
-        with open(path, "a", 1, encoding="utf-8", opener=_for_its_owner) as file:
-            yield file.write
+        return
+    # Without a buffer nothing is left to be written at the end.
+    with open(path, "ab", 0, opener=_for_its_owner) as file:
+        failing = False
+
+        def write(line: str) -> None:
+            nonlocal failing
+            try:
+                file.write(line.encode())
+                failing = False
+            except OSError as error:
+                if not failing:
+                    print(
+                        f"casewise: {path}: {error.strerror}: requests are not logged until it "
+                        "can be written again; free some room",
+                        file=sys.stderr,
+                    )
+                failing = True
+
+        yield write
 
 
 def _for_its_owner(path: str, flags: int) -> int:
@@ -126,6 +158,14 @@ def serve(
         app = make_app(store, settings, log)
         ready()
         app_base.serve(app, listening)
+        if app.unanswered:
+            many = "1 request" if app.unanswered == 1 else f"{app.unanswered} requests"
+            why = store.trouble or "they took too long"
+            print(
+                f"casewise: {many} had no answer when the server stopped: {why}. What was answered "
+                "before is kept; these people send their last answer again",
+                file=sys.stderr,
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,8 @@ class Database:
     def __init__(self, address: str, *, patience: float = PATIENCE) -> None:
         self.url = read_address(address)
         self._patience = patience
+        self.trouble: str | None = None
+        """Failure of the latest transaction: place, reason and remedy; None once one succeeds."""
         self._lite = self.url.get_backend_name() == "sqlite"
         self.engine = _sqlite(self.url) if self._lite else _postgresql(self.url)
         # SQLite's own waiting is by chance: a queue is fair, and shorter for the last one.
@@ -137,7 +139,9 @@ class Database:
                     if self._lite:
                         connection = connection.execution_options(casewise_write=write)
                     with connection.begin():
-                        return work(connection)
+                        done = work(connection)
+                self.trouble = None
+                return done
             except IntegrityError:
                 # Another has taken the block or the name in the same moment: look again.
                 collisions += 1
@@ -146,12 +150,26 @@ class Database:
             except (DBAPIError, PoolTimeoutError, OSError) as error:
                 if not _may_pass(error):
                     raise
+                self.trouble = self._told(error)
                 if time.monotonic() + pause > end:
-                    raise StoreUnavailableError(
-                        f"the database does not answer ({type(error).__name__})"
-                    ) from error
+                    raise StoreUnavailableError(self.trouble) from error
                 time.sleep(pause * random.uniform(0.7, 1.3))
                 pause = min(2.0, pause * 2)
+
+    def _told(self, error: Exception) -> str:
+        """The place, the reason and the remedy; no text of PostgreSQL, which may hold an answer."""
+        original = error.orig if isinstance(error, DBAPIError) else error
+        if not self._lite:
+            reason = type(original).__name__
+            return f"{self.url.host}: the database does not answer ({reason}); see that it runs"
+        reason = str(original) if isinstance(original, sqlite3.Error) else type(error).__name__
+        remedy = "see that its folder can be written"
+        code = getattr(original, "sqlite_errorcode", 0) & 0xFF
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            remedy = "free some room on its disk"
+        elif code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            remedy = "see what else has it open"
+        return f"{self.url.database}: the database does not answer ({reason}); {remedy}"
 
 
 def _may_pass(error: Exception) -> bool:

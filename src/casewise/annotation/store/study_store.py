@@ -75,6 +75,11 @@ class Store:
             self.close()
             raise
 
+    @property
+    def trouble(self) -> str | None:
+        """Failure of the latest transaction, while it is tried again; None once one succeeds."""
+        return self._database.trouble
+
     def close(self) -> None:
         """Close every connection."""
         self._database.close()
