@@ -121,7 +121,7 @@ release: $(READY)
 
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --extra local --extra annotate --extra cluster --extra mask --extra dev --universal --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra local --extra audit --extra annotate --extra cluster --extra mask --extra dev --universal --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --upgrade --quiet --output-file requirements.lock
 
 clean:

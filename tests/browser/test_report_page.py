@@ -197,7 +197,7 @@ def test_without_scripts_the_words_and_tables_stand(open_page: Open) -> None:
     with browser.new_context(java_script_enabled=False) as context:
         bare = context.new_page()
         bare.goto(page.url)
-        assert bare.locator("#section-table .gt_table").is_visible()
+        assert bare.locator("#section-table .figures").is_visible()
         assert bare.locator("#section-drawn summary").is_visible()
         assert bare.get_by_text("Rarely refuses").is_visible()
         assert not bare.locator("#case-browser, #theme, button.download").first.is_visible()
@@ -240,7 +240,7 @@ def test_extreme_runs_are_drawn_or_say_why_not(open_page: Open) -> None:
     for name, overview in extremes().items():
         page = open_page(report_page(overview, title=name, reveal=False), 400)
         for section in page.locator("main > section.finding").all():
-            drawn = section.locator(".plot svg, .gt_table").count()
+            drawn = section.locator(".plot svg, .figures").count()
             assert drawn or section.locator(".missing").inner_text().strip(), name
         assert not page.locator(".plot .missing").count(), name
         assert overflowing(page) == [], name

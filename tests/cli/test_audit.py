@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from conftest import ROOT, Cli
 
-from casewise.dataset import CHECKS
+from casewise.dataset import CHECKS, _text_checks
 
 SECRET = "call our quiet friend Ottokar at anna.k@firma-nord.de or TODO"
 
@@ -149,3 +149,19 @@ def test_the_page_lists_every_check_with_its_severity() -> None:
         (code, str(check.severity), ", measured" if check.measured else "")
         for code, check in CHECKS.items()
     ]
+
+
+def test_without_the_extra_languages_are_named_as_not_looked_at(
+    cli_inside: Cli, mine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_text_checks, "find_spec", lambda name: None)
+    seen = record(cli_inside, mine)
+    assert seen["languages"] is None
+    assert seen["figures"]["mixed-languages"] is None
+    told = " ".join(cli_inside("cases", "audit", mine).stdout.split())
+    assert (
+        "Languages were not told apart: in a checkout of casewise, pip install '.[audit]'" in told
+    )
+    demanded = cli_inside("cases", "audit", mine, "--fail-on", "mixed-languages")
+    assert demanded.returncode == 2
+    assert "--fail-on mixed-languages needs an extra" in demanded.stderr

@@ -19,11 +19,9 @@ def jaccard(one: str, other: str) -> float:
     return len(shingles(one) & shingles(other)) / len(shingles(one) | shingles(other))
 
 
-@given(TEXTS, st.sampled_from([0.2, 0.5, 0.8, 1.0]), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
-def test_near_copies_are_those_of_brute_force(
-    texts: list[str], threshold: float, seed: int
-) -> None:
+@given(TEXTS, st.sampled_from([0.01, 0.2, 1 / 3, 0.5, 0.7, 0.8, 1.0]))
+@settings(max_examples=200, deadline=None)
+def test_near_copies_are_those_of_brute_force(texts: list[str], threshold: float) -> None:
     expected = [
         NearCopy(first, second, likeness)
         for first in range(len(texts))
@@ -31,7 +29,7 @@ def test_near_copies_are_those_of_brute_force(
         if texts[first] and texts[second]
         if (likeness := jaccard(texts[first], texts[second])) >= threshold
     ]
-    assert near_copies(texts, threshold=threshold, seed=seed) == tuple(expected)
+    assert near_copies(texts, threshold=threshold) == tuple(expected)
 
 
 def test_likeness_is_the_jaccard_index_of_runs_of_three_words() -> None:

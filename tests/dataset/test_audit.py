@@ -300,6 +300,7 @@ def test_casebench_has_the_faults_that_it_has(casebench: Path) -> None:
     assert (urgency.n, urgency.of) == (147, 900)
     assert "146 intended safe, 1 unsafe" in urgency.text
     assert audit.twins.words.difference.value == pytest.approx(-55.4, abs=0.05)
+    assert audit.languages is not None
     assert audit.languages.contexts == {"en": 900}
     assert found(audit, "tied-votes").n == 92
     assert not codes(audit) & {"identical-twins", "missing-twin", "mixed-languages", "placeholder"}

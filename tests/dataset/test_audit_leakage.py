@@ -124,6 +124,7 @@ def test_languages_are_told_and_held_against_the_field() -> None:
     cases[4] = with_value(cases[4], german, "sender", "platform_type")
     cases[4] = with_value(cases[4], german)
     audit = run(cases)
+    assert audit.languages is not None
     assert audit.languages.contexts["de"] == 1
     assert found(audit, "mixed-languages").cases == (cases[4].id, cases[5].id)
     assert found(audit, "language-mismatch").cases == (cases[4].id,)
@@ -145,6 +146,7 @@ def test_a_chinese_set() -> None:
         for side, who in (("safe", "老师和学生"), ("unsafe", "陌生的访客"))
     ]
     audit = run(cases)
+    assert audit.languages is not None
     assert set(audit.languages.queries) == {"zh"}
     assert "language-mismatch" not in codes(audit)
     assert math.isnan(audit.twins.lix.effect)

@@ -1,8 +1,10 @@
 """Logs that casewise writes, opened by Inspect's own readers."""
 
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from zipfile import ZipFile
 
 import fsspec
@@ -23,6 +25,7 @@ from inspect_ai.log import (
 )
 from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelOutput, ModelUsage
 from inspect_ai.scorer import Score
+from isal import isal_zlib
 
 from casewise.logs import LogWriter, Part, _write
 from casewise.logs._write import BUFFER
@@ -66,8 +69,16 @@ def write(writer: LogWriter, count: int) -> None:
             waiting.result()
 
 
+@pytest.mark.parametrize("library", [isal_zlib, zlib])
 @pytest.mark.parametrize("count", [0, 3, BUFFER, 2 * BUFFER + 7])
-def test_inspect_reads_a_log(tmp_path: Path, worker: ThreadPoolExecutor, count: int) -> None:
+def test_inspect_reads_a_log(
+    tmp_path: Path,
+    worker: ThreadPoolExecutor,
+    count: int,
+    library: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_write, "zlib", library)
     path = str(tmp_path / "one.eval")
     writer = LogWriter(path, SPEC, EvalPlan(), worker)
     write(writer, count)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
+from statsmodels.stats import contingency_tables
 from statsmodels.stats.multitest import multipletests
 
 from casewise.statistics import bootstrap_p, holm, mcnemar, number_clusters, sign_flip_p
@@ -33,6 +34,15 @@ def test_mcnemar_by_chi_square() -> None:
     assert (found.b, found.c) == (150, 86)
     chi_square = (abs(150 - 86) - 1) ** 2 / (150 + 86)
     assert found.p == pytest.approx(math.erfc(math.sqrt(chi_square / 2)))
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_mcnemar_against_statsmodels(b: int, c: int) -> None:
+    first = A([True] * b + [False] * c + [True])
+    second = A([False] * b + [True] * c + [True])
+    found = mcnemar(first, second, number_clusters(np.arange(b + c + 1)))
+    there = contingency_tables.mcnemar([[0, b], [c, 0]], exact=b + c <= 25, correction=True)
+    assert found.p == pytest.approx(there.pvalue if b + c else 1.0)
 
 
 def test_no_discordant_cases() -> None:

@@ -1,12 +1,12 @@
 """How alike texts are: their words, in any script, and the pieces that they share."""
 
+import math
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
-from typing import Any
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,12 +63,6 @@ def words_of(text: str) -> list[str]:
 SHINGLE = 3
 """Words in a row that make a shingle; characters, where a script has no spaces."""
 
-PERMUTATIONS = 128
-"""Of a MinHash."""
-
-MISSED = 1e-6
-"""At most so likely is a pair at the threshold to share no band, and so to be missed."""
-
 STEM = 6
 """Letters of a word that stand for all its forms: ``manipu`` for manipulate, manipulation."""
 
@@ -121,9 +115,7 @@ def context_text(context: Context | None) -> str:
     return "\n".join(fact.text for fact in facts(context) if fact.text != NOTHING)
 
 
-def near_copies(
-    texts: Sequence[str], *, threshold: float = 0.8, seed: int = 0
-) -> tuple[NearCopy, ...]:
+def near_copies(texts: Sequence[str], *, threshold: float = 0.8) -> tuple[NearCopy, ...]:
     """Pairs of texts whose likeness reaches a threshold, in the order of the texts.
 
     The likeness is the Jaccard index of their sets of shingles: runs of three words, or of three
@@ -131,14 +123,9 @@ def near_copies(
     texts are one shingle. Texts without a letter or digit are compared as they stand, and blank
     texts are copies of nothing.
 
-    MinHash with locality-sensitive hashing names the candidates, and the index itself decides,
-    so that no pair is there wrongly; one at the threshold is missed once in a million, for
-    thresholds from .15 (Broder 1997, doi:10.1109/SEQUEN.1997.666900). Equal texts are always found.
-
     Args:
         texts: Any number of texts.
         threshold: Above 0 and up to 1.
-        seed: Of the hashing.
 
     Raises:
         ValueError: The threshold is outside of its range.
@@ -156,7 +143,7 @@ def near_copies(
         for at, first in enumerate(alike)
         for second in alike[at + 1 :]
     ]
-    for one, other in _candidates(sets, threshold, seed):
+    for one, other in _candidates(sets, threshold):
         likeness = len(sets[one] & sets[other]) / len(sets[one] | sets[other])
         if likeness >= threshold:
             copies += [
@@ -255,32 +242,21 @@ def _stems(text: str) -> list[str]:
     return letters + pairs
 
 
-def _candidates(sets: Sequence[Shingles], threshold: float, seed: int) -> Iterator[tuple[int, int]]:
-    """Pairs of sets that share a band of their MinHashes."""
-    if len(sets) < 2:
-        return
-    # Loaded late, as is scikit-learn below: it takes longer than most commands take to run.
-    from datasketch import MinHash, MinHashLSH
+def _candidates(sets: Sequence[Shingles], threshold: float) -> Iterator[tuple[int, int]]:
+    """Pairs of sets that share one of their rarest shingles.
 
-    rows = _rows(threshold)
-    index: Any = MinHashLSH(num_perm=PERMUTATIONS, params=(PERMUTATIONS // rows, rows))
-    hashes = MinHash.generator(
-        ([" ".join(shingle).encode() for shingle in shingles] for shingles in sets),
-        num_perm=PERMUTATIONS,
-        seed=seed,
-    )
-    for place, sketch in enumerate(hashes):
-        for other in sorted(index.query(sketch)):
-            yield other, place
-        index.insert(place, sketch, check_duplication=False)
-
-
-def _rows(threshold: float) -> int:
-    """The most rows of a band that still find a pair at the threshold: fewest false candidates."""
-    for rows in range(PERMUTATIONS // 4, 1, -1):
-        if (1 - threshold**rows) ** (PERMUTATIONS // rows) <= MISSED:
-            return rows
-    return 1
+    Two sets whose likeness reaches the threshold share so many shingles that the rarest of these is
+    among the first ``n - ceil(threshold * n) + 1`` of either, the rarest first (prefix filtering:
+    Chaudhuri et al. 2006, doi:10.1109/ICDE.2006.9).
+    """
+    sizes = Counter(chain.from_iterable(sets))
+    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for place, shingles in enumerate(sets):
+        ordered = sorted(shingles, key=lambda shingle: (sizes[shingle], shingle))
+        rarest = ordered[: len(ordered) - math.ceil(threshold * len(ordered) - 1e-9) + 1]
+        yield from ((other, place) for other in {one for key in rarest for one in holders[key]})
+        for key in rarest:
+            holders[key].append(place)
 
 
 def _topics(

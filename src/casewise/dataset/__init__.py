@@ -28,6 +28,7 @@ from casewise.dataset._paper_power import (
 from casewise.dataset._power_inputs import PowerInputs
 from casewise.dataset._power_problems import Quantity
 from casewise.dataset._study_size import Answer, Plan, as_plan_record, plan_power
+from casewise.dataset._text_checks import Languages
 
 __all__ = [
     "Answer",
@@ -38,6 +39,7 @@ __all__ = [
     "Description",
     "Finding",
     "Guess",
+    "Languages",
     "PAPER_VOTES",
     "PaperInput",
     "PaperSearch",

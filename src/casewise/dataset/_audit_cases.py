@@ -12,7 +12,10 @@ from casewise.dataset._leakage import Leakage, leakage
 from casewise.dataset._pair_checks import Copies, Twins, copies, provenance, structure, twins
 from casewise.dataset._parameters import Coverage, coverage
 from casewise.dataset._text_checks import Languages, PersonalData, languages, personal_data, texts
-from casewise.errors import UsageError
+from casewise.errors import UsageError, install_hint
+
+LANGUAGE_CHECKS = ("mixed-languages", "language-mismatch")
+"""Checks that need the extra ``audit``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Audit:
     copies: Copies
     leakage: Leakage
     twins: Twins
-    languages: Languages
+    languages: Languages | None
+    """None without the extra ``audit``."""
     coverage: Coverage
     personal: tuple[PersonalData, ...]
     measures: dict[str, float]
@@ -38,9 +42,11 @@ class Audit:
     """The worst first, in the order of ``CHECKS``."""
 
     def figure(self, code: str) -> float:
-        """What a limit on a check is held against: its figure, or its count."""
+        """Figure that a limit on a check holds for: measured, or a count; NaN: not looked for."""
         if CHECKS[code].measured:
             return self.measures[code]
+        if self.languages is None and code in LANGUAGE_CHECKS:
+            return math.nan
         return float(sum(finding.n for finding in self.findings if finding.code == code))
 
 
@@ -49,11 +55,11 @@ def audit_cases(loaded: CaseSet, *, seed: int = 0) -> Audit:
 
     Args:
         loaded: The cases.
-        seed: Of the folds and of the hashing.
+        seed: Of the folds.
     """
     material = to_material(loaded.cases)
     balance, structural = structure(material)
-    copied, copy_findings = copies(material, seed)
+    copied, copy_findings = copies(material)
     leaked, leak_findings = leakage(material, seed)
     twinned, twin_findings = twins(material)
     spoken, language_findings = languages(material)
@@ -141,9 +147,15 @@ def parse_demands(text: str) -> tuple[AuditDemand, ...]:
 
 
 def unmet_demands(audit: Audit, demands: tuple[AuditDemand, ...]) -> tuple[Failed, ...]:
-    """The demands that an audit fails on."""
+    """The demands that an audit fails on.
+
+    Raises:
+        UsageError: A demand is about languages, which only the extra ``audit`` tells apart.
+    """
     failed = []
     for demand in demands:
+        if audit.languages is None and demand.name in LANGUAGE_CHECKS:
+            raise UsageError(f"--fail-on {demand.text} needs an extra: {install_hint('audit')}")
         if demand.exceeds is not None:
             value = audit.figure(demand.name)
             if demand.exceeds(value):

@@ -210,7 +210,7 @@ def as_audit_record(audit: Audit, *, reveal: bool = False) -> dict[str, Any]:
         "figures": {code: json_number(audit.figure(code)) for code in CHECKS},
         "leakage": _leakage(audit.leakage),
         "twins": {"words": _twins(audit.twins.words), "lix": _twins(audit.twins.lix)},
-        "languages": asdict(audit.languages),
+        "languages": audit.languages and asdict(audit.languages),
         "copies": _copies(audit.copies),
         "parameters": {
             parameter.name: _parameter(parameter, reveal=reveal)

@@ -55,13 +55,13 @@ class Copies:
     misplaced: tuple[Misplaced, ...]
 
 
-def copies(material: Material, seed: int) -> tuple[Copies, list[Finding]]:
+def copies(material: Material) -> tuple[Copies, list[Finding]]:
     """Find identical and nearly identical texts, and misplaced contexts."""
     texts: dict[str, list[int]] = {}
     for place, text in enumerate(material.contexts):
         if text.strip():
             texts.setdefault(text, []).append(place)
-    near = near_copies(list(texts), threshold=NEAR, seed=seed)
+    near = near_copies(list(texts), threshold=NEAR)
     holders = list(texts.values())
     copied = Copies(
         context_checks.repeated_contexts(material.cases),

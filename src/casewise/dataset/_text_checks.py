@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 from casewise.cases import find_pieces
@@ -156,12 +157,16 @@ class Languages:
     contexts: dict[str, int]
 
 
-def languages(material: Material) -> tuple[Languages, list[Finding]]:
-    """Tell the languages of queries and contexts."""
+def languages(material: Material) -> tuple[Languages | None, list[Finding]]:
+    """Languages of queries and contexts; None without the extra ``audit``, which tells them."""
+    bare = [case.id for case in material.cases if not case.language]
+    unnamed = counted_cases("missing-language", bare, len(material.cases), "without a language.")
+    if find_spec("py3langid") is None:
+        return None, [*unnamed]
     queries = {query: language_of(text) for query, text in material.queries.items()}
     contexts = [language_of(text) if text.strip() else "" for text in material.contexts]
     spoken = Languages(_count(queries.values()), _count(filter(None, contexts)))
-    return spoken, [*_findings(material, queries, contexts)]
+    return spoken, [*_findings(material, queries, contexts), *unnamed]
 
 
 def language_of(text: str) -> str:
@@ -212,8 +217,6 @@ def _findings(
     ]
     what = "with a query or a context in another language than its field language says."
     yield from counted_cases("language-mismatch", unlike, len(named), what)
-    bare = [case.id for case in material.cases if not case.language]
-    yield from counted_cases("missing-language", bare, len(material.cases), "without a language.")
 
 
 def _primary(tag: str) -> str:

@@ -29,6 +29,7 @@ TRIED = ("Linux",)
 
 EXTRAS = {
     "local": "the embedded model",
+    "audit": "the languages of a set (casewise cases audit)",
     "annotate": "casewise annotate and contexts revise",
     "hf": "models named casewise-hf/...",
     "cluster": "--engine ray",

@@ -15,12 +15,13 @@ from casewise.dataset import (
     Audit,
     Finding,
     Guess,
+    Languages,
     Severity,
     TwinDifference,
     as_audit_record,
     plural,
 )
-from casewise.errors import SHORT
+from casewise.errors import SHORT, install_hint
 from casewise.sheets import (
     Cell,
     Column,
@@ -368,7 +369,6 @@ def _difference(one: TwinDifference) -> list[Cell]:
 
 
 def _parameters(audit: Audit) -> Table:
-    spoken = audit.languages
     sided = any(one.safe or one.unsafe for one in audit.coverage.parameters)
     sides = ("safe", "unsafe") if sided else ()
     return Table(
@@ -390,8 +390,14 @@ def _parameters(audit: Audit) -> Table:
             for one in audit.coverage.parameters
         ],
         "Parameters",
-        f"{_spoken('Queries', spoken.queries)} {_spoken('Contexts', spoken.contexts)}",
+        _languages(audit.languages),
     )
+
+
+def _languages(spoken: Languages | None) -> str:
+    if spoken is None:
+        return f"Languages were not told apart: {install_hint('audit')}."
+    return f"{_spoken('Queries', spoken.queries)} {_spoken('Contexts', spoken.contexts)}"
 
 
 def _spoken(what: str, counts: dict[str, int]) -> str:

@@ -110,10 +110,6 @@ def _longest_ticks(text: str) -> int:
     return max((len(run) for run in re.findall("`+", text)), default=0)
 
 
-_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
-_INLINE = re.compile(r"\A<div id=\"[^\"]*\" style=\"[^\"]*\">")
-
-
 def to_html(table: Table, id: str) -> markupsafe.Markup:
     """A table without title and note, every text escaped; its style is left to the page.
 
@@ -121,26 +117,27 @@ def to_html(table: Table, id: str) -> markupsafe.Markup:
         table: The table.
         id: Of the element; unique on the page.
     """
-    # Imported late: they take longer to load than most commands take to run.
-    import polars as pl
-    from great_tables import GT, html
-
-    names = [f"c{place}" for place in range(len(table.columns))]
-    cells = {
-        name: [column.write(row.cells[place]) for row in table.rows]
-        for place, (name, column) in enumerate(zip(names, table.columns, strict=True))
-    }
-    heads: dict[str, Any] = {
-        name: html(str(markupsafe.escape(column.title)))
-        for name, column in zip(names, table.columns, strict=True)
-    }
-    numbers = [
-        name for name, column in zip(names, table.columns, strict=True) if not column.is_text
+    head = [_html_cell("th", column, column.title, ' scope="col"') for column in table.columns]
+    rows = [
+        [
+            _html_cell("td", column, column.write(cell))
+            for column, cell in zip(table.columns, row.cells, strict=True)
+        ]
+        for row in table.rows
     ]
-    made = GT(pl.DataFrame(cells), id=id).cols_label(heads).cols_align("left")
-    text = made.cols_align("right", numbers).as_raw_html()
-    # The page's own style serves light, dark and paper.
-    return markupsafe.Markup(_INLINE.sub("<div>", _STYLE.sub("", text).lstrip()))
+    body = markupsafe.Markup("\n").join(map(_html_row, rows))
+    return markupsafe.Markup(
+        '<table id="{}" class="figures">\n<thead>\n{}\n</thead>\n<tbody>\n{}\n</tbody>\n</table>'
+    ).format(id, _html_row(head), body)
+
+
+def _html_row(cells: list[markupsafe.Markup]) -> markupsafe.Markup:
+    return markupsafe.Markup("<tr>{}</tr>").format(markupsafe.Markup("").join(cells))
+
+
+def _html_cell(tag: str, column: Column, text: str, attributes: str = "") -> markupsafe.Markup:
+    kind = "" if column.is_text else ' class="number"'
+    return markupsafe.Markup(f"<{tag}{kind}{attributes}>{{}}</{tag}>").format(text)
 
 
 _FOLD = re.compile(r"<details><summary>[^<>]*</summary>|</details>")

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import polars as pl
-import vl_convert
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 
@@ -356,7 +355,7 @@ class _Script:
 
 @cache
 def _vega() -> _Script:
-    return _Script(Markup(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")))
+    return _Script(Markup(asset("vega.js")))
 
 
 @cache
