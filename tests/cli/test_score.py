@@ -11,6 +11,8 @@ from conftest import Cli
 from support.scores import model_rows
 from support.tables import judgement, random_table, table
 
+from casewise.sheets import interval
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
@@ -32,6 +34,16 @@ def test_every_format_has_the_same_figures(cli: Cli, files: tuple[str, str]) -> 
         assert shown in text
         assert "one person" in text
         assert "ceiling" in text
+
+
+def test_both_ends_of_an_interval_are_printed(cli: Cli, files: tuple[str, str]) -> None:
+    """Half of an interval that isn't symmetric says neither end."""
+    row = json.loads(cli("score", files[0], "--format", "json").stdout)[0]
+    ends = interval(tuple(row["accuracy_ci"]))
+    for form in ("table", "markdown"):
+        text = cli("score", files[0], "--format", form, env={"COLUMNS": "100"}).stdout
+        assert ends in text
+        assert "±" not in text
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -3,7 +3,7 @@
 import math
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
@@ -24,6 +24,7 @@ from casewise.scores import (
 )
 from casewise.scores._score_records import as_record
 from casewise.scores._score_report import score_baselines
+from casewise.sheets import estimate, interval
 from casewise.statistics import Resampling
 
 PUBLISHED = Scoring(labels=LabelRule.PUBLISHED)
@@ -88,6 +89,60 @@ def test_what_the_audit_page_says_of_the_files_at_hand(
         "its ablations allow Shapley shares",
     ):
         assert words in text
+
+
+def test_the_audit_page_has_both_ends_of_every_accuracy(
+    published: dict[tuple[Any, ...], dict[str, Any]],
+) -> None:
+    page = (ROOT / "docs/method/casebench-audit.md").read_text("utf-8")
+    for (model, protocol, ablation), row in published.items():
+        emptied = ablation and ablation.count(",") == 2
+        if row["accuracy_ci"] and "always" not in model and (emptied or not ablation):
+            written = estimate(Written(row["accuracy"], tuple(row["accuracy_ci"])))
+            assert f"| {written} |" in page, (model, protocol, ablation)
+    lost = [
+        interval(tuple(-end for end in reversed(row["change"]["accuracy"]["ci"])))
+        for row in published.values()
+        if "change" in row
+    ]
+    assert len(lost) == 3
+    assert [ends for ends in lost if ends not in page] == []
+
+
+def test_what_the_design_fixes_has_no_interval() -> None:
+    """Of balanced pairs; under people's votes the share of safe labels is theirs."""
+    rows = random_table(20, 1, query_flagged=False)
+    meant = by_model(records(rows, Scoring(labels=LabelRule.INTENDED)))
+    for name in ("intended", "always-safe", "always-unsafe", "keyword"):
+        one = meant[f"baseline:{name}"]
+        assert one["accuracy"] == (1 if name == "intended" else 0.5)
+        assert one["accuracy_ci"] is None
+        assert "accuracy" in one["withheld"]
+        assert "accuracy" not in one["wilson"]
+    # Of 20 queries without a flagged word a 21st may have one.
+    assert meant["baseline:keyword"]["safe_recall_ci"] is not None
+    assert meant["m"]["accuracy_ci"] is not None
+    voted = by_model(records(rows, Scoring(labels=LabelRule.VOTES)))
+    for name in ("intended", "always-safe", "always-unsafe", "keyword"):
+        assert voted[f"baseline:{name}"]["accuracy_ci"] is not None
+    assert voted["baseline:always-safe"]["safe_recall_ci"] is None
+
+
+def test_one_sided_labels_of_people_keep_their_interval() -> None:
+    """That all of 20 queries were called safe is what people said, and no design."""
+    rows = random_table(20, 1).with_columns(votes_safe=20, votes_unsafe=0)
+    found = by_model(records(rows, Scoring(labels=LabelRule.VOTES)))
+    assert found["baseline:always-safe"]["accuracy"] == 1
+    assert found["baseline:always-safe"]["accuracy_ci"] is not None
+
+
+def by_model(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {one["model"]: one for one in found}
+
+
+class Written(NamedTuple):
+    value: float
+    interval: tuple[float, float]
 
 
 def test_quadrants_sum_to_one(published: dict[tuple[Any, ...], dict[str, Any]]) -> None:

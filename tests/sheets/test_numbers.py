@@ -26,7 +26,6 @@ from casewise.sheets import (
     seconds,
     signed,
 )
-from casewise.sheets._table import margin
 
 FINITE = st.floats(-1e9, 1e9)
 SHARES = st.floats(0, 1)
@@ -103,8 +102,6 @@ def test_counts_are_exact(n: int) -> None:
         (interval((-0.41, 0.58), with_signs=True), "-.410 to +.580"),
         (estimate(Found(0.812, (0.771, 0.853))), ".812 (.771 to .853)"),
         (estimate(Found(0.812, (NAN, NAN))), ".812"),
-        (margin(Found(0.812, (0.771, 0.853))), ".812 ±.041"),
-        (margin(Found(0.812, (NAN, NAN))), ".812"),
         (count(18900), "18,900"),
         (money(3.2, "$"), "$3.20"),
         (money(-3.2, "$"), "-$3.20"),
@@ -126,7 +123,7 @@ def test_unknown_is_a_dash_in_every_kind(kind: Kind) -> None:
     undefined: Cell = NAN
     if kind is Kind.INTERVAL:
         undefined = (NAN, NAN)
-    elif kind in (Kind.ESTIMATE, Kind.MARGIN):
+    elif kind is Kind.ESTIMATE:
         undefined = Found(NAN, (NAN, NAN))
     if kind is not Kind.TEXT:
         assert Column("", kind).write(undefined) == "–"

@@ -91,7 +91,14 @@ def test_code_is_shown_as_it_stands(text: str) -> None:
 
 
 def test_escaping_leaves_figures_and_names_readable() -> None:
-    for text in ("< .001", "openai/gpt-4o_mini", "-.579 to +.041", ".812 ±.041", "wow!", "a (b)"):
+    for text in (
+        "< .001",
+        "openai/gpt-4o_mini",
+        "-.579 to +.041",
+        ".812 (.771 to .853)",
+        "wow!",
+        "a (b)",
+    ):
         assert escape(text) == text
     assert escape("two\nlines | of\r\n\u202eevil") == "two lines \\| of evil"
     assert escape("<script>") == "\\<script\\>"

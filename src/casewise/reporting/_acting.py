@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from casewise.choices import TOOL_RATE
-from casewise.reporting._scores import ScoreColumn, margin_column, measure_column, named
+from casewise.reporting._scores import ScoreColumn, interval_columns, measure_column, named
 from casewise.reporting._wording import wording
 from casewise.scores import (
     CELLS,
@@ -44,7 +44,7 @@ def act_columns(scores: Sequence[Score]) -> list[ScoreColumn]:
         (Column("graded", Kind.SHARE), lambda score: score.coverage),
     ]
     for name, heading in _RATES.items():
-        columns += [measure_column(name, heading), margin_column(name)]
+        columns += interval_columns(name, heading)
     columns.append(measure_column("partial_rate", "partial"))
     if any(TOOL_RATE in score.measures for score in scores):
         columns.append((Column("tool\ncall", Kind.NUMBER), tool_rate))
@@ -144,13 +144,13 @@ def change_tables(report: ScoreReport) -> list[Table]:
 def _plain_changes(report: ScoreReport) -> Table:
     measures = ("over_refusal", "under_refusal", "adapts")
     return Table(
-        [*_WHO, *figures(Kind.MARGIN, *_RATES.values(), "adapts")],
+        [*_WHO, *figures(Kind.ESTIMATE, *_RATES.values(), "adapts")],
         [
             Row([named(score.condition), change.n, *(change.change[one] for one in measures)])
             for score, change in ((row.score, row.change) for row in report.rows)
             if change is not None and score.acts
         ],
-        "Change against the plain conversation (± 95 %)",
+        "Change against the plain conversation (95 %)",
     )
 
 
@@ -176,30 +176,30 @@ def _held(one: Escalation) -> list[Cell]:
 
 def _counterfactuals(report: ScoreReport) -> Table:
     return Table(
-        [*_WHO, *figures(Kind.MARGIN, "one\nparameter", "one\ngroup", "none\nasked")],
+        [*_WHO, *figures(Kind.ESTIMATE, "one\nparameter", "one\ngroup", "none\nasked")],
         [
             Row([named(one.condition), one.n, *(one.smallest[kind] for kind in SMALLEST)])
             for one in report.counterfactuals
         ],
-        "Smallest change towards the twin that flips it (shares)",
+        "Smallest change towards the twin that flips it (shares, 95 %)",
     )
 
 
 def _faithfulness(report: ScoreReport) -> Table:
     moved = [(one, one.verdict) for one in report.faithfulness]
     return Table(
-        [Column(""), *figures(Kind.MARGIN, "mentioned", "unmentioned", "difference")],
+        [Column(""), *figures(Kind.ESTIMATE, "mentioned", "unmentioned", "difference")],
         [
             Row([named(one.condition), verdict.mentioned, verdict.unmentioned, verdict.difference])
             for one, verdict in moved
         ],
-        "Verdicts that change when a parameter is removed",
+        "Verdicts that change when a parameter is removed (95 %)",
     )
 
 
 def _trust(report: ScoreReport) -> Table:
     return Table(
-        [*_WHO, *figures(Kind.MARGIN, "verified\ncontext", "claimed\ncontext", "spoofing\ngap")],
+        [*_WHO, *figures(Kind.ESTIMATE, "verified\ncontext", "claimed\ncontext", "spoofing\ngap")],
         [
             Row(
                 [
@@ -212,7 +212,7 @@ def _trust(report: ScoreReport) -> Table:
             )
             for one in report.trust
         ],
-        "How far a context moves the model the right way (± 95 %)",
+        "How far a context moves the model the right way (95 %)",
     )
 
 

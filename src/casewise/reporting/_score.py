@@ -164,7 +164,7 @@ def _other_rules(
 
 def _change_columns() -> list[Column]:
     names = (name.replace("_", "\n") for name in _CHANGES)
-    return [Column(""), Column("n", Kind.COUNT), *figures(Kind.MARGIN, *names)]
+    return [Column(""), Column("n", Kind.COUNT), *figures(Kind.ESTIMATE, *names)]
 
 
 def _changes(rows: Sequence[ScoreRow]) -> Table:
@@ -175,7 +175,7 @@ def _changes(rows: Sequence[ScoreRow]) -> Table:
             for score, change in ((row.score, row.change) for row in rows)
             if change is not None and not score.acts
         ],
-        "Change when parts of the context are removed (± 95 %)",
+        "Change when parts of the context are removed (95 %)",
     )
 
 
@@ -191,7 +191,7 @@ def _shapley(rows: Sequence[ScoreRow]) -> Table:
             if found is not None and not score.acts
             for part, shares in found.shares.items()
         ],
-        "Shapley shares of the parts of the context (± 95 %)",
+        "Shapley shares of the parts of the context (95 %)",
     )
 
 
@@ -221,16 +221,16 @@ def _costs(rows: Sequence[ScoreRow]) -> Table:
     return Table(
         [
             Column(""),
-            *figures(Kind.MARGIN, *heads),
+            *figures(Kind.ESTIMATE, *heads),
             Column("best\nthreshold", Kind.NUMBER),
-            Column("held out", Kind.MARGIN),
+            Column("held out", Kind.ESTIMATE),
         ],
         [
             Row([named(row.score.condition), *_cost_cells(row)])
             for row in rows
             if row.costs is not None
         ],
-        "Mean cost of mistakes a case (± 95 %)",
+        "Mean cost of mistakes a case (95 %)",
     )
 
 

@@ -115,9 +115,7 @@ def number_columns(*, wide: bool) -> list[ScoreColumn]:
     return [
         (Column("n", Kind.COUNT), lambda score: score.n),
         (Column("read", Kind.SHARE), lambda score: score.coverage),
-        measure_column("accuracy", HEADS["accuracy"]),
-        margin_column("accuracy"),
-        corrected_column(),
+        *interval_columns("accuracy", HEADS["accuracy"]),
         *(measure_column(name, HEADS[name]) for name in metrics if name != "accuracy"),
     ]
 
@@ -150,14 +148,10 @@ def measure_column(name: str, heading: str) -> ScoreColumn:
     return Column(heading, Kind.NUMBER), lambda score: score.measures[name].value
 
 
-def margin_column(name: str) -> ScoreColumn:
-    """A column of half the width of a measure's interval."""
-    return Column("±\n95 %", Kind.NUMBER), lambda score: score.measures[name].margin
-
-
-def corrected_column() -> ScoreColumn:
-    """A column of the share of right answers, corrected for the noise of labels."""
-    return Column("cor-\nrected", Kind.NUMBER), lambda score: score.corrected.value
+def interval_columns(name: str, heading: str) -> list[ScoreColumn]:
+    """The columns of a measure and of both ends of its interval."""
+    ends = Column("95 %", Kind.INTERVAL), lambda score: score.measures[name].interval
+    return [measure_column(name, heading), ends]
 
 
 def group_text(score: Score) -> str:

@@ -282,7 +282,9 @@ def as_record(score: Score) -> dict[str, Any]:
             }
     record |= {
         "pairs": score.pairs,
-        "wilson": [name for name, one in score.measures.items() if one.is_wilson],
+        "wilson": [
+            name for name, one in score.measures.items() if one.is_wilson and not one.reason
+        ],
         "withheld": {
             name: one.reason
             for name, one in {**score.measures, corrected: score.corrected}.items()

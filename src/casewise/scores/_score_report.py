@@ -86,7 +86,13 @@ def score_baselines(
     table = table.filter(pl.col("protocol") != Protocol.RESPOND)
     found: list[Score] = []
     for cases in case_sets(table):
-        answers = {name: score_table(baseline_table(cases, name), scoring, by) for name in ANSWERS}
+        answers = {
+            name: [
+                _without_fixed(score, name)
+                for score in score_table(baseline_table(cases, name), scoring, by)
+            ]
+            for name in ANSWERS
+        }
         found += chain.from_iterable(answers.values())
         for base in answers["always-safe"]:
             found += _people(cases, base, scoring, seed)
@@ -138,10 +144,42 @@ def baseline_table(cases: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _query_alone(score: Score) -> Score:
-    name = f"{PREFIX}query-alone"
-    return replace(
-        score, condition=score.condition | {"model": name, "of": score.condition["model"]}
-    )
+    name = "query-alone"
+    other = score.condition | {"model": PREFIX + name, "of": score.condition["model"]}
+    return replace(_without_fixed(score, name), condition=other)
+
+
+FIXED = "the design of the cases fixes it"
+"""The reason why a baseline's figure has no interval."""
+
+
+def _without_fixed(score: Score, name: str) -> Score:
+    """A baseline's score without intervals of what is the same in every query by design."""
+    measures = {
+        metric: replace(one, reason=FIXED) if _is_fixed(one, metric, name, score.labels) else one
+        for metric, one in score.measures.items()
+    }
+    return replace(score, measures=measures)
+
+
+_SAME_ANSWER = {"adapts", "inverted", "flip_rate", "model_flips"}
+"""Shares of queries of which contexts change the answer: none, where the context isn't read."""
+
+
+def _is_fixed(one: Estimate, metric: str, name: str, labels: LabelRule) -> bool:
+    """Whether a baseline's answers have this figure in any query of such cases.
+
+    Another sample of queries might change a figure at 0 or 1 where labels are votes, or where a
+    query's words decide; one between them is the same in each query only if labels are balanced.
+    """
+    if one.se != 0:
+        return False
+    if name == "intended":
+        return labels is LabelRule.INTENDED
+    if 0 < one.value < 1 or metric in _SAME_ANSWER:
+        return True
+    by_answer = labels is LabelRule.INTENDED or metric not in ("accuracy", "both_right")
+    return name.startswith("always-") and by_answer
 
 
 def _people(cases: pl.DataFrame, base: Score, scoring: Scoring, seed: int) -> Iterator[Score]:

@@ -194,7 +194,7 @@ def _fields(column: Column, cell: Any) -> dict[str, Any]:
     if column.kind is Kind.INTERVAL and not isinstance(cell, str):
         low, high = cell or (None, None)
         return {f"{name}_low": _finite(low), f"{name}_high": _finite(high)}
-    if column.kind in (Kind.ESTIMATE, Kind.MARGIN) and not isinstance(cell, str):
+    if column.kind is Kind.ESTIMATE and not isinstance(cell, str):
         value, ends = (None, (None, None)) if cell is None else (cell.value, cell.interval)
         return {name: _finite(value)} | {
             f"{name}_{end}": _finite(one) for end, one in zip(("low", "high"), ends, strict=True)

@@ -91,16 +91,6 @@ def estimate(found: Measured | None, digits: int = 3, *, with_signs: bool = Fals
     return text if UNDEFINED in (text, ends) else f"{text} ({ends})"
 
 
-def margin(found: Measured | None, digits: int = 3) -> str:
-    """Write an estimate and half the width of its interval: ``.812 ±.041``."""
-    if found is None:
-        return UNDEFINED
-    text = number(found.value, digits)
-    low, high = found.interval
-    half = number((high - low) / 2, digits)
-    return text if UNDEFINED in (text, half) else f"{text} ±{half}"
-
-
 def count(n: float | None) -> str:
     """Write a whole number, its thousands apart: ``18,900``."""
     return number(n, 0)
@@ -142,8 +132,6 @@ class Kind(StrEnum):
     """A lower and an upper end."""
     ESTIMATE = "estimate"
     """A value with its interval in brackets."""
-    MARGIN = "margin"
-    """A value with half the width of its interval."""
     MONEY = "money"
     SECONDS = "seconds"
 
@@ -201,8 +189,13 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds words, and so is written from the left."""
+        """Whether it holds words."""
         return self.kind is Kind.TEXT
+
+    @property
+    def from_left(self) -> bool:
+        """Whether it is written from the left: words, and figures with their intervals."""
+        return self.is_text or self.kind is Kind.ESTIMATE
 
     @property
     def title(self) -> str:
@@ -231,7 +224,6 @@ _WRITERS: Mapping[Kind, Callable[..., str]] = {
     Kind.P_VALUE: p_value,
     Kind.INTERVAL: interval,
     Kind.ESTIMATE: estimate,
-    Kind.MARGIN: margin,
     Kind.MONEY: money,
     Kind.SECONDS: seconds,
 }

@@ -103,7 +103,7 @@ class _Drawn:
                 at = number - (height - len(parts) if at_bottom else 0)
                 part = parts[at] if 0 <= at < len(parts) else Text()
                 spaces = " " * (width - part.cell_len)
-                left = self._table.columns[place].is_text
+                left = self._table.columns[place].from_left
                 line += part + Text(spaces) if left else Text(spaces) + part
                 line += Text(" " * _GAP)
             line.rstrip()
