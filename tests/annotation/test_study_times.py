@@ -1,10 +1,13 @@
 """Minutes, pay and floors follow from the words that people read."""
 
 import json
+import math
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from support.studies import KEYS, write_study
 
 from casewise.annotation.study.accounts import ADMIN_VARIABLE, SECRET_VARIABLE
 from casewise.annotation.study.block_balance import balance
-from casewise.annotation.study.planning import StudyPlan, forecast, time_warnings
+from casewise.annotation.study.planning import StudyPlan, forecast, session_pay, time_warnings
 from casewise.annotation.study.reading_times import (
     PACES,
     case_words,
@@ -101,7 +104,7 @@ def test_times_by_hand(tmp_path: Path) -> None:
     assert read.besides_minutes(usual) == pytest.approx(read.besides / 238 + 9 * 5.3 / 60)
     assert forecast(study).minutes == pytest.approx(minutes)
     assert 45 < forecast(study).minutes < 75
-    assert f"about {round(minutes)} minutes" in " ".join(study.consent.text.split())
+    assert f"about {math.ceil(minutes)} minutes" in " ".join(study.consent.text.split())
     # 6 people, all alike.
     assert forecast(study).hours == pytest.approx(6 * minutes / 60)
 
@@ -225,7 +228,7 @@ def test_pay_below_what_is_promised(tmp_path: Path) -> None:
     reward = forecast(study).pay_each
     assert reward * 60 / minutes >= 12
     assert f"You get {reward:.2f} GBP for the whole session, which is 12.00 GBP an hour" in told
-    # 45 cases of 25 s and 6 minutes are 24.75 minutes and 4.95 GBP; by the words it takes longer.
+    # 45 cases of 25 s and 6 minutes are 25 whole minutes and 5 GBP; by the words it takes longer.
     hasty = long_study(
         tmp_path,
         tasks=45,
@@ -234,9 +237,10 @@ def test_pay_below_what_is_promised(tmp_path: Path) -> None:
     )
     _, low = time_warnings(hasty)
     assert low == (
-        f"4.95 GBP for {minutes:.0f} minutes are {4.95 * 60 / minutes:.2f} GBP an hour, and people "
+        f"5.00 GBP for {minutes:.0f} minutes are {5 * 60 / minutes:.2f} GBP an hour, and people "
         f"are promised 12.00: {reward:.2f} GBP would fit (pay, and consent.text)"
     )
+    assert reward * 60 / math.ceil(minutes) == pytest.approx(12)
     # The consent stays as it was when the pay or the cases change.
     dearer = changed(study, pay=Pay(per_hour=15))
     (low,) = time_warnings(dearer)
@@ -352,8 +356,8 @@ def test_a_pilots_times_replace_the_forecast(
     )
     assert study.pay.minutes_besides == pytest.approx(measured["besides"], abs=0.06)
     minutes = forecast(study).minutes
-    assert f"about {round(minutes)} minutes" in " ".join(study.consent.text.split())
-    assert forecast(study).pay_each == pytest.approx(12 * minutes / 60, abs=0.01)
+    assert f"about {math.ceil(minutes)} minutes" in " ".join(study.consent.text.split())
+    assert forecast(study).pay_each == pytest.approx(12 * math.ceil(minutes) / 60)
     table = cli_inside(*call, "--from-pilot", "study.yaml", "--force")
     assert "--from-pilot: 2 people" in " ".join(table.stdout.split())
     assert "their median may be far" in " ".join(table.stdout.split())
@@ -376,3 +380,36 @@ def test_measured_pay_below_the_promise_is_told(tmp_path: Path) -> None:
         summarise(study, collected, draws=0), balance(study, study_cases(study)), ExportChoices()
     )
     assert re.search(r"\*\*Too little:\*\* [\d.]+ GBP for 24 minutes are", card)
+
+
+def test_the_consent_the_platform_and_the_pay_are_one_figure(
+    cli_inside: Cli, tmp_path: Path
+) -> None:
+    plan = ("annotate", "plan", "starter", "--out", "study.yaml", "--platform", "prolific")
+    by = ("--by", "A lab", "--contact", "a@b.example", "--votes", "11", "--tasks", "14")
+    assert cli_inside(*plan, *by, "--pay", "12").returncode == 0
+    study = load_study(tmp_path / "study.yaml")
+
+    def posted() -> dict[str, Any]:
+        url = ("--url", "https://study.example/")
+        done = cli_inside("annotate", "tasks", "prolific", "study.yaml", *url, "--out", "sheet")
+        assert done.returncode == 0, done.stderr
+        text = (tmp_path / "sheet" / "study.json").read_text("utf-8")
+        shutil.rmtree(tmp_path / "sheet")
+        read: dict[str, Any] = json.loads(text)
+        return read
+
+    told, body = " ".join(study.consent.text.split()), posted()
+    # 17.3 minutes are 18 whole ones, which at 12 an hour come to 3.60.
+    assert forecast(study).minutes == pytest.approx(17.3, abs=0.1)
+    assert "about 18 minutes in all" in told
+    assert "You get 3.60 GBP for the whole session, which is 12.00 GBP an hour" in told
+    assert (body["estimated_completion_time"], body["reward"]) == (18, 360)
+    assert forecast(study).pay_each == session_pay(study) == 3.6
+    # What people were promised is what they get, also where the file was edited.
+    edited = study.consent.text.replace("3.60", "4.10")
+    write_file(
+        study.model_copy(update={"consent": study.consent.model_copy(update={"text": edited})}),
+        tmp_path / "study.yaml",
+    )
+    assert posted()["reward"] == 410

@@ -204,8 +204,8 @@ def test_the_funnel(study: Study) -> None:
     assert (funnel.votes, funnel.votes_apart) == (83 * 20, 20)
     assert funnel.by_status[PersonStatus.ABANDONED] == 1
     assert funnel.by_status[PersonStatus.COMPLETED] == 83
-    # 22 pages at 25 s and 6 minutes: 15.17 minutes at 12 an hour, rounded up to a penny.
-    assert funnel.paid_each == pytest.approx(3.04, abs=0.011)
+    # 22 pages at 25 s and 6 minutes: 15.17 minutes, paid as 16 at 12 an hour.
+    assert funnel.paid_each == 3.2
     assert funnel.paid_per_hour == pytest.approx(funnel.paid_each * 60 / funnel.median_minutes)
 
 

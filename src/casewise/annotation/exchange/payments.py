@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from casewise.annotation.exchange.platform_files import read_csv
-from casewise.annotation.study.planning import forecast
+from casewise.annotation.study.planning import session_pay
 from casewise.annotation.study.schema import Platform, Study
 from casewise.annotation.study.study_rules import Rule
 from casewise.annotation.votes.collected import (
@@ -163,7 +163,7 @@ def _payments(
     form: _Format | None,
     codes: Mapping[str, str],
 ) -> list[Payment]:
-    each = forecast(study).pay_each or None
+    each = session_pay(study) or None
     minutes = active_minutes(study, collected)
     screened = {person.rater: person for person in screen(study, collected).people}
     checks = Counter(check.rater for check in collected.checks)

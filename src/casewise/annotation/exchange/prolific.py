@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import replace
-from math import ceil
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,8 +15,9 @@ from urllib.parse import urlsplit
 from casewise.annotation.exchange.platform_files import read_csv
 from casewise.annotation.exchange.sittings import TakenIn, Tasks, tell
 from casewise.annotation.study.language import paragraphs
-from casewise.annotation.study.planning import PROLIFIC_RETURN
+from casewise.annotation.study.planning import PROLIFIC_RETURN, session_pay
 from casewise.annotation.study.schema import Study
+from casewise.annotation.study.study_texts import whole_minutes
 from casewise.annotation.votes.collected import Collected, PersonRecord, PersonStatus
 from casewise.annotation.votes.result_files import PlacedRow
 from casewise.errors import UsageError
@@ -67,7 +67,6 @@ def prolific_files(tasks: Tasks, url: str) -> dict[str, bytes]:
 
 def _body(tasks: Tasks, url: str) -> dict[str, Any]:
     study = tasks.study
-    minutes = ceil(round(tasks.reading.planned_minutes(), 9))
     codes = (
         (study.recruitment.completed, "COMPLETED", "MANUALLY_REVIEW"),
         (study.recruitment.screened_out, "FAILED_ATTENTION_CHECK", "MANUALLY_REVIEW"),
@@ -85,8 +84,8 @@ def _body(tasks: Tasks, url: str) -> dict[str, Any]:
             for code, kind, action in codes
         ],
         "total_available_places": len(tasks.blocks),
-        "estimated_completion_time": minutes,
-        "reward": ceil(study.pay.per_hour * 100 * minutes / 60) or None,
+        "estimated_completion_time": whole_minutes(tasks.reading.planned_minutes()),
+        "reward": round(session_pay(study) * 100) or None,
     }
 
 

@@ -15,7 +15,7 @@ from casewise.annotation.rehearsal.simulated_people import (
     VisitOutcome,
     marginal_rate,
 )
-from casewise.annotation.study.planning import forecast
+from casewise.annotation.study.planning import session_pay
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.annotation.study.study_rules import Savings
@@ -168,7 +168,6 @@ def sum_up(
         for person in collected.people
         if person.status is PersonStatus.COMPLETED and person.started and person.ended
     ]
-    plan = forecast(study)
     return Rehearsal(
         outcomes=Counter(log.outcome for log in logs),
         integrity=check_integrity(study, logs, collected, raters),
@@ -180,7 +179,7 @@ def sum_up(
         savings=against_fixed(study, rates, collected),
         division=division(study, screened, groups),
         hours=sum(took) / 3600,
-        cost=len(finished) * plan.pay_each * (1 + study.pay.fee),
+        cost=len(finished) * session_pay(study) * (1 + study.pay.fee),
         waits=tuple(wait for log in logs for wait in log.waits),
         retries=sum(log.retries for log in logs),
         seconds=seconds,

@@ -348,7 +348,7 @@ def pay_shortfall(study: Study, minutes: float) -> str | None:
         study: With its consent.
         minutes: That a session takes, planned or measured; not above 0 or NaN is unknown.
     """
-    reward, hourly = _promise(study)
+    reward, hourly = session_pay(study), _promised_hourly(study)
     comes_to = reward * 60 / minutes if minutes > 0 else math.nan
     if not (hourly and comes_to < hourly - _CENT):
         return None
@@ -360,17 +360,33 @@ def pay_shortfall(study: Study, minutes: float) -> str | None:
     )
 
 
-def _promise(study: Study) -> tuple[float, float]:
-    """What a person gets, and an hour's pay: as the consent says it, else as the file plans it."""
-    text = " ".join(study.consent.text.split())
-    amount = rf"(\d+(?:[.,]\d{{3}})*(?:[.,]\d+)?) {study.pay.currency}"
-    before, after = (re.escape(part) for part in _hourly_words(study).split("{amount}"))
-    hourly = re.search(f"{before}{amount}{after}", text)
-    reward = re.search(f"(?<!{before}){amount}" if before else f"{amount}(?!{after})", text)
-    return (
-        _number(reward[1]) if reward else forecast(study).pay_each,
-        max(_number(hourly[1]) if hourly else 0.0, study.pay.per_hour),
+def session_pay(study: Study) -> float:
+    """Pay of a session: as the consent promises it, else as the file plans it; 0 is unpaid.
+
+    The one figure that platforms, payments and warnings take.
+    """
+    amount, before, after = _amounts(study)
+    said = re.search(
+        f"(?<!{before}){amount}" if before else f"{amount}(?!{after})", _consent_line(study)
     )
+    return _number(said[1]) if said else forecast(study).pay_each
+
+
+def _promised_hourly(study: Study) -> float:
+    """The greater hourly pay of the consent and the file."""
+    amount, before, after = _amounts(study)
+    said = re.search(f"{before}{amount}{after}", _consent_line(study))
+    return max(_number(said[1]) if said else 0.0, study.pay.per_hour)
+
+
+def _consent_line(study: Study) -> str:
+    return " ".join(study.consent.text.split())
+
+
+def _amounts(study: Study) -> tuple[str, str, str]:
+    """Patterns of an amount, and of the words before and after that make it an hourly pay."""
+    before, after = (re.escape(part) for part in _hourly_words(study).split("{amount}"))
+    return rf"(\d+(?:[.,]\d{{3}})*(?:[.,]\d+)?) {study.pay.currency}", before, after
 
 
 def _hourly_words(study: Study) -> str:

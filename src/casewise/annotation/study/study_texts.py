@@ -121,12 +121,18 @@ def _bare(query: str) -> str:
     return " ".join(query.casefold().split())
 
 
-def pay_each(pay: Pay, minutes: float) -> float:
-    """Pay for a session, rounded up to hundredths, so that it is never less than promised.
+def whole_minutes(minutes: float) -> int:
+    """Minutes of a session as people and platforms are told them, rounded up."""
+    return math.ceil(round(minutes, 9))
 
+
+def pay_each(pay: Pay, minutes: float) -> float:
+    """Pay for the whole minutes of a session, rounded up to hundredths.
+
+    So the minutes and the pay that people are told come to the hourly pay that they are promised.
     One session, one pay: whoever has a block that is one case shorter gets the same.
     """
-    return math.ceil(round(pay.per_hour * minutes / 60 * 100, 6)) / 100
+    return math.ceil(round(pay.per_hour * whole_minutes(minutes) / 60 * 100, 6)) / 100
 
 
 def _consent(
@@ -148,7 +154,7 @@ def _consent(
         by=by,
         contact=contact,
         tasks=language.number(tasks),
-        minutes=language.number(round(minutes)),
+        minutes=language.number(whole_minutes(minutes)),
         pay=paid,
         ethics=approved,
         age=Consent.model_fields["least_age"].default,

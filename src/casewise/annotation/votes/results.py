@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from casewise.annotation.study.planning import forecast
+from casewise.annotation.study.planning import session_pay
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_rules import SIGNALS, Rule
 from casewise.annotation.votes.cells import (
@@ -177,7 +177,7 @@ def _funnel(study: Study, collected: Collected, screened: Screened) -> Funnel:
     statuses = Counter(person.status for person in collected.people)
     counted = sum(vote.counted for vote in collected.votes)
     minutes = median_minutes(study, collected)
-    paid = forecast(study).pay_each
+    paid = session_pay(study)
     known = collected.identity
     return Funnel(
         came=len(collected.people),
