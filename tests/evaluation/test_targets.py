@@ -569,6 +569,27 @@ def test_the_check_shows_what_was_sent_and_read(cli: Cli, tmp_path: Path) -> Non
     assert f"no reply was read: connection refused at 127.0.0.1:{server.port}" in done.stderr
 
 
+def test_the_check_shows_a_tool_that_is_called(cli: Cli, tmp_path: Path) -> None:
+    """A bot that only calls a tool has read something: which, and with what."""
+    arguments = {"order": "A-1", "note": "x" * 300}
+    call = {"id": "1", "type": "function"}
+    call |= {"function": {"name": "find_order", "arguments": json.dumps(arguments)}}
+    answer = {"choices": [{"message": {"content": None, "tool_calls": [call]}}]}
+    raw = Raw(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+    with BotServer(lambda request: raw) as server:
+        place = "choices[0].message.tool_calls"
+        path = write_target(tmp_path, OPENAI_TARGET, server, tool_calls=place)
+        shown = [
+            cli("target", "check", path, "--format", one, env=ENV) for one in ("json", "table")
+        ]
+    assert [one.returncode for one in shown] == [0, 0], shown[0].stderr
+    (called,) = json.loads(shown[0].stdout)["read"]["tool_calls"]
+    assert called.startswith('find_order({"order": "A-1", "note": "xx')
+    assert called.endswith("x...)")
+    assert len(called) < 250
+    assert 'find_order({"order": "A-1"' in shown[1].stdout
+
+
 def test_streams_and_get(tmp_path: Path, cli: Cli) -> None:
     """Lines of JSON with an end that is told; a stream that ends before is no reply."""
     lines = [{"r": "Sure: "}, {"r": "one\u2028two"}, {"done": True}]

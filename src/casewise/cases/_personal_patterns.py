@@ -9,6 +9,7 @@ _STREET = (
     "Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln|Drive|Dr|Court|Ct|Square|Sq|Terrace|"
     "Place|Pl|Way|Highway|Hwy"
 )
+_STREET_NAME = r"(?:St\.|[A-ZÀ-ÖØ-Þ][\w'’-]+|\d{1,3}(?:st|nd|rd|th))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ PATTERNS: dict[str, tuple[re.Pattern[str], Callable[[str], bool]]] = {
     ),
     "street address": (
         re.compile(
-            rf"\b\d{{1,5}}[A-Za-z]? (?:[A-Z][\w'’]+ ){{1,3}}(?:{_STREET})\b\.?(?! [a-z]+ of)"
+            rf"\b\d{{1,5}}[A-Za-z]? (?:{_STREET_NAME} ){{1,3}}(?:{_STREET})\b\.?(?! [a-z]+ of)"
         ),
         _any,
     ),

@@ -1,5 +1,6 @@
 """``casewise target check``: one harmless message to a bot of one's own."""
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from casewise.evaluation import TargetCheck
 
 UNREAD = 1
+MOST_ARGUMENTS = 200
+"""Characters of a tool call's arguments that are shown."""
 HELLO = "Hello! What can you help me with?"
 
 
@@ -69,6 +72,11 @@ def _shown(value: Any) -> str:
     return ", ".join(value) if isinstance(value, list) else str(value)
 
 
+def _arguments(arguments: dict[str, Any]) -> str:
+    text = json.dumps(arguments, ensure_ascii=False)
+    return text if len(text) <= MOST_ARGUMENTS else f"{text[: MOST_ARGUMENTS - 3]}..."
+
+
 def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
     """What was sent, what came, and what was read of it; what there is nothing of is left out."""
     seen, answer = found.exchange, found.answer
@@ -85,6 +93,10 @@ def _parts(found: "TargetCheck") -> dict[str, dict[str, Any]]:
         usage = answer.usage
         read = {
             "reply": answer.completion,
+            "tool_calls": [
+                f"{call.function}({_arguments(call.arguments)})"
+                for call in answer.message.tool_calls or []
+            ],
             "refused": answer.stop_reason == "content_filter",
             "session": (answer.message.metadata or {}).get("session"),
             "input_tokens": usage.input_tokens if usage else None,

@@ -1,6 +1,7 @@
 """Names, addresses, numbers and keys in conversations, masked before anything is sent."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
@@ -32,8 +33,8 @@ def mask_turns(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The turns of one conversation with masks in the place of what looks personal or secret."""
     kinds: dict[str, str] = {}
     for text in _texts(turns):
-        for kind, piece in find_secrets(text):
-            kinds.setdefault(piece.lower(), kind)
+        for kind, piece in find_secrets(_composed(text)):
+            kinds.setdefault(_small(piece), kind)
     if not kinds:
         return turns
     # The longest first: a piece may stand within another.
@@ -62,10 +63,8 @@ def _labels(kinds: dict[str, str]) -> dict[str, str]:
 
 def _put(labels: Sequence[tuple[str, str]], text: str) -> str:
     """A text with labels in the place of pieces, wherever they stand as words of their own."""
-    small = text.lower()
-    if len(small) != len(text):
-        # A letter whose small form is two of them.
-        small = text
+    text = _composed(text)
+    small = _small(text)
     spans: list[tuple[int, int, str]] = []
     for piece, label in labels:
         at = small.find(piece)
@@ -78,6 +77,16 @@ def _put(labels: Sequence[tuple[str, str]], text: str) -> str:
     for start, stop, label in sorted(spans, reverse=True):
         text = f"{text[:start]}{label}{text[stop:]}"
     return text
+
+
+def _small(text: str) -> str:
+    """A text in small letters, each at its place: some capitals (İ) have a small form of two."""
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)
+
+
+def _composed(text: str) -> str:
+    """A text with each letter and its accents as one character, as the patterns know them."""
+    return unicodedata.normalize("NFC", text)
 
 
 def _is_inner(text: str, left: int, right: int) -> bool:
@@ -158,29 +167,61 @@ _KEYS = tuple(
         # What is said to be a key, whatever it looks like.
         r"(?i:(?:(?:api|access|secret|private|auth)[ _-]?(?:key|token)|secret|token|passw(?:or)?d"
         r"|\bpin\b)\W{0,3}(?:\bis\b|=|:)\s*[\"'`]?)(?=[^\s\"'`,;]*[\d_!@#$%^&*+=-])([^\s\"'`,;]{4,})",
-        # Long mixtures of letters and digits are nobody's words.
-        r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w/.-])",
+        # Long mixtures of letters and digits are nobody's words; a full stop may end the sentence.
+        r"(?<![\w/.-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{24,}(?![\w/-]|\.\w)",
     )
 )
 """Of keys and passwords; the group, where there is one, is the secret."""
 
+_GAP = r"[ \xa0]+"
+_STREET_WORD = r"(?:[A-ZÀ-ÖØ-ÞŒŠŽ][\w.’'-]*)"
+_HOUSE = rf"{_GAP}\d{{1,4}}(?:[ \xa0]?[A-Za-z])?(?: ?[-–/] ?\d{{1,4}}[a-z]?)?\b"
+_ROAD = r"(?i:straße|strasse|str\.|str\b)"
+_OTHER_ROAD = r"(?i:weg|platz|gasse|allee|ufer|damm|chaussee|promenade)"
+
+_STREETS = re.compile(
+    r"\b(?:"
+    # Hauptstraße, Karl-Marx-Straße; capitals before it belong to the name.
+    rf"(?:{_STREET_WORD}{_GAP}){{0,3}}[\w.-]{{0,40}}{_ROAD}"
+    rf"|(?:{_STREET_WORD}{_GAP}){{0,3}}[\w.-]{{1,40}}{_OTHER_ROAD}"
+    # Grüne Straße, grüne strasse, Breiter Weg.
+    rf"|[\w.-]{{2,40}}{_GAP}{_ROAD}"
+    rf"|(?:{_STREET_WORD}{_GAP}){{0,2}}(?!(?:Auf|De[mnr]|Eine?)\b){_STREET_WORD}{_GAP}{_OTHER_ROAD}"
+    # Straße des 17. Juni, Platz der Republik.
+    rf"|(?:{_ROAD}|{_OTHER_ROAD}){_GAP}(?i:de[rsn]|zum|zur|am|von){_GAP}"
+    rf"(?:\d{{1,2}}\.{_GAP})?{_STREET_WORD}(?:{_GAP}{_STREET_WORD})?"
+    rf"){_HOUSE}"
+)
+"""German streets with the number of a house; of one word or more, in capitals or not."""
+
+_POST_CODE = re.compile(r"[,\s]{1,3}((?:D-)?\d{5})\b")
+"""A German post code, which only its street tells from other numbers."""
+
 _PLACES = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\b[A-ZÄÖÜ][\wäöüß]+(?:straße|strasse|str\.|weg|platz|gasse|allee) "
-        r"\d{1,4}(?: ?[a-z])?\b(?<! )",
         r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b",
         r"\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b",
     )
 )
-"""Of addresses, beside streets of English form: German streets, and post codes."""
+"""American and British post codes."""
 
-_DIGITS = re.compile(r"(?<![\w.,<-])\d(?:[ ./-]?\d){5,}(?!\w)")
+_DIGITS = re.compile(r"(?<![\d<])(?<![\d\s][.,])\d(?:[ ./-]?\d){5,}")
 """Six digits and more: customers' numbers, dates of birth, whatever is no other kind."""
 
+_HEAD, _TAIL = re.compile(r"[\w-]*\Z"), re.compile(r"\A[\w-]*")
+"""Letters and hyphens before and after a number that belong to it: MRN-00482913."""
 
-_PLAIN = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d|\d+\.\d+")
-"""Digits that tell of nobody: years, and fractions."""
+_CALLED_A_NUMBER = re.compile(
+    r"(?i:number|nummer|zeichen|\b(?:mrn|passport|reisepass|id|ref|no|nr))(?:\.|\b)"
+    r"[\s:#.=-]{0,3}(?i:(?:is|ist|lautet)\s+)?"
+    r"((?=(?:[\w/-]*?\d){4})[\w/-]+)"
+)
+"""A number with four digits and more that is said to be one, whatever else is in it."""
+
+
+_PLAIN = re.compile(r"(?:19|20)\d\d ?[-/] ?(?:19|20)?\d\d|\d+\.\d+|(?i:cve)-\d{4}-\d+")
+"""Digits that tell of nobody: years, fractions, and known weaknesses of programs."""
 
 
 def find_secrets(text: str) -> Iterator[tuple[str, str]]:
@@ -190,13 +231,27 @@ def find_secrets(text: str) -> Iterator[tuple[str, str]]:
             yield "KEY", match[match.lastindex or 0].rstrip(".)")
     for piece in find_pieces(text):
         yield _LABELS[piece.kind], piece.text
+    for match in _STREETS.finditer(text):
+        yield "ADDRESS", match.group()
+        if code := _POST_CODE.match(text, match.end()):
+            yield "ADDRESS", code[1]
     for pattern in _PLACES:
         for match in pattern.finditer(text):
             yield "ADDRESS", match.group()
-    for match in _DIGITS.finditer(text):
-        if not _PLAIN.fullmatch(match.group()):
-            yield "NUMBER", match.group()
+    yield from (("NUMBER", number) for number in _find_numbers(text))
     yield from (("PERSON", name) for name in _find_names(text))
+
+
+def _find_numbers(text: str) -> Iterator[str]:
+    """Numbers of six digits and more with their letters, and whatever is called a number."""
+    for match in _DIGITS.finditer(text):
+        start, stop = match.span()
+        whole = f"{_HEAD.findall(text[max(0, start - 40) : start])[0]}{match.group()}"
+        whole = f"{whole}{_TAIL.findall(text[stop : stop + 40])[0]}".strip("-_")
+        if not _PLAIN.fullmatch(match.group()) and not _PLAIN.fullmatch(whole):
+            yield whole
+    for match in _CALLED_A_NUMBER.finditer(text):
+        yield match[1].strip("-/")
 
 
 # --- names --------------------------------------------------------------------------------------
