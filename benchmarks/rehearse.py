@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from casewise.annotation.rehearsal.simulated_people import Mishaps
 from casewise.annotation.study.planning import StudyPlan, plan_study
 from casewise.annotation.study.schema import Timing
 from casewise.annotation.study.study_file import write_study
@@ -36,6 +35,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from support.postgres import Postgres  # noqa: E402
 from support.storms import StudyServer, gone, killed, locked, rehearse, running  # noqa: E402
+from support.visit import Mishaps  # noqa: E402
 
 QUERIES, VOTES, TASKS = 100, 21, 30
 MEDIAN_MS, P99_MS = 50, 250

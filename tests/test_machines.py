@@ -23,8 +23,6 @@ DYNAMIC = {
     "evaluation/models/_model_address.py": {"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"},
     "evaluation/models/_services.py": {"..._API_KEY", "..._BASE_URL"},
     "annotation/study/accounts.py": {"CASEWISE_STUDY_SECRET", "CASEWISE_ADMIN_TOKEN"},
-    # All of it, passed on to a process of our own.
-    "annotation/rehearsal/rehearse.py": set(),
     "machine/_facts.py": {"HF_TOKEN"},
     "cli/_complete.py": {"..._API_KEY", "..._BASE_URL"},
 }

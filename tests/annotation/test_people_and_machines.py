@@ -10,7 +10,7 @@ from conftest import Cli
 from support.studied import Simulated, World, a_study, among_machines, simulate
 from support.studies import write_three_arms
 
-from casewise.annotation.rehearsal.simulated_people import machine_rates
+from casewise.annotation.simulation.simulated_people import machine_rates
 from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_rules import Rule
 from casewise.annotation.votes.collected import vote_table
@@ -151,20 +151,16 @@ def test_agreement_flags_no_more_than_the_stated_share(study: Study) -> None:
     assert len(everyone) == screened.agreement_over > 0.2 * len(screened.people)
 
 
-def test_machines_are_rehearsed(cli: Cli, tmp_path: Path) -> None:
+def test_machines_are_simulated(cli: Cli, tmp_path: Path) -> None:
     """Those that do what the hidden text says are flagged, and those without a trace are not."""
     write_three_arms(tmp_path, queries=4, votes=2, screening={"honeypot_pages": 1})
-    options = ["--speed", "200", "--leave", "0", "--careless", "0", "--machine", "1"]
-    options += ["--trace", "none,honeypot", "--format", "json"]
+    options = ["--careless", "0", "--machine", "1", "--trace", "none,honeypot", "--format", "json"]
     done = cli("annotate", "simulate", "study.yaml", *options)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["flagged"] == {
+    assert json.loads(done.stdout)["flagged"] == {
         "machine": {"n": 3, "flagged": 0},
         "machine: honeypot": {"n": 3, "flagged": 3},
     }
-    assert found["division"] == []
-    assert found["full"] == 12
     wrong = cli("annotate", "simulate", "study.yaml", "--trace", "some")
     assert wrong.returncode == 2
     assert "--trace some: expected each, or some of none, honeypot" in wrong.stderr

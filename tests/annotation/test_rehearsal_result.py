@@ -5,14 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.rehearsal import Integrity, check_integrity, recover
 from support.studies import write_three_arms
+from support.visit import VisitLog, VisitOutcome
 
-from casewise.annotation.rehearsal.rehearsal_result import Integrity, check_integrity, recover
-from casewise.annotation.rehearsal.simulated_people import (
+from casewise.annotation.simulation.simulated_people import (
     Manner,
     Mixture,
-    VisitLog,
-    VisitOutcome,
     make_person,
     marginal_rate,
 )

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from support.postgres import Postgres
+from support.rehearsal import Rehearsal
 from support.storms import StudyServer, gone, killed, locked, rehearse, running
 from support.studies import latin_blocks, write_three_arms
+from support.visit import Mishaps, VisitOutcome
 
-from casewise.annotation.rehearsal.rehearsal_result import Rehearsal
-from casewise.annotation.rehearsal.simulated_people import Mishaps, VisitOutcome
-from casewise.annotation.study.schema import Timing
+from casewise.annotation.study.schema import Platform, Recruitment, Timing
 
 SPEED = 20
 MISHAPS = Mishaps(leave=0.1, withdraw=0.05, double=0.05, back=0.05, tabs=0.05)
@@ -95,3 +95,17 @@ def test_sequential_collection_through_storms(
     check_promises(found)
     assert found.savings is not None
     assert found.savings.votes < found.savings.fixed == 24 * 8
+
+
+@pytest.mark.parametrize("platform", list(Platform))
+def test_people_come_with_ids_in_the_platforms_form(tmp_path: Path, platform: Platform) -> None:
+    codes = {"completed": "C1", "screened_out": "S1", "withdrawn": "W1"}
+    back = "https://example.org/{code}"
+    recruitment = Recruitment(platform=platform, return_url=back, **codes)
+    write_three_arms(tmp_path, queries=3, votes=1, recruitment=recruitment)
+    study, database = tmp_path / "study.yaml", f"sqlite:///{tmp_path / 'votes.db'}"
+    with running(StudyServer(study, database, 200)) as server:
+        found = rehearse(study, database, server, [], at_once=3, speed=200, seed=2)
+    assert found.outcomes[VisitOutcome.COMPLETED] == 3
+    held = found.integrity
+    assert (held.full, held.cells, held.lost, held.foreign, held.oddities) == (9, 9, 0, 0, ())

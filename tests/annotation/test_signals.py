@@ -16,8 +16,8 @@ from support.studied import World, a_study, simulate
 from support.studies import KEYS, Clock, enter, write_study
 
 from casewise.annotation.exchange.payments import Payment, Proposal, propose_payments
-from casewise.annotation.rehearsal.rehearse import screen_drawn
-from casewise.annotation.rehearsal.simulated_people import Mixture, Trace
+from casewise.annotation.simulation.drawn_studies import screen_drawn
+from casewise.annotation.simulation.simulated_people import Mixture, Trace
 from casewise.annotation.store.database import Database, alembic_config
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.schema import Study

@@ -1,7 +1,7 @@
 """The commands of docs/how-to/annotation-study.md and annotation-running.md, on a small study.
 
-Planning is run in test_annotate_plan.py. Here the study is smaller than the page's, so that two
-rehearsals and a served study take seconds; the commands are the page's own.
+Planning is run in test_annotate_plan.py. Here the study is smaller than the page's, so that a
+served study takes seconds; the commands are the page's own.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Cli, clean_env
 from support.exchanged import prolific_csv
+from support.rehearsal import known_pages, send_people
 from support.starts import Start
 from support.studies import write_three_arms
+from support.visit import Mishaps, Scene
 
-from casewise.annotation.rehearsal.rehearse import known_pages, send_people
-from casewise.annotation.rehearsal.simulated_people import Mishaps, Mixture, true_rates
-from casewise.annotation.rehearsal.visit import Scene
+from casewise.annotation.simulation.simulated_people import Mixture, true_rates
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.accounts import load_secrets
 from casewise.annotation.study.schema import Timing
@@ -29,7 +29,6 @@ from casewise.cases import load_cases
 
 PAGE = (ROOT / "docs/how-to/annotation-study.md").read_text("utf-8")
 RUNNING = (ROOT / "docs/how-to/annotation-running.md").read_text("utf-8")
-FAST = ["--speed", "100"]
 
 
 def commands(section: str, page: str = PAGE) -> list[str]:
@@ -40,16 +39,16 @@ def commands(section: str, page: str = PAGE) -> list[str]:
     return [line.strip() for block in blocks for line in block.strip().splitlines()]
 
 
-@pytest.mark.slow
-def test_its_rehearsals(cli: Cli, tmp_path: Path) -> None:
+def test_its_simulations(cli: Cli, tmp_path: Path) -> None:
     write_three_arms(tmp_path, queries=4, votes=2)
-    first, second = commands("Rehearsing")
-    table = cli(*shlex.split(first)[1:], *FAST)
+    first, second = commands("Simulating")
+    table = cli(*shlex.split(first)[1:])
     assert table.returncode == 0, table.stderr
-    assert "12 of 12" in table.stdout
-    found = cli(*shlex.split(second)[1:], *FAST)
+    assert "Whom does the screening flag?" in table.stdout
+    found = cli(*shlex.split(second)[1:])
     assert found.returncode == 0, found.stderr
-    assert json.loads(found.stdout)["sound"]
+    people = [one["n"] for one in json.loads(found.stdout)["flagged"].values()]
+    assert sum(people) == json.loads(found.stdout)["people"] == 6
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent as a signal")
@@ -98,8 +97,8 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(cli: Cli, tmp_path
     assert load_study(tmp_path / "study.yaml").recruitment.platform == "prolific"
     made = load_study(tmp_path / "study.yaml").recruitment
     write_three_arms(tmp_path, recruitment=made, timing=Timing(least_seconds=0))
-    rehearsed = cli(*shlex.split(simulate)[1:], *FAST)
-    assert rehearsed.returncode == 0, rehearsed.stderr
+    simulated = cli(*shlex.split(simulate)[1:])
+    assert simulated.returncode == 0, simulated.stderr
     accounts: list[str] = []
     for step in steps:
         arguments = shlex.split(step)[1:]

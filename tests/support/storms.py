@@ -12,19 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support.postgres import Postgres
+from support.rehearsal import Rehearsal, known_pages, read_back, send_people, sum_up
 from support.starts import Start, free_port
+from support.visit import Mishaps, Scene, VisitLog, VisitOutcome
 
-from casewise.annotation.rehearsal.rehearsal_result import Rehearsal, sum_up
-from casewise.annotation.rehearsal.rehearse import known_pages, read_back, send_people
-from casewise.annotation.rehearsal.simulated_people import (
-    Mishaps,
-    Mixture,
-    VisitLog,
-    VisitOutcome,
-    machine_rates,
-    true_rates,
-)
-from casewise.annotation.rehearsal.visit import Scene
+from casewise.annotation.simulation.simulated_people import Mixture, machine_rates, true_rates
 from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.accounts import Secrets
 from casewise.annotation.study.study_file import load_study
@@ -41,12 +33,12 @@ class StudyServer:
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = ["annotate", "serve", str(study)]
         self._command += ["--database", database, "--port", str(self.port), "--rate", "none"]
-        self._command += ["--speed", f"{speed:g}"]
+        self._first = f"from support.rehearsal import hasten; hasten({speed!r})"
         self._process: Start | None = None
 
     def start(self) -> None:
         env = {"CASEWISE_STUDY_SECRET": KEYS.secret, "CASEWISE_ADMIN_TOKEN": KEYS.admin}
-        self._process = Start(self._command, Path.cwd(), os.environ | env)
+        self._process = Start(self._command, Path.cwd(), os.environ | env, first=self._first)
         assert self._process.line().startswith("study"), "the server does not start"
 
     def kill(self, with_signal: int = signal.SIGKILL) -> None:

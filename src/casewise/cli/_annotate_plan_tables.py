@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from casewise.annotation.rehearsal.simulated_people import marginal_rate, true_rates
+from casewise.annotation.simulation.simulated_people import marginal_rate, true_rates
 from casewise.annotation.study.block_balance import Balance, Range, efficiency_bound
 from casewise.annotation.study.planning import (
     Forecast,
@@ -342,33 +342,12 @@ def savings_range(study: Study, savings: Sequence[Savings]) -> str:
     )
 
 
-def savings_record(
-    study: Study, savings: Sequence[Savings], rehearsed: Savings | None = None
-) -> dict[str, Any]:
+def savings_record(study: Study, savings: Sequence[Savings]) -> dict[str, Any]:
     """The same for programs; nothing of a fixed study."""
     if not savings:
         return {}
     rule = study.collection.model_dump(mode="json")
-    found = {"simulated": [_saving(one) for one in savings]}
-    beside = {"rehearsed": _saving(rehearsed)} if rehearsed else {}
-    return {"collection": rule | found | beside}
-
-
-def savings_table(study: Study, savings: Sequence[Savings], rehearsed: Savings) -> Table:
-    """The rehearsal's votes beside all ``study.votes``, and what simulated studies save."""
-    ranges, own = _ranges(savings), _ranges([rehearsed])
-    names = {
-        "saved": "votes saved",
-        "changed": "labels changed",
-        "labels": f"labels with {study.votes} votes a case",
-        "undecided": "cases left undecided",
-        "share_error": "mean error of a case's share",
-    }
-    return Table(
-        [Column(""), Column("rehearsed", Kind.NUMBER), Column("one at a time", Kind.NUMBER)],
-        [Row([words, own[name], ranges[name]]) for name, words in names.items()],
-        "What does sequential collection save and cost?",
-    )
+    return {"collection": rule | {"simulated": [_saving(one) for one in savings]}}
 
 
 _WRITTEN: dict[str, Callable[[float], str]] = {

@@ -214,9 +214,6 @@ def serve(
             help="Write container, compose, proxy and systemd files to start from; serve nothing.",
         ),
     ] = None,
-    speed: Annotated[
-        float, typer.Option(min=1, hidden=True, help="For rehearsals: time runs so much faster.")
-    ] = 1,
 ) -> None:
     """Serve a study: people judge its cases on pages in their browsers.
 
@@ -248,20 +245,14 @@ def serve(
     from casewise.annotation.store.study_store import Store
 
     study = load_study(file)
-    if speed == 1 and (problems := check_ready(study)):
+    if problems := check_ready(study):
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
     warnings = (*time_warnings(study), *text_warnings(study))
     for line in (*warnings, *_open_to_others(host, public_url, behind_proxy)):
         note(f"warning: {line}")
     keys = study_keys(file)
-    clock = None
-    if speed != 1:
-        # It brings the simulated browsers along, which a real study has no use for.
-        from casewise.annotation.rehearsal.rehearse import fast_clock
-
-        clock = fast_clock(speed)
-    with Store(study, database_address(file, database), keys, clock=clock) as store:
+    with Store(study, database_address(file, database), keys) as store:
         store.renew_leases()
         listening = listen(host, port)
         number = listening.getsockname()[1]

@@ -5,22 +5,25 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from urllib.parse import urlencode
 
 import httpx
 from bs4 import BeautifulSoup, Tag
 
-from casewise.annotation.rehearsal.simulated_people import (
-    ACCOUNTS,
-    Mishaps,
-    SimulatedPerson,
-    VisitLog,
-    VisitOutcome,
-)
+from casewise.annotation.simulation.simulated_people import Manner, SimulatedPerson, Trace
 from casewise.annotation.study.accounts import ACCOUNT_PARAMETER
-from casewise.annotation.study.schema import Study
+from casewise.annotation.study.schema import Platform, Study
+from casewise.cases import Side
+
+ACCOUNTS = {
+    Platform.NONE: "sim-{:06d}",
+    Platform.PROLIFIC: "51a{:021x}",
+    Platform.MTURK: "ASIM{:010d}",
+}
+"""Ids of simulated people, in the form of each platform's."""
 
 CONFUSED = 0.1
 """How often somebody misses the comprehension check, each time."""
@@ -30,6 +33,60 @@ ARRIVAL_WORDS = 50
 
 AWAY_LEASES = 1.2
 """Who leaves and comes back does so after so many leases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mishaps:
+    """The chances of mishaps on the participant's side, for each person or page."""
+
+    leave: float = 0.04
+    """A person closes the browser half-way; half of them come back when the lease is over."""
+    withdraw: float = 0.01
+    """A person withdraws half-way."""
+    double: float = 0.02
+    """A page is sent twice at once."""
+    back: float = 0.02
+    """After a page the one before is shown again, and the other answer is sent from it."""
+    tabs: float = 0.02
+    """A page is open in two tabs, and answered otherwise in the second."""
+
+
+class VisitOutcome(StrEnum):
+    """How a visit ended."""
+
+    COMPLETED = "completed"
+    SCREENED_OUT = "screened_out"
+    WITHDRAWN = "withdrawn"
+    LEFT = "left"
+    """The browser was closed half-way."""
+    FULL = "full"
+    """There was nothing left to judge."""
+    FAILED = "failed"
+    """The server did not answer in time."""
+
+
+@dataclass(slots=True)
+class VisitLog:
+    """One person's visit, from the person's side."""
+
+    number: int
+    platform_id: str
+    manner: Manner
+    panel: str
+    outcome: VisitOutcome = VisitOutcome.FAILED
+    code: str | None = None
+    shown: list[int] = field(default_factory=list)
+    """Places of the cells that were seen, each once, in order."""
+    given: list[tuple[int | None, Side]] = field(default_factory=list)
+    """Answers that the server took, as the next page came: the place of the cell, None at an
+    attention check, and the verdict."""
+    waits: list[float] = field(default_factory=list)
+    """Seconds from each request to its whole answer, without those during an outage."""
+    retries: int = 0
+    """Requests that were sent again, as the server was away."""
+    oddities: list[str] = field(default_factory=list)
+    """What must not happen: an answer that contradicts the rules of a study."""
+    trace: Trace = Trace.NONE
 
 
 Words = tuple[tuple[str, ...], tuple[str, ...]]
@@ -262,7 +319,7 @@ class Visit:
             )
         fields: dict[str, str] = {"verdict": verdict}
         if self.scene.study.ask.confidence:
-            fields["confidence"] = str(self.person.confidence())
+            fields["confidence"] = str(self.person.draw.integers(1, 6))
         if page.holds_hidden_text:
             fields["watched"] = str(self.person.watched())
             fields["word"] = "as asked" if self.person.follows() else ""

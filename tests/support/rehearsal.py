@@ -1,20 +1,27 @@
-"""What a rehearsal shows: whether the study's rules hold, what it recovers, and what it costs."""
+"""Rehearsals of a study by simulated people over HTTP: whether its rules hold, what it recovers."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from datetime import UTC, datetime
 from math import nan
 
 import numpy as np
+from support.visit import Scene, Visit, VisitLog, VisitOutcome, Words, split_words
 
-from casewise.annotation.rehearsal.simulated_people import (
+from casewise.annotation.simulation.drawn_studies import Flagged, count_flagged
+from casewise.annotation.simulation.simulated_people import (
     Manner,
+    Mixture,
     Trace,
-    VisitLog,
-    VisitOutcome,
+    make_person,
     marginal_rate,
 )
+from casewise.annotation.store import study_store
+from casewise.annotation.store.database import steady_clock
+from casewise.annotation.store.study_store import Store
 from casewise.annotation.study.planning import session_pay
 from casewise.annotation.study.schema import Arm, Study
 from casewise.annotation.study.study_file import study_cases
@@ -23,6 +30,7 @@ from casewise.annotation.votes.cells import Stopped, cell_stops, decided_cases
 from casewise.annotation.votes.collected import Collected, PersonStatus, VoteRecord, vote_table
 from casewise.annotation.votes.results import division
 from casewise.annotation.votes.screening import groups_of, screen
+from casewise.contexts import render_text
 from casewise.statistics import PairVotes, two_proportion_p, wilson_interval
 
 ALPHA = 0.05
@@ -51,38 +59,6 @@ class Integrity:
         """Whether every rule held, and every cell is full."""
         broken = self.two_arms + self.lost + self.doubled + self.foreign + len(self.oddities)
         return not broken and self.full == self.cells
-
-
-@dataclass(frozen=True, slots=True)
-class Flagged:
-    """How many people of one manner and trace were flagged, of those who completed."""
-
-    manner: Manner
-    trace: Trace
-    n: int
-    flagged: int
-
-    @property
-    def name(self) -> str:
-        """The manner, and what it leaves behind."""
-        return self.manner if self.trace is Trace.NONE else f"{self.manner}: {self.trace}"
-
-    @property
-    def share(self) -> float:
-        """NaN where there are none."""
-        return self.flagged / self.n if self.n else nan
-
-
-def count_flagged(people: Iterable[tuple[Manner, Trace, bool]]) -> tuple[Flagged, ...]:
-    """Count, by manner and trace, people and those of them who were flagged."""
-    theirs = defaultdict[tuple[Manner, Trace], list[bool]](list)
-    for manner, trace, is_flagged in people:
-        theirs[manner, trace].append(is_flagged)
-    return tuple(
-        Flagged(*kind, len(theirs[kind]), sum(theirs[kind]))
-        for kind in product(Manner, Trace)
-        if kind in theirs
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,3 +293,104 @@ def _pair_votes(pairs: Sequence[Mapping[Arm, tuple[int, int]]]) -> PairVotes:
         dtype=float,
     ).T
     return PairVotes(*columns)
+
+
+_ANCHOR = datetime(2026, 1, 1, tzinfo=UTC)
+"""Fixed, so that a server that is started again tells the same time."""
+
+
+def fast_clock(speed: float) -> Callable[[], datetime]:
+    """Make a clock that runs ``speed`` times as fast.
+
+    People who think for 10 seconds do so in ``10 / speed``; leases, least times and recorded times
+    are in the study's own time.
+    """
+    steady = steady_clock()
+
+    def now() -> datetime:
+        return _ANCHOR + (steady() - _ANCHOR) * speed
+
+    return now
+
+
+def hasten(speed: float) -> None:
+    """Let studies that this process serves run ``speed`` times as fast."""
+    clock = fast_clock(speed)
+    vars(study_store)["steady_clock"] = lambda: clock
+
+
+def read_back(store: Store, logs: Iterable[VisitLog]) -> tuple[Collected, dict[str, str]]:
+    """Read what was collected, and the pseudonym of each known visitor's account."""
+    platform = store.study.recruitment.platform
+    raters = {}
+    for log in logs:
+        key = store.keys.platform_key(platform, log.platform_id)
+        person = store.person_of_platform(key)
+        if person is not None:
+            raters[log.platform_id] = person.rater
+    return store.collected(), raters
+
+
+def known_pages(study: Study) -> dict[Words, int | str]:
+    """Map the words of each page to its cell's place, or to its attention check's id.
+
+    A person knows nothing of ids and arms, so a page is known by its words alone: what the
+    database says was shown is held against what was shown.
+    """
+    pages: dict[Words, int | str] = {}
+    for check in study.attention.checks:
+        context = render_text(check.context) if check.context else ""
+        pages[split_words(check.query), split_words(context)] = check.id
+    for place, case in enumerate(study_cases(study)):
+        context = render_text(case.context) if case.context and case.context.root else ""
+        pages[split_words(case.query), split_words(context)] = place
+    return pages
+
+
+PANELS = 3
+"""Waves of recruitment; those of a biased panel come in one of their own."""
+
+
+async def send_people(
+    scene: Scene,
+    mixture: Mixture,
+    *,
+    seed: int,
+    traces: Sequence[Trace] = (Trace.NONE,),
+    at_once: int,
+    most: int,
+    progress: Callable[[VisitLog], None],
+) -> list[VisitLog]:
+    """Have simulated people visit a study until it is complete.
+
+    Args:
+        scene: Where, and how fast.
+        mixture: Who comes.
+        seed: Draws the people and what they do.
+        traces: What machines leave behind, in turns.
+        at_once: People at the same time.
+        most: People in all; a study that nobody completes ends too.
+        progress: Called at the end of each visit.
+
+    Returns:
+        A log of each visit, in the order of their ends.
+    """
+    numbers, turns = itertools.count(), itertools.cycle(traces)
+    logs: list[VisitLog] = []
+    complete = False
+
+    async def come_one_after_another() -> None:
+        nonlocal complete
+        while not complete and (number := next(numbers)) < most:
+            person = make_person(number, mixture, seed, turns)
+            biased = person.manner is Manner.BIASED
+            panel = "biased" if biased else f"wave-{1 + number % PANELS}"
+            log = await Visit(scene, person, panel).run()
+            complete = complete or log.outcome is VisitOutcome.FULL
+            logs.append(log)
+            progress(log)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(come_one_after_another())
+    return logs

@@ -1,7 +1,7 @@
 """Simulated people: how they judge, how long they take, what they overlook and report."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from math import exp, log, sqrt
@@ -10,7 +10,7 @@ import numpy as np
 
 from casewise.annotation.study.page_signals import PageWatch
 from casewise.annotation.study.reading_times import USUAL
-from casewise.annotation.study.schema import Platform, Study
+from casewise.annotation.study.schema import Study
 from casewise.annotation.study.study_file import study_cases
 from casewise.cases import Side
 
@@ -31,14 +31,6 @@ words take."""
 
 CARELESS_SECONDS = (1.5, 0.4)
 """Median and spread (of the logarithm) of the time of who doesn't read."""
-
-ACCOUNTS = {
-    Platform.NONE: "sim-{:06d}",
-    Platform.PROLIFIC: "51a{:021x}",
-    Platform.MTURK: "ASIM{:010d}",
-}
-"""Ids of simulated people, in the form of each platform's."""
-
 
 MACHINE_SPREAD, MACHINE_LIKENESS = 4.0, 0.6
 """Of a language model's log-odds over cases, and their correlation with people's: surer than any
@@ -184,10 +176,6 @@ class SimulatedPerson:
         """Whether this person does what a page's hidden text says."""
         return self.trace is Trace.HONEYPOT and self.hands.random() < TRACED
 
-    def confidence(self) -> int:
-        """1 to 5."""
-        return int(self.draw.integers(1, 6))
-
 
 def make_person(
     number: int, mixture: Mixture, seed: int, turns: Iterator[Trace] | None = None
@@ -250,57 +238,3 @@ def machine_rates(rates: Sequence[float], seed: int) -> tuple[float, ...]:
     own = sqrt(1 - MACHINE_LIKENESS**2) * np.random.default_rng((seed, 0xA1)).normal(size=len(odds))
     chances = 1 / (1 + np.exp(-odds.mean() - MACHINE_SPREAD * (likeness + own)))
     return tuple(chances.tolist())
-
-
-@dataclass(frozen=True, slots=True)
-class Mishaps:
-    """The chances of mishaps on the participant's side, for each person or page."""
-
-    leave: float = 0.04
-    """A person closes the browser half-way; half of them come back when the lease is over."""
-    withdraw: float = 0.01
-    """A person withdraws half-way."""
-    double: float = 0.02
-    """A page is sent twice at once."""
-    back: float = 0.02
-    """After a page the one before is shown again, and the other answer is sent from it."""
-    tabs: float = 0.02
-    """A page is open in two tabs, and answered otherwise in the second."""
-
-
-class VisitOutcome(StrEnum):
-    """How a visit ended."""
-
-    COMPLETED = "completed"
-    SCREENED_OUT = "screened_out"
-    WITHDRAWN = "withdrawn"
-    LEFT = "left"
-    """The browser was closed half-way."""
-    FULL = "full"
-    """There was nothing left to judge."""
-    FAILED = "failed"
-    """The server did not answer in time."""
-
-
-@dataclass(slots=True)
-class VisitLog:
-    """One person's visit, from the person's side."""
-
-    number: int
-    platform_id: str
-    manner: Manner
-    panel: str
-    outcome: VisitOutcome = VisitOutcome.FAILED
-    code: str | None = None
-    shown: list[int] = field(default_factory=list)
-    """Places of the cells that were seen, each once, in order."""
-    given: list[tuple[int | None, Side]] = field(default_factory=list)
-    """Answers that the server took, as the next page came: the place of the cell, None at an
-    attention check, and the verdict."""
-    waits: list[float] = field(default_factory=list)
-    """Seconds from each request to its whole answer, without those during an outage."""
-    retries: int = 0
-    """Requests that were sent again, as the server was away."""
-    oddities: list[str] = field(default_factory=list)
-    """What must not happen: an answer that contradicts the rules of a study."""
-    trace: Trace = Trace.NONE

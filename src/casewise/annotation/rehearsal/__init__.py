@@ -1,1 +1,0 @@
-"""Rehearse a study with simulated people before paying for it."""

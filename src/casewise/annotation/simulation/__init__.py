@@ -1,0 +1,1 @@
+"""Simulation: people drawn by assumption, whom screening flags, and what a study costs."""
