@@ -1,4 +1,4 @@
-"""What commands say of themselves, at two widths, and what shells offer: the whole tree."""
+"""Help of the whole tree of commands, mistyped words, and completion."""
 
 import json
 import os
@@ -14,12 +14,6 @@ from conftest import Cli, cli_in
 from typer.main import get_command
 
 from casewise.cli import app
-
-PANELS = {
-    *("Model", "Cases", "Protocol", "Conversations", "Sampling", "Cost", "Where it runs"),
-}
-MANY = 10
-"""Options from which on a command groups them in panels."""
 
 
 def walk(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -37,61 +31,16 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     return cli_in(tmp_path_factory.mktemp("help"))
 
 
-@pytest.mark.parametrize("path", TREE, ids=" ".join)
-@pytest.mark.parametrize("width", [80, 50])
-def test_help_fits_and_cuts_nothing(cli: Cli, path: tuple[str, ...], width: int) -> None:
-    done = cli(*path, "-h", env={"COLUMNS": str(width)})
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert max(map(len, lines)) <= width
-    assert "…" not in done.stdout
-    assert "Traceback" not in done.stderr
-    names = [
-        name
-        for param in TREE[path].params
-        if not param.hidden
-        for name in (*param.opts, *param.secondary_opts)
-    ]
-    for name in (name for name in names if name.startswith("-")):
-        assert re.search(rf"{name}(?![\w-])", done.stdout), name
-    for param in TREE[path].params:
-        kind = getattr(param.type_descriptor, "choices", None) or ()
-        for choice in kind:
-            # A name may be folded where it has a hyphen or stand in a list; it is never cut.
-            assert re.search(rf"(?<![\w-]){choice}(?![\w-])", done.stdout), choice
-    assert "<str>" not in done.stdout
-    assert "list[" not in done.stdout
-    body = done.stdout.split("\n", 1)[1]
-    if hasattr(TREE[path], "commands"):
-        assert all(re.search(rf"^│ {name}\b", body, re.M) for name in TREE[path].commands)
-    else:
-        assert body.index("Examples") < body.index("╭─"), "examples come first"
-
-
-@pytest.mark.parametrize("path", TREE, ids=" ".join)
-def test_many_options_stand_in_panels(path: tuple[str, ...]) -> None:
-    shown = [one for one in TREE[path].params if one.param_type_name == "option" and not one.hidden]
-    panels = [one.rich_help_panel for one in shown]
-    if len(shown) > MANY:
-        assert None not in panels, [one.name for one in shown if one.rich_help_panel is None]
-
-
-def test_the_panels_of_run(cli: Cli) -> None:
-    done = cli("run", "--help", env={"COLUMNS": "80"})
-    found = re.findall(r"╭─ ([\w ]+?) ─", done.stdout)
-    assert set(found) >= PANELS
-    assert len(done.stdout.splitlines()) < 195
-
-
-def test_examples_can_be_copied(cli: Cli) -> None:
-    """A folded example is one command to a shell."""
-    text = cli("run", "-h", env={"COLUMNS": "50"}).stdout
-    text = text.split("Examples\n")[1].split("\n\n")[0]
-    script = 'casewise() { printf "%s " casewise "$@"; echo; }\n' + text
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    assert "casewise run --model openai/gpt-4o --cases casebench --protocol binary --dry-run" in [
-        line.strip() for line in done.stdout.splitlines()
-    ]
+def test_help_of_every_command(cli: Cli) -> None:
+    """Each option and command stands in it, and a command shows examples."""
+    for path, command in TREE.items():
+        done = cli(*path, "-h", env={"COLUMNS": "100"})
+        assert (done.returncode, done.stderr) == (0, "")
+        groups = getattr(command, "commands", {})
+        assert "Example" in done.stdout or groups, path
+        options = [name for one in command.params if not one.hidden for name in one.opts]
+        for name in (*groups, *(one for one in options if one.startswith("-"))):
+            assert re.search(rf"{name}(?![\w-])", done.stdout), (path, name)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import inspect
 import os
 import re
 import sys
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import casewise
 from casewise.cli._console import err, write_any_character
-from casewise.cli._help import HelpCommand, HelpGroup
+from casewise.cli._help import HelpCommand
 from casewise.errors import CasewiseError, UsageError, choose_from, install_hint
 
 
@@ -39,13 +41,18 @@ class _Late(HelpCommand):
         """Read the arguments of the command itself."""
         return self.load().make_context(info_name, args, parent, **extra)
 
-    def get_short_help_str(self, limit: int = 45) -> str:
-        """The first paragraph of the function's docstring, read without importing anything."""
+    @property
+    def short_help(self) -> str:
+        """First paragraph of the function's docstring, read without importing anything."""
         module, function = self.place.split(":")
         source = Path(__file__).with_name(f"{module}.py").read_text("utf-8")
         defined = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))
         text = next(ast.get_docstring(one) for one in defined if one.name == function)
-        return (text or "").partition("\n\n")[0]
+        return " ".join((text or "").partition("\n\n")[0].split())
+
+    @short_help.setter
+    def short_help(self, text: str | None) -> None:
+        """Typer sets what it was given: nothing."""
 
 
 @cache
@@ -53,18 +60,22 @@ def _loaded(name: str | None, place: str) -> Any:
     """A command, made once: reading the types of its options takes longer than many a command."""
     module, function = place.split(":")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name, cls=HelpCommand)(getattr(import_module(f"casewise.cli.{module}"), function))
+    callback = getattr(import_module(f"casewise.cli.{module}"), function)
+    # Typer keeps the line ends of a docstring, which are not those of a terminal.
+    paragraphs = inspect.getdoc(callback).split("\n\n")
+    text = "\n\n".join(" ".join(one.split()) for one in paragraphs)
+    alone.command(name, cls=HelpCommand, help=text)(callback)
     return typer.main.get_command(alone)
 
 
-def lazy_group(places: Mapping[str, str]) -> type[HelpGroup]:
+def lazy_group(places: Mapping[str, str]) -> type[TyperGroup]:
     """A class of groups with commands that are imported one by one.
 
     Args:
         places: For each command's name its module and its function, as ``_score:score``.
     """
 
-    class Group(HelpGroup):
+    class Group(TyperGroup):
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
             late = {name: _Late(name, place) for name, place in places.items()}
@@ -154,7 +165,7 @@ app = typer.Typer(
     name="casewise",
     help="Does a language model's safety judgement follow the context? "
     "Run models over cases, and score them against what people judged.",
-    epilog="casewise run",
+    epilog="Example: casewise run",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
