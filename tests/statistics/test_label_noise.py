@@ -1,6 +1,7 @@
 """Accuracy against what all people would say: by hand, by simulation, and where it is withheld."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.stats import beta, betabinom
 from casewise.statistics import Clusters, Estimate, VotedVerdicts, corrected_accuracy, credits
 
 A = np.array
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def corrected(
@@ -85,3 +87,36 @@ def test_where_it_is_withheld() -> None:
     lone = corrected(A([1.0] * 9 + [0.0]), A([15.0, 12, 9, 18, 14, 11, 16, 13, 10, 0]))
     assert 0 < lone.value < 1
     assert lone.se > 0
+
+
+def right_in(share: float, a: float, b: float) -> list[Estimate]:
+    """Corrected accuracies of a judge who is right in ``share`` of the cases: ten studies.
+
+    450 pairs with 20 votes a case; rates are Beta(a, b) in the safe context, mirrored in the other.
+    """
+    arm = np.tile([0, 1], 450)
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        rate = rng.beta(a, b, 900)
+        rate = np.where(arm == 0, rate, 1 - rate)
+        safe = rng.binomial(20, rate).astype(float)
+        said = np.where(rng.random(900) < share, rate > 0.5, rate <= 0.5).astype(float)
+        verdicts = VotedVerdicts(said, safe, 20 - safe, arm, np.zeros(900, bool))
+        found.append(corrected_accuracy(verdicts, Clusters(np.repeat(np.arange(450), 2), 450)))
+    return found
+
+
+def test_the_page_says_why_it_is_experimental() -> None:
+    """Verdicts that follow the side of the rate split the distribution that is assumed of it."""
+    rows = []
+    for share in (1.0, 0.9):
+        for a, b in ((4, 1), (2, 2)):
+            ten = right_in(share, a, b)
+            value = np.mean([one.value for one in ten])
+            low, high = np.mean([one.interval for one in ten], axis=0)
+            held = sum(one.interval[0] <= share <= one.interval[1] for one in ten)
+            cells = f"{value:.3f} | {low:.3f} to {high:.3f} | {held} of 10".replace("0.", ".")
+            rows.append(f"| {'every case' if share == 1 else '.90'} | Beta({a}, {b}) | {cells} |")
+    page = (DOCS / "method" / "statistics.md").read_text("utf-8")
+    assert "\n".join(rows) in page, "\n".join(rows)

@@ -272,8 +272,7 @@ def as_record(score: Score) -> dict[str, Any]:
     }
     for name in score.metrics:
         record |= figures(name, score.measures[name])
-    corrected = f"{score.headline}_corrected"
-    record |= figures(corrected, score.corrected)
+    record["experimental"] = _experimental(score)
     quadrants = {name: figures("", score.measures[name]) for name in score.quadrants}
     for suffix in ("", "_se", "_ci", "_ci_bootstrap"):
         if any(suffix in one for one in quadrants.values()):
@@ -285,11 +284,7 @@ def as_record(score: Score) -> dict[str, Any]:
         "wilson": [
             name for name, one in score.measures.items() if one.is_wilson and not one.reason
         ],
-        "withheld": {
-            name: one.reason
-            for name, one in {**score.measures, corrected: score.corrected}.items()
-            if one.reason
-        },
+        "withheld": {name: one.reason for name, one in score.measures.items() if one.reason},
         "reliability": [bin_record(one) for one in score.bins],
     }
     for name, (low, high) in score.bounds.items():
@@ -301,6 +296,13 @@ def as_record(score: Score) -> dict[str, Any]:
     extra = ("variant", "prompt_version", "dataset_hash", "dataset_version", "run_id", "of")
     record |= {name: score.condition[name] for name in extra if name in score.condition}
     return record | {"statuses": score.statuses}
+
+
+def _experimental(score: Score) -> dict[str, Any]:
+    """Figures that are not to be relied on yet, with the reason where there are none."""
+    name = f"{score.headline}_corrected"
+    withheld = {"withheld": {name: score.corrected.reason}} if score.corrected.reason else {}
+    return figures(name, score.corrected) | withheld
 
 
 def figures(name: str, estimate: Estimate) -> dict[str, Any]:
