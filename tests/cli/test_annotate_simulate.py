@@ -11,7 +11,8 @@ from casewise.annotation.study.schema import Pay
 
 
 def test_screening_and_cost(cli: Cli, tmp_path: Path) -> None:
-    # 4 queries by 3 arms by 2 votes, in 6 blocks of 4; 10 an hour for (5 x 25 s + 6 min), 9 whole minutes, is 1.50.
+    # 4 queries by 3 arms by 2 votes, in 6 blocks of 4; 10 an hour for (5 x 25 s + 6 min), that is
+    # 9 whole minutes, is 1.50.
     write_three_arms(
         tmp_path, queries=4, votes=2, pay=Pay(per_hour=10, seconds_per_task=25, minutes_besides=6)
     )
