@@ -20,7 +20,7 @@ from casewise.errors import InputError
 
 def drafted(path: Path) -> tuple[str, Imported]:
     """The draft, and what becomes of the table by it, unedited."""
-    text = draft_mapping(path)
+    text = draft_mapping(path).text
     (path.parent / "draft.yaml").write_text(text, "utf-8")
     return text, import_cases(path, load_mapping(path.parent / "draft.yaml"))
 
@@ -143,6 +143,99 @@ def test_a_query_is_no_list_and_no_label(tmp_path: Path) -> None:
     assert case.context.root == {"situation": {"contexts": ["x", "yyyyyyy"]}}
 
 
+POSSIBLE = (
+    ("What a customer says", "How do I change the name on order {}?"),
+    ("Wording", "Please tell me where order {} goes to."),
+)
+
+
+@pytest.mark.parametrize(("header", "asked"), POSSIBLE)
+@pytest.mark.parametrize("code", ["L{}", "Q-{}", "{}a", "case 0{}", "ab{}f-09c"])
+def test_a_code_is_no_query(tmp_path: Path, header: str, asked: str, code: str) -> None:
+    """Questions recur in several contexts, so the column of codes has more different values."""
+    rows = [
+        f"{code.format(n)},{asked.format(n // 3)},a customer {n % 3},{('answer', 'refuse')[n % 2]}"
+        for n in range(12)
+    ]
+    (tmp_path / "t.csv").write_text(f"Line,{header},Who asks,Our policy\n" + "\n".join(rows))
+    text, found = drafted(tmp_path / "t.csv")
+    assert guesses(text) == {
+        "query": header,
+        "id": "Line",
+        "context.situation.who_asks": "Who asks",
+        "intended": {"column": "Our policy", "safe": ["answer"], "unsafe": ["refuse"]},
+    }
+    assert len({case.query for case in found.cases}) == 4
+    assert "OPEN" not in text
+    # A name does not make a query of codes.
+    renamed = (tmp_path / "t.csv").read_text().replace("Line", "question", 1)
+    (tmp_path / "t.csv").write_text(renamed)
+    assert guesses(drafted(tmp_path / "t.csv")[0])["query"] == header
+
+
+def test_an_open_query_is_asked_for(cli_inside: Cli, tmp_path: Path) -> None:
+    rows = [f"L{n},Tell me of order {n}.,We tell it {n} times.,yes" for n in range(4)]
+    (tmp_path / "t.csv").write_text("Line,Wording,Notes,ok\n" + "\n".join(rows))
+    draft = draft_mapping(tmp_path / "t.csv")
+    assert draft.questions == ("which column is what the user asks: 'Wording', 'Notes'?",)
+    assert "query: NAME  # OPEN: the column of what the user asks" in draft.text
+    done = cli_inside("cases", "import", "t.csv", "--draft", "--out", "m.yaml")
+    assert "open: which column is what the user asks: 'Wording', 'Notes'?" in done.stderr
+    done = cli_inside("cases", "import", "t.csv", "--map", "m.yaml", "--out", "c.jsonl")
+    refused(done, "no such column", "Wording")
+    # Questions beside statements are told apart.
+    (tmp_path / "t.csv").write_text((tmp_path / "t.csv").read_text().replace(".,We", "?,We"))
+    assert guesses(draft_mapping(tmp_path / "t.csv").text)["query"] == "Wording"
+    # Codes alone are nobody's question.
+    (tmp_path / "t.csv").write_text("Line,ok\nL1,yes\nL2,no\n")
+    draft = draft_mapping(tmp_path / "t.csv")
+    assert "None is sure to hold questions" in draft.questions[0]
+
+
+def test_all_rows_are_read(cli_inside: Cli, tmp_path: Path) -> None:
+    """A label that only the last of many rows has is known."""
+    rows = [f"May I open door {n}?,{('yes', 'no')[n % 2]}" for n in range(2500)]
+    (tmp_path / "t.csv").write_text("\n".join(["prompt,verdict", *rows, "May I?,contested"]))
+    done = cli_inside("cases", "import", "t.csv", "--draft", "--out", "m.yaml")
+    assert "2501 rows were read" in done.stderr
+    draft = (tmp_path / "m.yaml").read_text("utf-8")
+    assert "# Guessed from all 2501 rows." in draft
+    assert guesses(draft)["intended"]["none"] == ["contested"]
+
+
+def test_a_label_of_the_reply_is_none_of_the_case(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": f"May I open door {n}?", "response": f"You may open door {n}.", "user_id": "u"}
+        | {"response_label": ("safe", "unsafe")[n % 2], "system_action": "refuse it"}
+        for n in range(20)
+    ]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(rows))
+    draft = draft_mapping(path)
+    assert "(a label of the reply, and not of what is asked)" in draft.text
+    assert "not taken: response  # 20 of 20" in draft.text
+    assert "(a number or a verdict, and no part of the context)" in draft.text
+    assert {"intended", "context.situation.system_action"}.isdisjoint(guesses(draft.text))
+    # A name that says nothing is asked for.
+    path.write_text(path.read_text().replace("response_label", "is_safe"))
+    draft = draft_mapping(path)
+    assert "does 'is_safe' label what is asked in its context, or the reply" in draft.questions[0]
+    assert '# intended: {column: is_safe, safe: ["safe"], unsafe: ["unsafe"]}' in draft.text
+    # A name of the query's is taken.
+    path.write_text(path.read_text().replace("is_safe", "prompt_is_safe"))
+    draft = draft_mapping(path)
+    assert guesses(draft.text)["intended"]["column"] == "prompt_is_safe"
+    assert not draft.questions
+
+
+def test_several_labels_without_a_name_are_left_open(tmp_path: Path) -> None:
+    rows = [f"May I {n}?,{('yes', 'no')[n % 2]},{('no', 'yes')[n % 2]}" for n in range(4)]
+    (tmp_path / "t.csv").write_text("ask,verified,Ours\n" + "\n".join(rows))
+    draft = draft_mapping(tmp_path / "t.csv")
+    assert draft.questions == ("which column is the label (intended): 'verified', 'Ours'?",)
+    assert "intended" not in guesses(draft.text)
+
+
 NAME = st.text(min_size=1, max_size=10)
 CELL = st.none() | st.text(max_size=8) | st.integers() | st.floats(allow_nan=False)
 MORE = CELL | st.lists(CELL, max_size=2) | st.dictionaries(st.text(max_size=3), CELL, max_size=2)
@@ -155,7 +248,7 @@ def test_every_table_gets_a_draft_that_loads(
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "t.json"
     path.write_text(json.dumps(rows))
-    (path.parent / "draft.yaml").write_text(draft_mapping(path), "utf-8")
+    (path.parent / "draft.yaml").write_text(draft_mapping(path).text, "utf-8")
     mapping = load_mapping(path.parent / "draft.yaml")
     named = {column for _, column in mapping.columns()} - {"NAME"}
     assert named <= {column for row in rows for column in row}

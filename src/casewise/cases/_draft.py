@@ -4,7 +4,8 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,6 @@ from casewise.cases._grids import RowPlace, TableForm, as_number, items, plain, 
 from casewise.cases._mapping_values import as_key
 from casewise.cases._rows import columns_of, read_tables
 from casewise.errors import InputError
-
-LOOKED_AT = 2000
-"""Rows whose values are looked at."""
 
 FEW = 12
 """Different values that a label or category may have at most."""
@@ -86,9 +84,45 @@ _UNSAFE_WORDS = (
 )
 
 
+_REPLY = ("response", "reply", "completion", "output", "antwort", "réponse", "respuesta", "回复")
+"""Words of columns that hold a model's reply, or a label of it."""
+_DEEDS = frozenset(
+    (
+        *("answer", "answers", "comply", "complies", "help", "partial", "partially", "partly"),
+        *("refuse", "refuses", "refusal", "decline", "declines", "deflect", "escalate"),
+    )
+)
+"""What a reply does: a column of these is a label, whatever it is called."""
+MOSTLY = 0.5
+"""The share of a column's texts from which on it is of that kind."""
+RARELY = 0.2
+"""The share of them up to which it is not."""
+_CODE = re.compile(
+    r"(?=[^\d]*\d)[A-Za-z0-9]+(?:[-_./#: ]?[A-Za-z0-9]*\d[A-Za-z0-9]*)*|[0-9a-f-]{16,}"
+)
+"""L1, Q-12, case 7: names of rows."""
+_SENTENCE = re.compile(
+    r"\S+\s+\S+\s+\S|.*[.?!。\uff1f\uff01…][\"'”)]*\s*\Z|[^\x00-\u2fff]{6}", re.S
+)
+"""Three words and more, what ends as a sentence does, or letters that need no spaces."""
+_ASKED = re.compile(r"[?\uff1f][\"'”)]*\s*\Z")
+
+
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """A drafted mapping."""
+
+    text: str
+    """YAML with comments."""
+    rows: int
+    """Rows that were read: all of them."""
+    questions: tuple[str, ...]
+    """What is left open for a person to decide."""
+
+
+@dataclass(frozen=True)
 class _Column:
-    """What the looked-at rows hold in one column."""
+    """What the rows hold in one column."""
 
     name: str
     cells: tuple[Any, ...]
@@ -99,45 +133,76 @@ class _Column:
         """Whether its name holds one of the words."""
         return any(word in self.name.casefold() for word in words)
 
-    @property
+    @cached_property
     def lists(self) -> bool:
         """Whether its cells are lists, also printed ones."""
         return bool(self.cells) and all(isinstance(_opened(cell), list) for cell in self.cells)
 
-    @property
+    @cached_property
     def texts(self) -> bool:
         return bool(self.cells) and all(
             isinstance(cell, str) and not _is_number(cell) for cell in self.cells
         )
 
-    @property
+    @cached_property
     def numbers(self) -> tuple[float, ...]:
         """Its cells as numbers; none unless all are."""
         return tuple(map(_number, self.cells)) if all(map(_is_number, self.cells)) else ()
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Its different values, or those of its lists."""
         single = (item for cell in self.cells for item in items(_opened(cell), None))
         texts = (written(item) for item in single)
         return tuple(dict.fromkeys(as_key(text) for text in texts if text is not None))
 
-    @property
+    @cached_property
     def length(self) -> float:
         """The mean number of characters of its texts."""
         return sum(len(str(cell)) for cell in self.cells) / max(len(self.cells), 1)
+
+    def share(self, pattern: re.Pattern[str]) -> float:
+        """The share of its texts that begin as a pattern has it."""
+        found = sum(pattern.match(str(cell).strip()) is not None for cell in self.cells)
+        return found / max(len(self.cells), 1)
+
+    @cached_property
+    def codes(self) -> bool:
+        """Whether its texts are names of rows, and nothing that anybody would ask."""
+        found = sum(_CODE.fullmatch(str(cell).strip()) is not None for cell in self.cells)
+        return found > MOSTLY * len(self.cells)
+
+    @cached_property
+    def sentences(self) -> float:
+        return self.share(_SENTENCE)
+
+    @cached_property
+    def asked(self) -> float:
+        """The share of its texts that end in a question mark."""
+        found = sum(_ASKED.search(str(cell)) is not None for cell in self.cells)
+        return found / max(len(self.cells), 1)
 
     @property
     def note(self) -> str:
         """How many cells are filled, and the first of them, for a comment."""
         sample = json.dumps(self.cells[0], ensure_ascii=False, default=str) if self.cells else ""
-        shown = "".join(char if char.isprintable() else "?" for char in sample)
+        shown = _printable(sample)
         shown = f"{shown[:37]}..." if len(shown) > 40 else shown
         return f"# {len(self.cells)} of {self.rows}{': ' + shown if shown else ' filled'}"
 
 
-def draft_mapping(path: Path | str, *, split: str | None = None) -> str:
-    """Guess a mapping for a table from its headers and values, as YAML with comments.
+@dataclass
+class _Guesses:
+    """Lines of a mapping so far, and what could not be decided."""
+
+    lines: list[tuple[str, _Column]] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    why_not: dict[str, str] = field(default_factory=dict)
+    """Why a column is not taken, by its name."""
+
+
+def draft_mapping(path: Path | str, *, split: str | None = None) -> Draft:
+    """Guess a mapping for a table from its headers and the values of all rows.
 
     Args:
         path: The table, or a folder of them.
@@ -148,20 +213,20 @@ def draft_mapping(path: Path | str, *, split: str | None = None) -> str:
     """
     path = Path(path)
     header, found = _read(path, split)
-    columns = _columns(found.tables)
+    columns, rows = _columns(found.tables)
+    guessed = _guess(columns)
     lines = [
         f"# A draft for {_quoted(path.name)}: check every line, then",
         "#   casewise cases import FILE --map THIS --out cases.jsonl",
         "# casewise cases import --example every-key explains every key.",
-        *(f"# {''.join(c if c.isprintable() else '?' for c in note)}" for note in found.notes),
+        f"# Guessed from all {rows} row{'s' * (rows != 1)}.",
+        *(f"# {_printable(note)}" for note in found.notes),
+        *(f"# OPEN: {_printable(question)}" for question in guessed.questions),
         *([f"header: {header}"] if header else []),
     ]
-    taken: dict[str, str] = {}
-    for guess, column in _guesses(columns):
-        taken[column.name] = guess
-        lines.append(f"{guess}  {column.note}")
+    lines += [f"{guess}  {column.note}" for guess, column in guessed.lines]
     if not any(line.startswith(("query:", "turns:")) for line in lines):
-        lines.append("query: NAME  # no column of texts was found")
+        lines.append("query: NAME  # OPEN: the column of what the user asks")
     if not any(line.startswith(_LABELS) for line in lines):
         lines.append(
             "# No label was found. For one side in every row: intended: {constant: unsafe}; else "
@@ -171,9 +236,17 @@ def draft_mapping(path: Path | str, *, split: str | None = None) -> str:
         f"source: {{constant: {_quoted(path.stem)}}}  # say whose data they are",
         "licence: {constant: unknown}  # say under which licence",
     ]
-    left = [column for column in columns if column.name not in taken]
-    lines += [f"# not taken: {_name(column.name)}  {column.note}" for column in left]
-    return "\n".join(lines) + "\n"
+    taken = {column.name for _, column in guessed.lines}
+    for column in columns:
+        if column.name not in taken:
+            why = guessed.why_not.get(column.name)
+            note = f"{column.note} ({why})" if why else column.note
+            lines.append(f"# not taken: {_name(column.name)}  {note}")
+    return Draft("\n".join(lines) + "\n", rows, tuple(guessed.questions))
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 _LABELS = ("intended:", "votes", "vote:", "published_safe_rate:", "ratings:")
@@ -190,20 +263,25 @@ def _read(path: Path, split: str | None) -> tuple[int | None, Any]:
     raise AssertionError("the last try returns or raises")
 
 
-def _columns(tables: Sequence[Any]) -> list[_Column]:
-    rows = [row for table in tables for _, row in table.rows if not isinstance(row, InputError)][
-        :LOOKED_AT
-    ]
+def _columns(tables: Sequence[Any]) -> tuple[list[_Column], int]:
+    """The columns, and the number of rows that could be read."""
+    rows = [row for table in tables for _, row in table.rows if not isinstance(row, InputError)]
     columns = []
     for name in columns_of(tables):
         cells = (plain(row.get(name)) for row in rows)
         kept = tuple(cell for cell in cells if cell not in (None, [], {}))
         columns.append(_Column(name, kept, len(rows)))
-    return columns
+    return columns, len(rows)
 
 
-def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
+def _guess(columns: Sequence[_Column]) -> _Guesses:
     """A line of the mapping for each column that means something, with the column."""
+    found = _Guesses()
+    found.lines += _guesses(columns, found)
+    return found
+
+
+def _guesses(columns: Sequence[_Column], found: _Guesses) -> Iterator[tuple[str, _Column]]:
     left = [column for column in columns if column.cells and column.name.strip()]
 
     def take(column: _Column | None, line: str) -> Iterator[tuple[str, _Column]]:
@@ -211,11 +289,17 @@ def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
             left.remove(column)
             yield f"{line.replace('NAME', _name(column.name), 1)}", column
 
-    yield from take(*_asked(left))
+    yield from take(*_asked(left, found))
+    replies = [c for c in left if c.called(*_REPLY) and c.texts and not c.lists and _is_long(c)]
+    for reply in replies:
+        found.why_not[reply.name] = "a reply: what to ask has none"
+        left.remove(reply)
     distinct = [c for c in left if len(c.kinds) == c.rows > 1 and not c.lists]
-    yield from take(
-        _first(distinct, lambda c: re.fullmatch(r"(.*[_ ])?u?id", c.name, re.I)), "id: NAME"
-    )
+    named_id = _first(distinct, lambda c: re.fullmatch(r"(.*[_ ])?u?id", c.name, re.I))
+    yield from take(named_id or _first(distinct, lambda c: c.texts and c.codes), "id: NAME")
+    for judged in [c for c in left if _is_of_reply(c, replies)]:
+        found.why_not[judged.name] = "a label of the reply, and not of what is asked"
+        left.remove(judged)
     yield from take(_first(left, lambda c: c.called(*_LANGUAGE) and c.texts), "language: NAME")
     voted = {
         side: _first(left, lambda c, words=words: _counts(c, words))
@@ -228,11 +312,17 @@ def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
     votes = _first(labels, lambda c: c.lists and _meant(c))
     if votes is not None:
         yield from take(votes, f"votes: {{column: NAME, {_sides(votes)}}}")
-    named = [c for c in labels if c.called(*_LABEL, *_LABEL_TOO) and 1 < len(c.kinds) <= 4]
-    label = _first([c for c in labels if not c.lists and _meant(c)] or named, lambda c: not c.lists)
     # What stands beside people's votes is mostly made of them, and nobody's intention.
-    if label is not None and votes is None and voted["safe"] is None:
-        yield from take(label, f"intended: {{column: NAME, {_sides(label)}}}")
+    if votes is None and voted["safe"] is None:
+        label = _intended([c for c in labels if not c.lists and c in left], found)
+        line = "" if label is None else f"intended: {{column: NAME, {_sides(label)}}}"
+        if label is not None and replies and not label.called(*_QUERY, "intend", "context"):
+            found.questions.append(
+                f"does {label.name!r} label what is asked in its context, or the reply in "
+                f"{replies[0].name!r}? If what is asked, take the # before 'intended' away"
+            )
+            line = f"# {line}"
+        yield from take(label, line)
     for line, column in _measured([c for c in left if c.numbers]):
         yield from take(column, line)
     few = [c for c in left if c.texts and len(c.kinds) <= max(FEW, c.rows // 4)]
@@ -240,24 +330,87 @@ def _guesses(columns: Sequence[_Column]) -> Iterator[tuple[str, _Column]]:
     used: set[str] = set()
     for column in [c for c in left if c.called(*_CONTEXT, *_CONTEXT_TOO, *_GROUPS)]:
         # A verdict in the context would tell the model what to say.
-        if not column.numbers and not _meant(column):
+        if column.numbers or _meant(column) or _is_verdict(column):
+            found.why_not[column.name] = "a number or a verdict, and no part of the context"
+        else:
             yield from take(column, f"{_parameter(column, used)}: {_value(column)}")
 
 
-def _asked(left: Sequence[_Column]) -> tuple[_Column | None, str]:
-    """The column of the query, or of whole conversations."""
+def _asked(left: Sequence[_Column], found: _Guesses) -> tuple[_Column | None, str]:
+    """The column of the query, or of whole conversations; none where two could be it.
+
+    A name counts only with texts that somebody could ask; codes (L1, Q-12) never are.
+    """
     talks = [c for c in left if c.lists and all(map(_is_talk, c.cells[:20]))]
     if talks:
         return talks[0], "turns: NAME"
-    texts = [c for c in left if c.texts and not c.lists]
+    texts = [c for c in left if c.texts and not c.lists and not c.codes]
     for words in (_QUERY, _QUERY_TOO):
         named = [c for word in words for c in texts if c.called(word) and c.length > 1]
         exact = [c for c in named if c.name.casefold() in words]
-        if exact or named:
-            return (exact or named)[0], "query: NAME"
-    others = [c for c in texts if not c.called(*_LABEL, *_LABEL_TOO, *_CONTEXT, *_CONTEXT_TOO)]
-    longest = max(others or texts, key=lambda c: (len(c.kinds), c.length), default=None)
-    return longest, "query: NAME"
+        likely = exact or [c for c in named if c.sentences >= MOSTLY and not c.called(*_REPLY)]
+        if likely and words is _QUERY:
+            return likely[0], "query: NAME"
+        if likely:
+            rivals = [c for c in _unnamed(texts) if c is not likely[0] and c.asked >= MOSTLY]
+            return _sure([likely[0], *rivals] if likely[0].asked <= RARELY else likely[:1], found)
+    others = _unnamed(texts)
+    spoken = [c for c in others if c.sentences >= MOSTLY]
+    asked = [c for c in spoken if c.asked >= MOSTLY]
+    if len(asked) == 1 and all(c.asked <= RARELY for c in spoken if c is not asked[0]):
+        spoken = asked
+    return _sure(spoken, found)
+
+
+def _unnamed(texts: Sequence[_Column]) -> list[_Column]:
+    """Columns of texts whose names call them nothing else than a query."""
+    words = (*_LABEL, *_LABEL_TOO, *_CONTEXT, *_CONTEXT_TOO, *_GROUPS, *_REPLY)
+    return [c for c in texts if not c.called(*words)]
+
+
+def _sure(columns: Sequence[_Column], found: _Guesses) -> tuple[_Column | None, str]:
+    """The only column of some; else a question."""
+    if len(columns) == 1:
+        return columns[0], "query: NAME"
+    named = ", ".join(repr(c.name) for c in columns)
+    found.questions.append(
+        f"which column is what the user asks: {named}?"
+        if columns
+        else "which column is what the user asks? None is sure to hold questions or requests"
+    )
+    return None, ""
+
+
+def _is_long(column: _Column) -> bool:
+    return column.sentences >= MOSTLY and len(column.kinds) > min(FEW, column.rows // 2)
+
+
+def _is_of_reply(column: _Column, replies: Sequence[_Column]) -> bool:
+    """Whether it labels replies, by its name."""
+    if not column.called(*_REPLY) or column.called("human") or len(column.kinds) > FEW:
+        return False
+    return bool(replies) or column.called(*_LABEL, *_LABEL_TOO, *_RATING)
+
+
+def _is_verdict(column: _Column) -> bool:
+    """Whether few values say what a reply does, or one of them is a side."""
+    if column.lists or len(column.kinds) > FEW:
+        return False
+    told = [_DEEDS.intersection(re.split(r"\W+", kind)) for kind in column.kinds]
+    return sum(map(bool, told)) > MOSTLY * len(told)
+
+
+def _intended(labels: Sequence[_Column], found: _Guesses) -> _Column | None:
+    """The column of the authors' label; none where several mean sides and no name tells which."""
+    names = (*_LABEL, *_LABEL_TOO)
+    meant = [c for c in labels if _meant(c)]
+    named = [c for c in meant if c.called(*names, "policy", "line")]
+    if not named and len(meant) > 1:
+        several = ", ".join(repr(c.name) for c in meant)
+        found.questions.append(f"which column is the label (intended): {several}?")
+        return None
+    vague = [c for c in labels if c.called(*names) and 1 < len(c.kinds) <= 4]
+    return next(iter([*named, *meant, *vague]), None)
 
 
 def _is_talk(cell: Any) -> bool:

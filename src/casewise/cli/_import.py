@@ -117,11 +117,13 @@ def _draft(source: Path, split: str | None, map: str | None, to: Path | None) ->
     if to is not None and to.suffix.lower() not in (".yaml", ".yml"):
         raise UsageError(f"{to}: a mapping is a .yaml file")
     with working("reading the rows"):
-        text = case_files.draft_mapping(source, split=split)
+        draft = case_files.draft_mapping(source, split=split)
+    note(f"{draft.rows} rows were read")
+    note_all(f"open: {question}" for question in draft.questions)
     if to is None:
-        write_out(text)
+        write_out(draft.text)
         return
-    write_atomically(to, text.encode())
+    write_atomically(to, draft.text.encode())
     note(f"{to}: check it, then casewise cases import {source} --map {to} --out cases.jsonl")
 
 
