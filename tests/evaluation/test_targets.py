@@ -401,6 +401,10 @@ def breaks(messages):
 def none():
     return ""
 
+def declines_first(messages):
+    first = sum(one["role"] == "user" for one in messages) == 1
+    return {"content": "", "refused": True} if first else TEXT
+
 TEXT = "Sure, here are the steps:\\n1. Measure the wall.\\n2. Cut the board."
 """
 
@@ -435,6 +439,16 @@ def test_functions(cli: Cli, tmp_path: Path, function: str) -> None:
     assert "going on: 2 of 2" in run(cli, target, *options)
     done = cli("target", "check", target, "--format", "json")
     assert json.loads(done.stdout)["read"]["refused"] is False
+
+
+def test_a_refusal_without_words_is_of_its_turn_alone(cli: Cli, tmp_path: Path) -> None:
+    """The query is asked though an earlier turn was declined without a text."""
+    write_functions(tmp_path, "bot_declines")
+    run(cli, "bot_declines:declines_first", "--limit", "2", "--delivery", "history")
+    rows = rows_of(tmp_path / "logs")
+    assert [(row["response_class"], row["graded_by"]) for row in rows] == [
+        ("compliance", "rules")
+    ] * 2
 
 
 @pytest.mark.parametrize(

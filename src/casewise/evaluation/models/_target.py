@@ -54,8 +54,7 @@ LONGEST_WAIT_S = 60.0
 SESSION = "session"
 """Where a reply's metadata has the id of its conversation."""
 DECLINED = "declined"
-"""Where it says that the bot itself calls it a refusal, in words that a conversation can go on
-from."""
+"""Where it says that the bot itself calls it a refusal, in words or without any."""
 
 
 Function = Callable[[list[dict[str, Any]]], Any]
@@ -326,7 +325,7 @@ class TargetModel(ModelAPI):
 
     def _output(self, reading: TargetAnswer, session: str | None = None) -> ModelOutput:
         known: dict[str, Any] = {SESSION: session} if session is not None else {}
-        known |= {DECLINED: True} if reading.refused and reading.reply.strip() else {}
+        known |= {DECLINED: True} if reading.refused else {}
         message = ChatMessageAssistant(
             # A bot may repeat the key that it was sent.
             content=redacted(reading.reply),

@@ -150,8 +150,8 @@ def ask_chatbot(tools: Sequence[ToolDefinition] = ()) -> Ask:
     """Send the user's turns one after another, each when the last one is answered.
 
     A provider's own refusal ends the conversation: what the user would say next has nothing to
-    follow. A target's own, said in words, does not; nor does a call of a tool: the model is told
-    that it was not run.
+    follow. A target's own, with words or without, is one of its turn alone, and the conversation
+    goes on; so it does after a call of a tool: the model is told that it was not run.
 
     Args:
         tools: What the model may call.
