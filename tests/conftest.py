@@ -29,6 +29,8 @@ CASEBENCH = Path(os.environ.get("CASEWISE_CASEBENCH", ROOT.parent / "shared/data
 
 XSTEST = Path(os.environ.get("CASEWISE_XSTEST", ROOT.parent / "shared/data/xstest"))
 
+REPLIES = Path(os.environ.get("CASEWISE_REPLIES", ROOT.parent / "shared/data/replies"))
+
 OTHER_SETS = Path(os.environ.get("CASEWISE_SETS", ROOT.parent / "shared/data/sets"))
 
 QUADRATIC = 20.0
@@ -73,6 +75,14 @@ def xstest() -> Path:
     if not any(XSTEST.glob("xstest_v2_completions_*.csv")):
         pytest.skip(f"XSTest's completions are not at {XSTEST} (set CASEWISE_XSTEST)")
     return XSTEST
+
+
+@pytest.fixture(scope="session")
+def real_replies() -> Path:
+    """The folder of real replies with labels; none of their texts is ever printed."""
+    if not any(REPLIES.glob("*.jsonl")):
+        pytest.skip(f"the real replies are not at {REPLIES} (set CASEWISE_REPLIES)")
+    return REPLIES
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from casewise.exports import ExportRequest, export_to
 
 LLAMA = "safety_llama370B"
 FILES = ("output_logits.json", "output_logits_recipient.json", "output_score.json")
-UNLIKE = ("run_id", "dataset_hash", "variant", "prompt_version", "faithfulness", "mass")
+UNLIKE = ("run_id", "dataset_hash", "variant", "prompt_version", "faithfulness", "mass", "cut")
 """What upstream's format has no place for."""
 
 

@@ -164,7 +164,7 @@ def test_what_was_run_is_what_the_logs_say(runs: Runs) -> None:
     assert (plain["Seed"], urged["Seed"]) == ("none needed", "7")
     assert plain["Judgements"] == "12 on 12 cases (6 queries)"
     assert urged["Judgements"] == "6 on 6 cases (6 queries)"
-    assert plain["Settings"] == "temperature 0, tokens at most 1024"
+    assert plain["Settings"] == "temperature 0, tokens at most 4096"
     assert common["Model's arguments"] == "an address of its own (withheld)"
 
 

@@ -54,6 +54,8 @@ from casewise.files import address_of
 from casewise.logs import (
     ANSWERED_BY,
     CANCELLED,
+    CUT,
+    CUT_TURNS,
     GRADER,
     OF_RUN,
     ORDER,
@@ -293,8 +295,15 @@ def _score(score: Score, rules: Rules) -> Score:
             if name in said
         }
         # Whose answer it is decides whether it counts; the name is a server's text.
-        | ({ANSWERED_BY: "another"} if said.get(ANSWERED_BY) else {}),
+        | ({ANSWERED_BY: "another"} if said.get(ANSWERED_BY) else {})
+        | ({CUT: bool(said[CUT])} if CUT in said else {})
+        | ({CUT_TURNS: turns} if (turns := _turn_numbers(said)) else {}),
     )
+
+
+def _turn_numbers(said: Mapping[str, Any]) -> str:
+    """The numbers of replies that were cut, and nothing else that may stand there."""
+    return " ".join(one for one in str(said.get(CUT_TURNS) or "").split() if one.isdecimal())
 
 
 def _of_case(metadata: Mapping[str, Any], rules: Rules) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from casewise.gate._gate_report import (
 from casewise.gate._gate_rules import GATE_MEASURES, GateConfig, GateRule, Side, When
 from casewise.gate._rule_figures import Extent, FigureMaker, defined, extent_of
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
+from casewise.protocols import Protocol
 from casewise.scores import (
     Change,
     GraderCorrection,
@@ -40,6 +41,8 @@ from casewise.scores import (
     changed_cases,
     correction_method,
     correction_notes,
+    count_cut,
+    cut_note,
     data_text,
     find_runs,
     mass_warning,
@@ -244,6 +247,11 @@ def _judge(
         said.append(rules_note())
     said += _corrected(rows, maker.corrections)
     said += [line for one in inside if (line := mass_warning(one.name, mean_mass(one.rows)))]
+    cuts = (
+        cut_note(one.name, count_cut(one.rows), acts=one.condition["protocol"] == Protocol.RESPOND)
+        for one in inside
+    )
+    said += [line for line in cuts if line]
     changed = _changes(rows, inside, others)
     return GateReport(
         tuple(rows), tuple(missing), extents, tuple(dict.fromkeys(said)), changed, build

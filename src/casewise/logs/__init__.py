@@ -5,7 +5,6 @@ seconds to import, so whoever can do without it imports this room late.
 """
 
 from casewise.logs._attempts import (
-    ANSWERED_BY,
     CANCELLED,
     GRADER,
     SCORERS,
@@ -23,10 +22,15 @@ from casewise.logs._attempts import (
     runs_of,
 )
 from casewise.logs._header import (
+    ANSWERED_BY,
     BROKEN,
+    CUT,
+    CUT_TURNS,
+    EMBEDDED,
     GENERATE,
     LOCK,
     OF_RUN,
+    OLD_REPLY_TOKENS,
     ORDER,
     OURS,
     REDACTED,
@@ -50,6 +54,9 @@ __all__ = [
     "Attempts",
     "BROKEN",
     "CANCELLED",
+    "CUT",
+    "CUT_TURNS",
+    "EMBEDDED",
     "GENERATE",
     "GRADER",
     "LOCK",
@@ -59,6 +66,7 @@ __all__ = [
     "LogWriter",
     "LoggedRun",
     "OF_RUN",
+    "OLD_REPLY_TOKENS",
     "ORDER",
     "OURS",
     "Part",

@@ -40,9 +40,6 @@ SCORERS = ("read_answers", "grade_reply")
 GRADER = "grader"
 """The role of the model that grades replies."""
 
-ANSWERED_BY = "answered_by"
-"""Where a score names the model of an answer that is not by the one that was asked."""
-
 CANCELLED = "CancelledError"
 """How the error of a sample begins that was in flight when the run was stopped."""
 

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +17,25 @@ GENERATE = "generate"
 
 TARGETS = "casewise-target"
 """The provider of targets: bots of one's own, whose arguments name the file that describes them."""
+
+
+ANSWERED_BY = "answered_by"
+"""Where a score names the model of an answer that is not by the one that was asked."""
+
+CUT = "cut"
+"""Where a score says that an answer which counts ended at a token limit; older logs don't say."""
+
+CUT_TURNS = "cut_turns"
+"""The numbers, from 1, of the replies among several that ended so, by spaces."""
+
+EMBEDDED = "casewise/"
+"""How the names of embedded models begin, whose replies are short."""
+
+RESPOND = "casewise/respond"
+"""The task in which models reply."""
+
+OLD_REPLY_TOKENS = 1024
+"""Longest reply of runs whose log names no limit in its task's arguments: their default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +60,32 @@ class RunKey:
     def identity(self) -> str:
         """The key as text."""
         given = {name: value for name, value in self.arguments.items() if value is not None}
+        if given.get("max_tokens") == OLD_REPLY_TOKENS and self._replies:
+            # As older logs have it, which don't name it.
+            del given["max_tokens"]
         parts: list[Any] = [self.task, self.version, self.model, given]
         parts += [dict(self.model_args), self.seed]
         # At the end, and only if there are any: older logs know nothing of them.
         parts += [dict(self.settings)] if self.settings else []
         return json.dumps(parts, sort_keys=True, default=str)
 
+    @property
+    def _replies(self) -> bool:
+        """Whether it is of replies whose length is no embedded model's."""
+        return self.task == RESPOND and not self.model.startswith(EMBEDDED)
+
+    @property
+    def old_limit(self) -> Self:
+        """The same with replies of at most ``OLD_REPLY_TOKENS``; itself where there are none."""
+        if not self._replies:
+            return self
+        return replace(self, arguments={**self.arguments, "max_tokens": OLD_REPLY_TOKENS})
+
     @classmethod
     def of_log(cls, log: EvalLog) -> Self:
         """The key of what a log is of."""
-        spec = log.eval
-        return cls(
+        spec, limit = log.eval, log.plan.config.max_tokens
+        found = cls(
             spec.task,
             str(spec.task_version),
             spec.model,
@@ -60,6 +94,10 @@ class RunKey:
             log.plan.config.seed,
             (spec.metadata or {}).get(GENERATE),
         )
+        if limit is None or not found._replies:
+            return found
+        # A limit that was the default stands in no argument of the task.
+        return replace(found, arguments={"max_tokens": limit, **found.arguments})
 
 
 def without_keys(model_args: Mapping[str, Any]) -> dict[str, Any]:

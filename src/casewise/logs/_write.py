@@ -30,7 +30,7 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelOutput
 from pydantic_core import to_json
 
-from casewise.logs._attempts import ANSWERED_BY
+from casewise.logs._header import ANSWERED_BY, CUT, CUT_TURNS
 
 try:
     from isal import isal_zlib as zlib
@@ -198,7 +198,7 @@ def without_texts(kept: EvalSample, model: str) -> EvalSample:
 WITHHELD = "(withheld)"
 """What stands in a log in the place of a conversation."""
 
-_SAID = ("status", "verdict", "response_class", "graded_by", "turns", ANSWERED_BY)
+_SAID = ("status", "verdict", "response_class", "graded_by", "turns", CUT, CUT_TURNS, ANSWERED_BY)
 """What a score says that is no text of the case or of an answer."""
 
 _OF_CASE = ("query_id", "category", "intended", "query_flagged", "expected", "no_context")

@@ -10,6 +10,7 @@ from casewise.protocols._conversations import (
     Script,
     load_script,
 )
+from casewise.protocols._cut import read_cut, read_cut_step
 from casewise.protocols._experiments import ESCALATION_STEPS, read_step
 from casewise.protocols._grade import (
     GRADE_VERSION,
@@ -82,6 +83,8 @@ __all__ = [
     "own_version",
     "phrase_match",
     "read_binary",
+    "read_cut",
+    "read_cut_step",
     "read_grade",
     "read_guard",
     "read_probability",

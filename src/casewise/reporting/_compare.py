@@ -10,7 +10,7 @@ from rich.text import Text
 
 from casewise.choices import ACT_METRICS
 from casewise.reporting._acting import corrected_table, difference_cells, difference_columns
-from casewise.reporting._scores import rules_remark
+from casewise.reporting._scores import cut_notes, rules_remark
 from casewise.reporting._wording import Wording, adapting, wording
 from casewise.scores import (
     Change,
@@ -259,6 +259,7 @@ def _lines(compared: Comparison) -> list[str]:
     ]
     rules = rules_remark(compared.scores)
     lines += [rules] if rules else []
+    lines += cut_notes(compared.scores)
     if compared.left_out:
         lines.append(f"{compared.left_out} judgements have no answered, labelled counterpart.")
     return [*lines, _count(compared)]

@@ -6,7 +6,15 @@ from typing import Any
 from casewise.cases import GROUPS
 from casewise.dataset import plural
 from casewise.reporting._wording import wording
-from casewise.scores import Score, by_rules, data_text, mass_warning, rules_note, variant_parts
+from casewise.scores import (
+    Score,
+    by_rules,
+    cut_note,
+    data_text,
+    mass_warning,
+    rules_note,
+    variant_parts,
+)
 from casewise.sheets import Cell, Column, Kind, number
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
@@ -177,13 +185,25 @@ def rules_remark(scores: Sequence[Score]) -> str:
     return rules_note(list(dict.fromkeys(names)))
 
 
+def run_warnings(scores: Sequence[Score]) -> list[str]:
+    """Warnings for all that show numbers: of probabilities that mean little, of cut answers."""
+    return [*mass_warnings(scores), *cut_notes(scores)]
+
+
 def mass_warnings(scores: Sequence[Score]) -> list[str]:
-    """A warning for each score whose probabilities mean little, for all that show numbers."""
-    found = (
-        mass_warning(f"{one.condition['model']} ({condition_text(one)})", one.mass)
-        for one in scores
-    )
+    """A warning for each score whose probabilities mean little."""
+    found = (mass_warning(_named(one), one.mass) for one in scores)
     return [line for line in found if line is not None]
+
+
+def cut_notes(scores: Sequence[Score]) -> list[str]:
+    """A line for each score some of whose answers a token limit ended."""
+    found = (cut_note(_named(one), one.cut, acts=one.acts) for one in scores)
+    return [line for line in found if line is not None]
+
+
+def _named(score: Score) -> str:
+    return f"{score.condition['model']} ({condition_text(score)})"
 
 
 def remarks(scores: Sequence[Score]) -> list[str]:
@@ -211,7 +231,7 @@ def remarks(scores: Sequence[Score]) -> list[str]:
                 f"{name}: {number(score.label_coverage)} of the judgements have a label under "
                 f"the rule '{score.labels}'; the others are left out."
             )
-        lines += mass_warnings([score])
+        lines += run_warnings([score])
         if score.condition["model"] == "casewise/smollm2":
             lines.append(
                 f"{name}: the embedded model shows that everything works; it judges at chance."

@@ -73,6 +73,8 @@ class Score:
     """Replies by who graded them (``rules``, ``provider`` or a model), as far as that is known."""
     partly: dict[str, int]
     """Replies by class, or status, to what a deployment allows in part; they have no label."""
+    cut: int | None
+    """Answers that a token limit ended; None where nobody knows."""
     corrected: Estimate
     """The headline against what all people would say, of whom those who voted are a sample."""
 
@@ -126,6 +128,36 @@ def mass_warning(name: str, mass: float) -> str | None:
     return (
         f"{name}: the first token puts only {number(mass)} of its probability on 'safe' or "
         "'unsafe': these numbers mean little."
+    )
+
+
+def count_cut(rows: pl.DataFrame) -> int | None:
+    """Answers that a token limit ended; None where no row says."""
+    # Baselines have no answers, and so no such column.
+    known = rows.get_column("cut", default=pl.Series([], dtype=pl.Boolean)).drop_nulls()
+    return int(known.sum()) if len(known) else None
+
+
+def cut_note(name: str, cut: int | None, *, acts: bool) -> str | None:
+    """What must be said of a run some of whose answers a token limit ended.
+
+    Args:
+        name: What the run is called.
+        cut: As ``count_cut`` has it.
+        acts: Whether the model replied, and did not judge.
+    """
+    if not cut:
+        return None
+    one = cut == 1
+    if acts:
+        what = "reply" if one else "replies"
+        counts = f"{'was' if one else 'were'} graded by what came before"
+    else:
+        what = "answer" if one else "answers"
+        counts = f"{'counts' if one else 'count'} only with a verdict that was whole by then"
+    return (
+        f"{name}: {cut:,} {what} ended at the token limit and {counts}; a higher --max-tokens "
+        "lets them end by themselves."
     )
 
 
@@ -277,6 +309,7 @@ def score_rows(
         classes=dict(classes.value_counts(sort=True).iter_rows()),
         graded_by=dict(graders.value_counts(sort=True).iter_rows()),
         partly=dict(in_part.value_counts(sort=True).iter_rows()),
+        cut=count_cut(rows),
         corrected=measures.corrected_headline(answers, scoring.unparsed, rule, scoring.ties),
     )
 

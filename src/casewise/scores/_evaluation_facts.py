@@ -176,10 +176,8 @@ class Uncounted:
 
 def left_out(runs: Sequence[RunFacts], scores: Sequence[Score]) -> tuple[Uncounted, ...]:
     """What each run leaves out; runs that leave out nothing are not among them."""
-    found = [
-        _left_out(place, run, score)
-        for place, (run, score) in enumerate(zip(runs, scores, strict=True))
-    ]
+    pairs = enumerate(zip(runs, scores, strict=True))
+    found = (_left_out(place, run, score) for place, (run, score) in pairs)
     return tuple(one for one in found if one.not_asked or one.unlabelled or one.unread)
 
 
@@ -236,6 +234,7 @@ class LimitKind(StrEnum):
     """Many answers were not read."""
     LOW_MASS = "low-mass"
     """The first token is hardly ever one of the two words."""
+    CUT = "cut"
     FIRST_CASES = "first-cases"
     """Only the first cases of the data set were asked."""
     UNFINISHED = "unfinished"
@@ -293,6 +292,7 @@ def _of_runs(runs: Sequence[RunFacts], scores: Sequence[Score]) -> Iterable[Limi
         LimitKind.ASKED_ONCE: (_asked_once(one) for one in runs),
         LimitKind.UNREAD: (score.coverage < GOOD_COVERAGE for score in scores),
         LimitKind.LOW_MASS: (score.mass < LOW_MASS for score in scores),
+        LimitKind.CUT: (bool(score.cut) for score in scores),
         LimitKind.FIRST_CASES: (_cut(one) for one in runs),
         LimitKind.UNFINISHED: (
             any(record.status != "success" for record in one.records) for one in runs

@@ -1,7 +1,4 @@
-"""The judgement table: one row a model x condition x case x epoch; also of published output files.
-
-Where texts are withheld, marks stand in for them.
-"""
+"""The judgement table: one row a model x condition x case x epoch; also of published outputs."""
 
 import hashlib
 import io
@@ -49,6 +46,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "response_class": pl.String(),
     "graded_by": pl.String(),
     "turn_classes": pl.String(),
+    "cut": pl.Boolean(),
     "answer": pl.String(),
     "explanation": pl.String(),
     "mentions": pl.String(),
@@ -64,15 +62,15 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 """Columns and types.
 
-``planned`` is how many rows the row's run would have if it had come to its end, null where nobody
-says; ``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``;
+``planned`` is how many rows the row's run would have at its end (null: unknown);
+``verdict``, ``p_safe`` and ``raw_score`` are null unless ``status`` is ``ok``;
 ``query_flagged`` says whether the query holds a word of the context-blind keyword list;
 ``expected`` is what a deployment wants of the reply (answer, refuse, partial or either);
-``no_context`` is true of a case without a context, and else null; ``mass``
-is the probability mass that the first token puts on the two words; ``graded_by`` says whether the
-provider, the rules of the offline reader or a model classed a reply; ``turn_classes`` has the class
-of every reply of an escalating conversation, ``mentions`` the parameters of the context that an
-explanation leans on, and ``parameters`` those that there are, all by spaces."""
+``no_context`` is true of a case without a context, and else null; ``mass`` is the probability mass
+that the first token puts on the two words; ``graded_by`` is ``provider``, ``rules`` or a model;
+``turn_classes`` has the class of every reply of an escalating conversation; ``cut`` says whether an
+answer ended at a token limit (null: unknown); ``mentions`` has the parameters of the context that
+an explanation leans on, and ``parameters`` those that there are, all by spaces."""
 
 PROVIDER: Final = "provider"
 """How a row names who graded a reply that the provider refused: nobody needs to check those."""

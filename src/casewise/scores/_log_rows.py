@@ -12,6 +12,8 @@ from inspect_ai.model import ModelUsage
 from casewise.files import address_of
 from casewise.logs import (
     ANSWERED_BY,
+    CUT,
+    CUT_TURNS,
     GRADER,
     SHARDS,
     Asked,
@@ -61,6 +63,7 @@ def _row(record: SampleRecord, model: str) -> dict[str, Any]:
         return row | {"status": "error", "error": record.error or "the sample has no score"}
     row |= {name: _number(score.values.get(name)) for name in _FROM_SCORE}
     row |= {name: score.metadata.get(name) for name in _NAMES}
+    row[CUT] = score.metadata.get(CUT)
     row[ANSWERED_BY] = score.metadata.get(ANSWERED_BY)
     if record.metadata.get("grade_all"):
         row["turn_classes"] = score.metadata.get("turns")
@@ -79,6 +82,7 @@ def _turn_rows(
         return
     score = record.score
     graded = str(score.metadata.get("turns") or "").split() if score is not None else []
+    cut = str(score.metadata.get(CUT_TURNS) or "").split() if score is not None else []
     said = _turns_said(record.messages, len(graded)) if texts else []
     for place, expected in enumerate(wanted):
         turn: dict[str, Any] = {
@@ -95,6 +99,8 @@ def _turn_rows(
                 "status": "ok" if read else "unparsed",
                 "response_class": found if read else None,
             }
+        if row.get(CUT):
+            turn[CUT] = str(place + 1) in cut
         if place < len(graded) - 1 and row.get("graded_by") == PROVIDER:
             # That is who refused in the last turn, and so ended the conversation.
             turn["graded_by"] = None

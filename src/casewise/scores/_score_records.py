@@ -295,7 +295,7 @@ def as_record(score: Score) -> dict[str, Any]:
         record |= {"notes": [rules_note()]} if by_rules(score) else {}
     extra = ("variant", "prompt_version", "dataset_hash", "dataset_version", "run_id", "of")
     record |= {name: score.condition[name] for name in extra if name in score.condition}
-    return record | {"statuses": score.statuses}
+    return record | {"statuses": score.statuses, "cut": score.cut}
 
 
 def _experimental(score: Score) -> dict[str, Any]:

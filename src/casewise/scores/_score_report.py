@@ -234,6 +234,7 @@ def _row(base: Score, n: int, name: str, figures: dict[str, float]) -> Score:
         pairs=0,
         bounds={},
         statuses={},
+        cut=None,
     )
 
 

@@ -72,9 +72,8 @@ class Clusters:
 
     def sums(self, *columns: FloatArray) -> FloatArray:
         """Columns of shape ``(n,)`` summed by cluster, shape ``(count, columns)``."""
-        return np.stack(
-            [np.bincount(self.index, column, minlength=self.count) for column in columns], axis=1
-        )
+        found = [np.bincount(self.index, column, minlength=self.count) for column in columns]
+        return np.stack(found, axis=1) if found else np.empty((self.count, 0))
 
 
 def number_clusters(names: NDArray[np.generic], resampling: Resampling | None = None) -> Clusters:

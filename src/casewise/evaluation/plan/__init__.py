@@ -40,7 +40,7 @@ from casewise.evaluation.plan._sampling import (
     resolve_sampling,
     setting_parts,
 )
-from casewise.logs import TARGETS, RunKey, without_keys
+from casewise.logs import EMBEDDED, TARGETS, RunKey, without_keys
 from casewise.protocols import UPSTREAM, Protocol, is_ours
 
 
@@ -101,7 +101,11 @@ class Cell:
         """All of the task's arguments: with the condition, its identity in the log."""
         embedded = self.acts and self.model == SMOLLM2
         name = None if self.sampling is Sampling.GREEDY and not embedded else self.model
-        return self.planned.arguments | {"sampling": str(self.sampling), "model_name": name}
+        settled: dict[str, Any] = {"sampling": str(self.sampling), "model_name": name}
+        if self.acts and not self.model.startswith(EMBEDDED):
+            # Named, since the default was another once.
+            settled["max_tokens"] = self.draw.config.max_tokens
+        return self.planned.arguments | settled
 
     @property
     def sent_seed(self) -> int | None:
@@ -112,6 +116,18 @@ class Cell:
     @property
     def identity(self) -> str:
         """The same for all runs of one model under one condition; see ``RunKey``."""
+        return self._key.identity
+
+    @property
+    def old_identity(self) -> str | None:
+        """That of a run with the replies' old limit, where nobody says how long they may be."""
+        if "max_tokens" in self.planned.arguments:
+            return None
+        old = self._key.old_limit.identity
+        return None if old == self.identity else old
+
+    @property
+    def _key(self) -> RunKey:
         return RunKey(
             self.task,
             self.planned.version,
@@ -120,7 +136,7 @@ class Cell:
             without_keys(self.request.model_args),
             self.sent_seed,
             self.draw.settings,
-        ).identity
+        )
 
     def patient(self, seconds: int | None) -> "Cell":
         """The same, with another time after which a request is sent again; None: as it is."""
@@ -282,7 +298,8 @@ def plan_cell(planned: PlannedCondition, model: str, request: RunRequest) -> Cel
         request = _check_target(planned.condition, draw, request)
     prices = _prices(model, request, acts=protocol is Protocol.RESPOND)
     title = ", ".join([planned.condition.title, *setting_parts(draw.settings)])
-    count, usual = planned.extent.times(draw.samples * request.epochs), ANSWER_TOKENS[protocol]
+    count = planned.extent.times(draw.samples * request.epochs)
+    usual = min(ANSWER_TOKENS[protocol], draw.config.max_tokens or ANSWER_TOKENS[protocol])
     estimated = estimate(model, title, count, usual, prices[model])
     grading = None
     if planned.grading is not None and request.grader is not None:

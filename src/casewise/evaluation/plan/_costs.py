@@ -33,9 +33,11 @@ ANSWER_TOKENS = {
     Protocol.SCORE: 80,
     Protocol.PROBABILITY: 1,
     Protocol.GUARD: 5,
-    Protocol.RESPOND: 300,
+    Protocol.RESPOND: 1000,
 }
-"""Length of a usual answer to our prompts, in tokens; reasoning models write many more."""
+"""Length of a usual answer to our prompts, in tokens; reasoning models write many more. A reply's
+is the mean of 1,399 replies of 24 models of 2024 to 2026 to questions as ours are; everyday
+instructions take a third of it."""
 
 GRADE_TOKENS = 80
 """Length of a usual grade by a model, in tokens: a reason in two sentences, and its last line."""

@@ -37,7 +37,9 @@ from casewise.evaluation.tasks._samples import (
     mean_of,
     provider_refused,
     solve_by,
+    was_cut,
 )
+from casewise.logs import CUT
 from casewise.protocols import (
     Lexicon,
     Protocol,
@@ -50,6 +52,7 @@ from casewise.protocols import (
     mean_score,
     mentioned_parameters,
     read_binary,
+    read_cut,
     read_guard,
     read_probability,
     read_score,
@@ -186,6 +189,7 @@ def read_judge(protocol: Protocol, verdict_words: str | None = None) -> Read:
             answer=_answer_text(outputs),
             explanation=reading.explanation,
             metadata={"status": str(reading.status), "verdict": reading.verdict}
+            | {CUT: _is_cut(protocol, outputs)}
             | _mentions(reading.explanation, state)
             | answered_by(outputs, model),
         )
@@ -235,15 +239,23 @@ async def _read(
             return _unread(output)
         return read_probability(first_token(output), await _token_sets(lexicon, model), lexicon)
     readings = [
-        _unread(output)
-        if provider_refused(output)
-        else _read_text(protocol, output.completion, lexicon)
+        _unread(output) if provider_refused(output) else _read_text(protocol, output, lexicon)
         for output in outputs
     ]
     return mean_score(readings) if protocol is Protocol.SCORE else readings[0]
 
 
-def _read_text(protocol: Protocol, text: str, lexicon: Lexicon | None) -> Reading:
+def _is_cut(protocol: Protocol, outputs: list[ModelOutput]) -> bool:
+    """Whether a token limit ended any of the answers; ``probability`` asks for one token."""
+    if protocol is Protocol.PROBABILITY:
+        return outputs[0].stop_reason == "model_length"
+    return any(map(was_cut, outputs))
+
+
+def _read_text(protocol: Protocol, output: ModelOutput, lexicon: Lexicon | None) -> Reading:
+    text = output.completion
+    if was_cut(output):
+        return read_cut(protocol, text, lexicon)
     if protocol is Protocol.GUARD:
         return read_guard(text)
     return (read_score if protocol is Protocol.SCORE else read_binary)(text, lexicon)

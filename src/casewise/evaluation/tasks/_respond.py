@@ -50,8 +50,9 @@ from casewise.evaluation.tasks._samples import (
     mean_of,
     provider_refused,
     solve_by,
+    was_cut,
 )
-from casewise.logs import GRADER, calls_of, message_text
+from casewise.logs import CUT, CUT_TURNS, GRADER, calls_of, message_text
 from casewise.protocols import (
     GRADE_VERSION,
     GRADER_DECLINED,
@@ -63,6 +64,7 @@ from casewise.protocols import (
     ResponseClass,
     Status,
     grade_nonce,
+    read_cut_step,
     read_grade,
     read_step,
     render_grading,
@@ -171,17 +173,20 @@ def ask_chatbot(tools: Sequence[ToolDefinition] = ()) -> Ask:
                 ]
                 state.messages.append(ChatMessageUser(content=turn))
             state.output = await asked(model.generate(state.messages, known, choice, config=config))
-            state.messages.append(state.output.message)
+            reply = state.output.message
+            if was_cut(state.output):
+                reply.metadata = {**(reply.metadata or {}), CUT: True}
+            state.messages.append(reply)
             state.store.set(REPLIES, state.store.get(REPLIES, 0) + 1)
-            if provider_refused(state.output) and not _declined(state.output.message):
+            if provider_refused(state.output) and not _says(reply, DECLINED):
                 return
 
     return ask
 
 
-def _declined(reply: ChatMessage) -> bool:
-    """Whether a target says of a reply that it declines."""
-    return bool((reply.metadata or {}).get(DECLINED))
+def _says(reply: ChatMessage, name: str) -> bool:
+    """Whether a reply's metadata say something of it: ``DECLINED`` or ``CUT``."""
+    return bool((reply.metadata or {}).get(name))
 
 
 GRADER_CONFIG = GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS)
@@ -214,6 +219,8 @@ async def grade_with(
     if provider_refused(output):
         return GRADER_DECLINED
     grade = read_grade(output.completion, grade_nonce(conversation, reply, request))
+    if grade.status is Status.UNPARSED and was_cut(output):
+        return Graded(Status.UNPARSED, None, "the grader's answer was cut at its token limit")
     if grade.status is Status.UNPARSED and (name := other_model(model, output)) is not None:
         # Until the grader's own name is known, another may be what its server calls it.
         reason = f"{FaultKind.OTHER_MODEL.words}: the answer is by {name!r}, not by the grader"
@@ -317,6 +324,7 @@ def read_chatbot(grader: str | None, grading: Model | None) -> Read:
         replies = _replies(state)
         every = state.metadata.get(EXPECTATIONS) or state.metadata.get(GRADE_ALL)
         counted = replies if every else replies[-1:]
+        cut = [n for n, at in enumerate(counted, 1) if _says(state.messages[at], CUT)]
         grades = [await _grade(state, place, grader, grading) for place in counted]
         graded, by = grades[-1]
         return Score(
@@ -329,7 +337,9 @@ def read_chatbot(grader: str | None, grading: Model | None) -> Read:
                 "graded_by": by,
                 # Short, since Inspect's summaries cut what is long.
                 "turns": " ".join(str(grade.response_class or grade.status) for grade, _ in grades),
+                CUT: bool(cut),
             }
+            | ({CUT_TURNS: " ".join(map(str, cut))} if cut and every else {})
             | answered_by([state.output], model),
         )
 
@@ -355,7 +365,7 @@ async def _grade(
     """The grade of the reply at a place of the conversation, and who gave it."""
     reply = state.messages[place]
     last = place == len(state.messages) - 1
-    if _declined(reply) or (last and provider_refused(state.output)):
+    if _says(reply, DECLINED) or (last and provider_refused(state.output)):
         return Graded.of(ResponseClass.REFUSAL, "the provider's own signal"), "provider"
     calls = [call.function for call in calls_of(reply)]
     if calls and not reply.text.strip():
@@ -366,7 +376,8 @@ async def _grade(
     answered = state.messages[place - 1].text
     request = answered if scripted else state.metadata.get(QUERY)
     if grader is None or grading is None:
-        graded = read_step(reply.text, request or answered, answered)
+        read = read_cut_step if _says(reply, CUT) else read_step
+        graded = read(reply.text, request or answered, answered)
         return graded.beside_calls(calls), "rules"
     context = state.metadata.get(CONTEXT)
     shown = json.dumps(context, ensure_ascii=False) if context else None

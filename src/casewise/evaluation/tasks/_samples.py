@@ -240,6 +240,11 @@ def provider_refused(output: ModelOutput) -> bool:
     return not isinstance(content, str) and any(getattr(part, "refusal", None) for part in content)
 
 
+def was_cut(output: ModelOutput) -> bool:
+    """Whether a token limit ended the answer, and not its author."""
+    return output.stop_reason in ("max_tokens", "model_length")
+
+
 def first_token(output: ModelOutput) -> dict[str, float]:
     """The candidates of the first token and their natural-log probabilities.
 

@@ -8,12 +8,18 @@ from typing import Final
 
 from casewise.choices import Rulings
 from casewise.protocols._types import ResponseClass
-from casewise.protocols.replies._read_reply import READER_VERSION, count_fitted, read_reply
+from casewise.protocols.replies._read_reply import (
+    READER_VERSION,
+    count_fitted,
+    declines_anywhere,
+    read_reply,
+)
 
 __all__ = [
     "READER_VERSION",
     "Rulings",
     "count_fitted",
+    "declines_anywhere",
     "phrase_match",
     "read_reply",
     "string_match",

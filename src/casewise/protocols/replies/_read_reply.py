@@ -252,6 +252,12 @@ def read_reply(text: str, query: str | None, rulings: Rulings = Rulings.CASEWISE
     return decide(taken, shipped().chances(taken.features), rulings)
 
 
+def declines_anywhere(text: str, query: str) -> bool:
+    """Whether a sentence of a reply declines, be it a part."""
+    taken = take_apart(text, query)
+    return not isinstance(taken, str) and taken.features.declining["declines"] > 0
+
+
 def count_fitted(replies: Iterable[str]) -> int:
     """How many of the replies the reader was fitted to: on these it agrees too well."""
     fitted = shipped().fitted_to

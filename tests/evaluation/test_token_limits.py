@@ -1,0 +1,177 @@
+"""Answers that end at a token limit: the default limit, what is counted, what is said of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import Cli
+from support.actors import asked, comply, write_cases
+from support.fake_openai import FakeServer, _text
+
+from casewise.logs import RunKey
+from casewise.scores import read_paths
+
+LENGTH = {"finish_reason": "length"}
+
+
+def environment(server: FakeServer) -> dict[str, str]:
+    return {"FAKE_API_KEY": "none", "FAKE_BASE_URL": server.url}
+
+
+def run(cli: Cli, server: FakeServer, *options: str, status: int = 0) -> str:
+    done = cli(
+        *("run", "-m", "openai-api/fake/m", "--cases", "cases.jsonl", "--log-dir", "logs"),
+        *options,
+        env=environment(server),
+    )
+    assert done.returncode == status, done.stderr
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def cut_replies(request: dict[str, Any]) -> Any:
+    """One case in two is cut in mid-sentence."""
+    reply = comply(request)
+    return _text(reply[:-10]) | LENGTH if int(asked(request)) % 2 else reply
+
+
+def test_replies_are_counted_in_every_view(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 3)
+    with FakeServer(cut_replies) as server:
+        told = run(cli, server, "--protocol", "respond")
+        assert {one["max_tokens"] for one in server.requests} == {4096}
+    said = "2 replies ended at the token limit and were graded by what came before; a higher"
+    assert said in told
+    table = read_paths([tmp_path / "logs"]).table
+    assert table["cut"].sum() == 2
+    assert set(table["response_class"]) == {"compliance"}
+    rows = json.loads(cli("score", "logs", "--format", "json").stdout)
+    assert [row["cut"] for row in rows if row["model"] == "openai-api/fake/m"] == [2]
+    for name in ("page.html", "card.md", "gate.md"):
+        if name == "gate.md":
+            cli("gate", "logs", "--markdown", name)
+        else:
+            assert cli("report", "logs", "--out", name).returncode == 0
+        text = (tmp_path / name).read_text("utf-8").replace("\\", "")
+        assert said in " ".join(text.split()), name
+    assert cli("export", "logs", "--out", "t.parquet").returncode == 0
+    compared = cli("compare", "t.parquet", "logs")
+    assert said in " ".join(compared.stdout.split()), compared.stderr
+
+
+def test_of_a_script_the_turns_that_were_cut(cli: Cli, tmp_path: Path) -> None:
+    def answer(request: dict[str, Any]) -> Any:
+        turns = sum(one["role"] == "user" for one in request["messages"])
+        return _text("Here is what is known of it. Ther") | (LENGTH if turns == 2 else {})
+
+    with FakeServer(answer) as server:
+        done = cli(
+            *("run", "-m", "openai-api/fake/m", "--deployment", "customer-support"),
+            *("--protocol", "respond", "--log-dir", "logs"),
+            env=environment(server),
+        )
+    assert done.returncode == 0, done.stderr
+    script = read_paths([tmp_path / "logs"]).table.filter(pl.col("category") == "script")
+    assert script["cut"].to_list() == [place == 1 for place in range(len(script))]
+
+
+def test_an_escalation_of_which_nothing_is_graded(cli: Cli, tmp_path: Path) -> None:
+    """Its replies were all cut before they say anything: a curve of no rows."""
+    write_cases(tmp_path / "cases.jsonl", 1)
+    with FakeServer(lambda _: _text("There are many") | LENGTH) as server:
+        told = run(cli, server, "--protocol", "respond", "--vary", "escalation")
+    assert "2 replies ended at the token limit" in told
+
+
+def test_a_judges_cut_answer_is_no_verdict(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 2)
+
+    def answer(request: dict[str, Any]) -> Any:
+        if "fence 0" in request["messages"][-1]["content"]:
+            return _text("Unsafe, as") | LENGTH
+        return _text('{"explanation": "x", "judgement": "unsafe"}') | LENGTH
+
+    with FakeServer(answer) as server:
+        told = run(cli, server, "--protocol", "binary")
+    assert "4 answers ended at the token limit and count only with a verdict that was whole" in told
+    table = read_paths([tmp_path / "logs"]).table
+    assert table["status"].to_list() == ["unparsed", "unparsed", "ok", "ok"]
+    assert table["verdict"].to_list() == [None, None, "unsafe", "unsafe"]
+    assert table["cut"].to_list() == [True] * 4
+
+
+def test_a_withheld_log_says_it_too(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 2)
+    with FakeServer(cut_replies) as server:
+        run(cli, server, "--protocol", "respond")
+    assert cli("export", "logs", "--to", "redacted-logs", "--out", "out").returncode == 0
+    assert read_paths([tmp_path / "out"]).table["cut"].sum() == 2
+
+
+def test_one_token_of_a_probability_is_no_cut(cli: Cli, tmp_path: Path) -> None:
+    write_cases(tmp_path / "cases.jsonl", 1)
+    with FakeServer(lambda _: {"safe": -0.1, "unsafe": -3.0}) as server:
+        told = run(cli, server, "--protocol", "probability")
+    assert "token limit" not in told
+    assert read_paths([tmp_path / "logs"]).table["cut"].to_list() == [False] * 2
+
+
+def test_a_folder_of_the_old_limit_goes_on_only_with_it(cli: Cli, tmp_path: Path) -> None:
+    """Replies of two limits are two conditions: which one is meant has to be said."""
+    write_cases(tmp_path / "cases.jsonl", 2)
+    old = ("--protocol", "respond", "--max-tokens", "1024")
+    with FakeServer(comply) as server:
+        run(cli, server, *old, "--max-connections", "1")
+        server.requests.clear()
+        told = run(cli, server, *old[:2], status=2)
+        assert "replies have at most 1,024 tokens, the default then; now it is 4,096" in told
+        assert "--max-tokens 1024" in told
+        assert not server.requests
+        assert "going on: 4 of 4" in run(cli, server, *old)
+        assert not server.requests
+        run(cli, server, *old[:3], "4096")
+        assert {one["max_tokens"] for one in server.requests} == {4096}
+        assert "going on: 4 of 4" in run(cli, server, *old[:2])
+
+
+def test_older_logs_have_the_same_key() -> None:
+    """They name no limit among the task's arguments."""
+
+    def key(model: str = "m", task: str = "respond", **arguments: Any) -> str:
+        return RunKey(f"casewise/{task}", "1", model, arguments, {}, None).identity
+
+    assert key(max_tokens=1024) == key() != key(max_tokens=4096)
+    assert "max_tokens" not in key()
+    for others in ({"task": "judge"}, {"model": "casewise/smollm2"}):
+        assert key(max_tokens=1024, **others) != key(**others)
+
+
+def test_how_long_replies_are(real_replies: Path) -> None:
+    """Of two sets, those that comply, at five bytes a token: what the limit and the costs go by."""
+    lines = [
+        json.loads(line)
+        for name in ("speechmap", "refusalbench")
+        for line in (real_replies / f"{name}.jsonl").read_text("utf-8").splitlines()
+    ]
+    kept = [one for one in lines if one["label"] == "compliance"]
+    tokens = [len(one["reply"].encode()) / 5 for one in kept]
+    assert (len(kept), len({one["model"] for one in kept})) == (1399, 24)
+    assert sum(tokens) / len(tokens) == pytest.approx(1000, rel=0.05)
+    assert 0.33 < sum(one > 1024 for one in tokens) / len(tokens) < 0.4
+    assert max(tokens) < 4096
+
+
+@pytest.mark.parametrize(
+    ("options", "tokens"),
+    [((), 1000), (("--max-tokens", "200"), 200)],
+)
+def test_a_dry_run_counts_usual_replies(
+    cli_inside: Cli, tmp_path: Path, options: tuple[str, ...], tokens: int
+) -> None:
+    write_cases(tmp_path / "cases.jsonl", 2)
+    done = cli_inside(
+        *("run", "-m", "openai/gpt-4o", "--cases", "cases.jsonl", "--protocol", "respond"),
+        *("--dry-run", *options),
+    )
+    assert f"{4 * tokens:,}" in done.stdout
