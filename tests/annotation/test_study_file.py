@@ -1,5 +1,6 @@
 """The study file: read as it was written, and refused in plain words."""
 
+import json
 import re
 import time
 from collections.abc import Callable
@@ -7,16 +8,24 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import Cli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.planned import a_plan, a_study, on_disk, pairs
+from support.serving import Guest, Serving
 
 from casewise.annotation.study.language import paragraphs
-from casewise.annotation.study.planning import check_ready
+from casewise.annotation.study.planning import check_ready, open_points
 from casewise.annotation.study.schema import Arm, Block, Pay, Platform, Study, StudyCell
-from casewise.annotation.study.study_file import load_study, study_cases, study_yaml, write_study
+from casewise.annotation.study.study_file import (
+    load_study,
+    study_cases,
+    study_hashes,
+    study_yaml,
+    write_study,
+)
 from casewise.annotation.study.study_texts import Investigator
-from casewise.cases import Case, write_cases
+from casewise.cases import Case, digest, write_cases
 from casewise.errors import InputError
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=200)
@@ -264,3 +273,49 @@ def test_paragraphs_run_on_where_the_file_breaks_lines() -> None:
         assert "\n" in shown
         assert all("\n" not in one for one in paragraphs(shown))
         assert " ".join(" ".join(paragraphs(shown)).split()) == " ".join(shown.split())
+
+
+def test_open_points_are_named_until_given_or_waived(cli_inside: Cli, tmp_path: Path) -> None:
+    plan = ("annotate", "plan", "starter", "--out", "study.yaml", "--format", "json")
+    by = ("--by", "A lab", "--contact", "a@b.example")
+    done = cli_inside(*plan, *by)
+    places = [
+        "consent.ethics",
+        *("safeguards.helplines", "safeguards.data_controller", "safeguards.legal_basis"),
+        *("safeguards.storage_place", "safeguards.partial_pay"),
+    ]
+    assert [one.split(":")[0] for one in json.loads(done.stdout)["open"]] == places
+    assert all(f"- {place}: " in done.stderr for place in places)
+    study = load_study(tmp_path / "study.yaml")
+    # A study can be ready all the same: a board's answer may be waived, with why.
+    assert check_ready(study) == []
+    said = {
+        "helplines": "Samaritans, 116 123",
+        "data_controller": "Example University",
+        "legal_basis": "consent (GDPR, Art. 6(1)(a))",
+        "storage_place": "a server of the university, in Germany",
+    }
+    waived = {"ethics": "our board reviews no surveys", "partial_pay": "nobody is paid"}
+    text = (tmp_path / "study.yaml").read_text("utf-8")
+    for name, value in said.items():
+        text = re.sub(rf"(?m)^  {name}: null", f"  {name}: {json.dumps(value)}", text)
+    text = text.replace("  waived: {}", f"  waived: {json.dumps(waived)}")
+    (tmp_path / "study.yaml").write_text(text, "utf-8")
+    full = load_study(tmp_path / "study.yaml")
+    assert open_points(full) == []
+    write_study(full, tmp_path / "again.yaml")
+    assert load_study(tmp_path / "again.yaml").safeguards == full.safeguards
+    with Serving(tmp_path / "study.yaml") as server, Guest(server) as ada:
+        assert all(value in ada.page.text for value in said.values())
+        assert "If you stop early" not in ada.page.text
+        assert "our board" not in ada.page.text
+
+
+def test_a_database_from_before_safeguards_goes_on(tmp_path: Path) -> None:
+    study = on_disk(tmp_path, pairs(3))
+    fields = yaml.safe_load(study_yaml(study))
+    del fields["safeguards"]
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(fields), "utf-8")
+    earlier = load_study(tmp_path / "study.yaml")
+    before = digest(earlier.model_dump(mode="json", exclude={"collection", "safeguards"}))
+    assert before in study_hashes(earlier)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from conftest import Cli
 from support.fake_openai import serving_thread
 from support.serving import Guest, Serving
 from support.studies import KEYS, Clock, enter, finish, write_study
@@ -175,6 +176,26 @@ def test_what_prolific_has_not_signed_is_refused(signing: Signing) -> None:
     assert signing.platform.asked <= asked + 1
 
 
+def test_invented_ids_take_no_place_of_a_study_planned_for_prolific(
+    tmp_path: Path, prolific: Platform, cli_inside: Cli
+) -> None:
+    options = ("--platform", "prolific", "--by", "A lab", "--contact", "a@b.example")
+    done = cli_inside("annotate", "plan", "starter", "--out", "study.yaml", *options)
+    assert done.returncode == 0, done.stderr
+    with Serving(tmp_path / "study.yaml", prolific_keys=prolific.address) as server:
+        for number in range(5):
+            with Guest(server, f"/?PROLIFIC_PID={number:024x}&SESSION_ID=s") as script:
+                assert (script.page.status_code, script.at) == (400, "/")
+        with Guest(server, Signing(server, prolific).link()) as ada:
+            assert ada.at == "/consent"
+        assert not server.store.collected().people
+    text = (tmp_path / "study.yaml").read_text("utf-8")
+    (tmp_path / "study.yaml").write_text(text.replace("signed: true", "signed: false"), "utf-8")
+    # The port's address is none of this computer's, so that the server ends after its warnings.
+    served = cli_inside("annotate", "serve", "study.yaml", "--host", "203.0.113.1")
+    assert "whoever makes up ids can take every place" in " ".join(served.stderr.split())
+
+
 def test_signatures_count_where_they_exist_and_keys_may_be_away(
     tmp_path: Path, prolific: Platform
 ) -> None:
@@ -300,7 +321,7 @@ def test_arrivals_are_forgotten_after_the_minutes() -> None:
 def test_a_study_that_began_before_these_rules_goes_on(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     fields = yaml.safe_load(path.read_text("utf-8"))
-    added = ("second_accounts",)
+    added = ("second_accounts", "safeguards")
     for name in added:
         del fields[name]
     del fields["recruitment"]["signed"]

@@ -62,10 +62,10 @@ def test_costs_by_hand(cli: Cli, folder: Path) -> None:
     assert found["currency"] == "EUR"
     assert found["balance"]["votes"] == {"least": 4, "mean": 4, "most": 4}
     assert found["balance"]["arms"]["safe"] == {"least": 2, "mean": 2, "most": 2}
-    # By 3 a person: 24 people, 5 pages of 30 s and 5 minutes each, 1.50 each, 36, and a quarter.
+    # By 3 a person: 24 people, 5 pages of 30 s and 5 minutes each: 8 whole minutes, 1.60 each.
     half = found["other_tasks"][0]
     assert (half["tasks"], half["forecast"]["people"]) == (3, 24)
-    assert half["forecast"]["cost"] == pytest.approx(45)
+    assert half["forecast"]["cost"] == pytest.approx(1.25 * 24 * 1.6)
     study = load_study(folder / "study.yaml")
     assert study.recruitment.return_url is not None
     assert study.pay.fee == 0.25
@@ -237,7 +237,7 @@ def test_the_minutes_and_the_pay_on_the_page_are_those_of_the_plan(
     assert f"{found[1]['time']['words']['case'] - 13:.0f} words a case and the question" in page
     hasty = ("--seconds", "25", "--minutes-besides", "6")
     warned = planned(cli, *bench, *hasty, cases=file)
-    assert warned["forecast"]["pay_each"] == 5.12
+    assert warned["forecast"]["pay_each"] == 5.2
     assert len(warned["warnings"]) == 2
     for line in warned["warnings"]:
         assert f"warning: {line}\n" in page

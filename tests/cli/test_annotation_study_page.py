@@ -97,8 +97,12 @@ def test_the_checklist_leads_from_the_idea_to_published_votes(cli: Cli, tmp_path
     assert load_study(tmp_path / "study.yaml").recruitment.platform == "prolific"
     made = load_study(tmp_path / "study.yaml").recruitment
     write_three_arms(tmp_path, recruitment=made, timing=Timing(least_seconds=0))
+    assert made.signed
     simulated = cli(*shlex.split(simulate)[1:])
     assert simulated.returncode == 0, simulated.stderr
+    # Nobody here can sign links as Prolific does.
+    unsigned = made.model_copy(update={"signed": False})
+    write_three_arms(tmp_path, recruitment=unsigned, timing=Timing(least_seconds=0))
     accounts: list[str] = []
     for step in steps:
         arguments = shlex.split(step)[1:]

@@ -16,6 +16,7 @@ from casewise.annotation.study.planning import (
     PilotTimes,
     StudyPlan,
     check_ready,
+    open_points,
     plan_study,
     time_warnings,
 )
@@ -313,5 +314,9 @@ def _say_next(planned: PlanSheet, to: Path) -> None:
     if problems:
         note("Before people may be asked:")
         for line in problems:
+            note(f"- {line}")
+    if missing := open_points(study):
+        note("Still open, for a board and the law: say it in the file, or waive it there with why")
+        for line in missing:
             note(f"- {line}")
     note("Content warning: queries and contexts may be distressing.")

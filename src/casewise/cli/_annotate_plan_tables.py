@@ -11,6 +11,7 @@ from casewise.annotation.study.planning import (
     PilotTimes,
     check_ready,
     forecast,
+    open_points,
     other_tasks,
     time_warnings,
 )
@@ -128,6 +129,7 @@ def _record(planned: PlanSheet, notes: Sequence[str]) -> dict[str, Any]:
         "notes": list(notes),
         "warnings": time_warnings(study),
         "todo": check_ready(study),
+        "open": open_points(study),
     }
 
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from casewise.annotation.study.planning import check_ready, time_warnings
-from casewise.annotation.study.schema import Study
+from casewise.annotation.study.planning import check_ready, open_points, time_warnings
+from casewise.annotation.study.schema import Platform, Study
 from casewise.annotation.study.study_file import load_study
 from casewise.annotation.study.study_texts import text_warnings
 from casewise.cases import digest
@@ -249,8 +249,10 @@ def serve(
         raise UsageError(f"{file}: not ready to be served: {'; '.join(problems)}")
     origin = _origin(public_url) if public_url else None
     warnings = (*time_warnings(study), *text_warnings(study))
-    for line in (*warnings, *_open_to_others(host, public_url, behind_proxy)):
+    for line in (*warnings, *_open_to_others(study, host, public_url, behind_proxy)):
         note(f"warning: {line}")
+    if missing := open_points(study):
+        note(f"warning: still open, so give or waive it: {'; '.join(missing)}")
     keys = study_keys(file)
     with Store(study, database_address(file, database), keys) as store:
         store.renew_leases()
@@ -297,8 +299,16 @@ def _write_service(out: Path) -> None:
     note("each says at its head what to change; docs/how-to/annotation-running.md explains them")
 
 
-def _open_to_others(host: str, public_url: str | None, behind_proxy: bool) -> Iterator[str]:
-    """Warn of what others could read on its way."""
+def _open_to_others(
+    study: Study, host: str, public_url: str | None, behind_proxy: bool
+) -> Iterator[str]:
+    """Warn of what others could read on its way, and of places that they could take."""
+    recruitment = study.recruitment
+    if recruitment.platform is Platform.PROLIFIC and not recruitment.signed:
+        yield (
+            "recruitment.signed is false: whoever makes up ids can take every place. Set it to "
+            "true, and switch on Secured external URL on Prolific"
+        )
     if not behind_proxy and not _is_this_computer(host):
         yield (
             f"--host {host}: others reach the server itself, which speaks no HTTPS. Put a proxy "

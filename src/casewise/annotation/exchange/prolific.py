@@ -102,7 +102,12 @@ def _sheet(study: Study, body: dict[str, Any]) -> str:
     fields: list[tuple[str, Cell]] = [
         ("Study URL", Code(body["external_study_url"])),
         ("Participant ids", "by URL parameters"),
-        ("Secured external URL", "on" if study.recruitment.signed else "off, or on: both work"),
+        (
+            "Secured external URL",
+            "on: other links are refused"
+            if study.recruitment.signed
+            else "off, or on: both work; off lets whoever makes up ids take places",
+        ),
         ("Places", f"{body['total_available_places']}, one a block"),
         ("Estimated time", f"{body['estimated_completion_time']} minutes"),
         ("Reward", pay),

@@ -24,6 +24,7 @@ from casewise.annotation.study.schema import (
     Arm,
     Attention,
     Counting,
+    OpenPoint,
     Pay,
     Platform,
     Recruitment,
@@ -221,6 +222,7 @@ def _recruitment(platform: Platform) -> Recruitment:
     return Recruitment(
         platform=platform,
         return_url=PROLIFIC_RETURN if platform is Platform.PROLIFIC else None,
+        signed=platform is Platform.PROLIFIC,
         completed=f"C{codes[0]}",
         screened_out=f"S{codes[1]}",
         withdrawn=f"W{codes[2]}",
@@ -265,6 +267,26 @@ def check_ready(study: Study) -> list[str]:
     if recruitment.platform is not Platform.NONE and recruitment.completed == "COMPLETED":
         problems.append("recruitment.completed is the default code: choose one nobody can guess")
     return problems
+
+
+_POINTS: dict[OpenPoint, str] = {
+    "ethics": "the board and its number",
+    "helplines": "where people find help",
+    "data_controller": "who answers for the data",
+    "legal_basis": "why the data may be kept",
+    "storage_place": "where they are kept",
+    "partial_pay": "the pay of those who stop early or are screened out",
+}
+
+
+def open_points(study: Study) -> list[str]:
+    """List what a board or the law asks that is neither given nor waived, by place and meaning."""
+    given = {"ethics": study.consent.ethics, **dict(study.safeguards)}
+    return [
+        f"{'consent' if name == 'ethics' else 'safeguards'}.{name}: {meaning}"
+        for name, meaning in _POINTS.items()
+        if given[name] is None and name not in study.safeguards.waived
+    ]
 
 
 def time_warnings(study: Study) -> list[str]:

@@ -107,6 +107,32 @@ class Consent(StudyPart):
     least_age: int = Field(default=18, ge=0, le=99)
 
 
+OpenPoint = Literal[
+    "ethics", "helplines", "data_controller", "legal_basis", "storage_place", "partial_pay"
+]
+"""What a board or the law asks, and only those who do the study can say."""
+
+
+class Safeguards(StudyPart):
+    """Answers that a board or the law asks for; shown with the consent where they are given.
+
+    ``consent.ethics`` is one of them. What is neither given nor waived is named as still open.
+    """
+
+    helplines: Text | None = None
+    """Where people whom a text troubles find help."""
+    data_controller: Text | None = None
+    """Who answers for the data by law."""
+    legal_basis: Text | None = None
+    """The law's reason why the data may be kept, such as consent."""
+    storage_place: Text | None = None
+    """Where the data are kept: whose machine, in which country."""
+    partial_pay: Text | None = None
+    """What people get who stop early or are screened out."""
+    waived: dict[OpenPoint, Text] = Field(default={})
+    """Points that this study does without, and why."""
+
+
 class TutorialExample(StudyPart):
     """A worked example of the tutorial."""
 
@@ -308,6 +334,7 @@ class Study(StudyPart):
     pay: Pay = Pay()
     recruitment: Recruitment = Recruitment()
     consent: Consent
+    safeguards: Safeguards = Safeguards()
     instructions: Text
     tutorial: tuple[TutorialExample, ...] = ()
     comprehension: Comprehension = Comprehension()

@@ -34,6 +34,8 @@ _ABOVE = {
     "pay": "For the forecast of costs. What people are told of pay stands in consent.text.",
     "recruitment": "The platform, and the codes that tell it how a person's session ended.",
     "consent": "Read and agreed to first. Blank lines part paragraphs.",
+    "safeguards": "What a board or the law asks; shown with the consent. Say each, or waive it\n"
+    "# with the reason, as in waived: {ethics: our board reviews no surveys}; null is still open.",
     "instructions": "Read after consent.",
     "tutorial": "Worked examples, with the answer and why.",
     "comprehension": "Questions after the tutorial; who fails every attempt is not asked further.",
@@ -64,6 +66,11 @@ _INSIDE = {
     "recruitment.platform": "none, prolific or mturk",
     "recruitment.return_url": "where people go at the end, with {code}; null shows the code",
     "consent.ethics": "the board that approved the study, and its number; or null",
+    "safeguards.helplines": "where people whom a text troubles find help",
+    "safeguards.data_controller": "who answers for the data by law",
+    "safeguards.legal_basis": "why the data may be kept, such as consent (GDPR, Art. 6(1)(a))",
+    "safeguards.storage_place": "whose machine, in which country",
+    "safeguards.partial_pay": "for those who stop early or are screened out",
     "ask.confidence": "1 (guessing) to 5 (certain)",
     "ask.reason": "in a few words",
     "comprehension.attempts": "at all questions together",
@@ -149,6 +156,7 @@ def _commented(name: str, text: str) -> str:
 
 
 _ADDED = (
+    ("safeguards",),
     ("tool_question", *(f"screening.{name}" for name in sorted(PLANNED.model_fields_set))),
     ("second_accounts", "demographics", "exit_question", "debriefing", "recruitment.signed"),
 )
