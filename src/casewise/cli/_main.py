@@ -62,7 +62,7 @@ def _loaded(name: str | None, place: str) -> Any:
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     callback = getattr(import_module(f"casewise.cli.{module}"), function)
     # Typer keeps the line ends of a docstring, which are not those of a terminal.
-    paragraphs = inspect.getdoc(callback).split("\n\n")
+    paragraphs = (inspect.getdoc(callback) or "").split("\n\n")
     text = "\n\n".join(" ".join(one.split()) for one in paragraphs)
     alone.command(name, cls=HelpCommand, help=text)(callback)
     return typer.main.get_command(alone)
