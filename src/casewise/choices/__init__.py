@@ -8,6 +8,8 @@ import re
 import typing
 from collections import abc
 
+from casewise.choices._power import Input, Parent, PowerInputs, PowerTest, ProportionMethod
+
 __all__ = [
     "ACT_METRICS",
     "By",
@@ -20,6 +22,7 @@ __all__ = [
     "EngineName",
     "ExportForm",
     "Half",
+    "Input",
     "LABEL",
     "LabelRule",
     "MAX_SEED",
@@ -27,6 +30,7 @@ __all__ = [
     "OWN_RULE",
     "PAIR_METRICS",
     "Parent",
+    "PowerInputs",
     "PowerTest",
     "Prefer",
     "ProportionMethod",
@@ -283,45 +287,6 @@ class Prefer(enum.StrEnum):
 
 DRAWS = 2000
 """Draws of the bootstrap of a description."""
-
-
-class PowerTest(enum.StrEnum):
-    """The test that the study will end in."""
-
-    T = "t"
-    """Grades of two cases, t-test."""
-    MANN_WHITNEY = "mann-whitney"
-    """Grades of two cases, by ranks."""
-    PROPORTIONS = "proportions"
-    """Shares of safe votes of two cases."""
-    PAIRS = "pairs"
-    """Accuracies of two models on the same cases, clustered by query."""
-    RANK_AGREEMENT = "rank-agreement"
-    """The share of pairs of contexts that a model orders as people do, against chance."""
-    PCC_WITHIN_QUERY = "pcc-within-query"
-    """The correlation of a model and people within queries, against 0."""
-    CONTEXT_SHARE = "context-share"
-    """The share of variance between contexts of one query: its interval alone."""
-    SEEN_CHANGE = "seen-change"
-    """The share of safe with the context less without, against 0."""
-
-
-class Parent(enum.StrEnum):
-    """How grades are spread around their mean; it decides what ranks lose against means."""
-
-    NORMAL = "normal"
-    MINIMUM = "minimum"
-    """The spread for which ranks lose most."""
-    LOGISTIC = "logistic"
-    LAPLACE = "laplace"
-
-
-class ProportionMethod(enum.StrEnum):
-    """How the power of a test of two shares is worked out."""
-
-    ARCSINE = "arcsine"
-    POOLED = "pooled"
-    EXACT = "exact"
 
 
 class ExportForm(enum.StrEnum):

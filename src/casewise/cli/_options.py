@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -101,6 +104,47 @@ def seed_option(help: str, panel: str | None = None) -> Any:
 
 
 DrawSeed = Annotated[int, seed_option("Of the draws.", UNCERTAINTY)]
+
+
+def options_of(inputs: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each field of a dataclass, as its ``Input`` words it.
+
+    The command's first parameter takes those that were given, by name.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+        options = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=None if field.default is dataclasses.MISSING else field.default,
+                annotation=_option_type(field),
+            )
+            for field in dataclasses.fields(inputs)
+        ]
+        defaults = {one.name: one.default for one in options}
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            values = {name: given.pop(name) for name in defaults}
+            command({name: one for name, one in values.items() if one != defaults[name]}, **given)
+
+        signature = inspect.Signature(
+            [*options, *(one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own)]
+        )
+        run.__dict__ |= {"__signature__": signature}
+        run.__annotations__ = {name: one.annotation for name, one in signature.parameters.items()}
+        return run
+
+    return decorate
+
+
+def _option_type(field: dataclasses.Field[Any]) -> Any:
+    kind, one = get_args(field.type)
+    needed = field.default is dataclasses.MISSING
+    option = typer.Option(*filter(None, [one.option]), help=one.help, rich_help_panel=one.panel)
+    return Annotated[kind | None if needed else kind, option]
 
 
 def read_judgements(paths: Sequence[Path], *, texts: bool = False) -> scores.Judgements:

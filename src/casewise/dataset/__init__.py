@@ -4,7 +4,7 @@
 ``plan_power`` about how large a study must be.
 """
 
-from casewise.choices import DRAWS, PowerTest
+from casewise.choices import DRAWS, PowerInputs, PowerTest
 from casewise.dataset._audit_cases import (
     Audit,
     audit_cases,
@@ -25,7 +25,6 @@ from casewise.dataset._paper_power import (
     as_paper_record,
     search_paper_inputs,
 )
-from casewise.dataset._power_inputs import PowerInputs
 from casewise.dataset._power_problems import Quantity
 from casewise.dataset._study_size import Answer, Plan, as_plan_record, plan_power
 from casewise.dataset._text_checks import Languages

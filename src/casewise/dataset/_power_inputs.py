@@ -1,17 +1,16 @@
-"""What a person gives to a question of power, and whether it makes one question."""
+"""Checks of the inputs of a power analysis: do they make one question?"""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import StrEnum
 
-from casewise.choices import PowerTest
+from casewise.choices import PowerInputs, PowerTest
 from casewise.errors import UsageError
 from casewise.statistics import (
     LEAST_SIZE,
     MOST_EXACT,
     MOST_SIZE,
     PairedDesign,
-    Parent,
     ProportionMethod,
     discordance_variance,
 )
@@ -32,48 +31,6 @@ class Unknown(StrEnum):
     POWER = "power"
     EFFECT = "effect"
     EPOCHS = "epochs"
-
-
-@dataclass(frozen=True, slots=True)
-class PowerInputs:
-    """A question of power; None is not given. Names are those of the command's options."""
-
-    test: PowerTest
-    effect: float | None = None
-    """Cohen's d; for pairs, the difference of the accuracies; of contexts, the figure; in 0..1."""
-    n: int | None = None
-    """Votes a case; for pairs and contexts, queries."""
-    power: float | None = None
-    """In 0..1, above alpha."""
-    margin: float | None = None
-    """What the second model may be worse by, in 0..1; instead of ``effect``, and one-sided."""
-    interval: float | None = None
-    """Half the width that the interval is to have, in 0..1; instead of ``power`` (contexts)."""
-    alpha: float = 0.05
-    two_sided: bool = True
-    p1: float | None = None
-    """Share of safe votes on the one case, 0..1."""
-    p2: float | None = None
-    """Share of safe votes on the other, 0..1."""
-    method: ProportionMethod | None = None
-    """None is pooled."""
-    superiority: float | None = None
-    """P(X < Y) + P(X = Y) / 2 of two votes, in 0..1; instead of ``effect``."""
-    parent: Parent | None = None
-    """The spread of grades; None is normal."""
-    discordance: float | None = None
-    """Share of cases on which just one of the models is right, or of which seeing the context
-    changes the verdict, in 0..1."""
-    sd: float | None = None
-    """Standard deviation of a case's difference in one epoch, in 0..1; instead of that share."""
-    rho: float | None = None
-    """Correlation of the differences of two cases of one query; None is 0."""
-    cases_per_query: int | None = None
-    """None is 2 for pairs; of contexts, several are counted with."""
-    epochs: int | None = None
-    """None is 1, or what is asked for."""
-    noise: float | None = None
-    """Share of the variance of a case's difference that comes anew with every epoch, in 0..1."""
 
 
 _ALWAYS = {"test", "n", "power", "alpha", "two_sided"}

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from casewise.choices import PowerTest
-from casewise.dataset._power_inputs import PowerInputs, paired_design
+from casewise.choices import PowerInputs, PowerTest
+from casewise.dataset._power_inputs import paired_design
 from casewise.statistics import (
     Level,
     Parent,

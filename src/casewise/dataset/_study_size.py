@@ -6,10 +6,9 @@ Each test is a function of effect and size, solved for the one that is not given
 import math
 from dataclasses import asdict, dataclass, replace
 
-from casewise.choices import PowerTest
+from casewise.choices import PowerInputs, PowerTest
 from casewise.dataset._power_inputs import (
     OF_CONTEXTS,
-    PowerInputs,
     Unknown,
     check_inputs,
     find_unknown,

@@ -1,5 +1,8 @@
 """Answers to questions of power: sentences and tables for people, JSON for programs."""
 
+from dataclasses import fields
+from typing import get_args
+
 from casewise.dataset import (
     PAPER_VOTES,
     Answer,
@@ -128,23 +131,12 @@ def plan_heading(inputs: PowerInputs) -> str:
 
 def given_text(inputs: PowerInputs) -> str:
     """Everything else that went in, defaults included."""
+    last = ("n", "power", "interval")
+    ordered = sorted(fields(inputs), key=lambda field: field.name in last)
     shown = {
-        "effect": inputs.effect,
-        "margin": inputs.margin,
-        "P(X < Y)": inputs.superiority,
-        "p1": inputs.p1,
-        "p2": inputs.p2,
-        "method": inputs.method,
-        "parent": inputs.parent,
-        "discordance": inputs.discordance,
-        "sd": inputs.sd,
-        "rho": inputs.rho,
-        "cases a query": inputs.cases_per_query,
-        "epochs": inputs.epochs,
-        "noise": inputs.noise,
-        "n": inputs.n,
-        "power": inputs.power,
-        "interval": inputs.interval,
+        get_args(field.type)[1].label or field.name: getattr(inputs, field.name)
+        for field in ordered
+        if field.name not in ("test", "alpha", "two_sided")
     }
     return ", ".join(
         f"{name} {f'{value:g}' if isinstance(value, float) else value}"
