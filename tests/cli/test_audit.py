@@ -42,7 +42,9 @@ def test_a_file_of_ones_own_in_eighty_columns(cli_inside: Cli, mine: Path) -> No
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("mine.yaml: 3 cases of 2 queries, 1 pair, 0 categories")
+    assert lines[0].startswith(
+        "mine.yaml: 3 cases of 2 queries (1 in a safe and an unsafe context), 0 categories"
+    )
     heads = [line.split()[:2] for line in lines if line.startswith(("error", "warning", "note"))]
     assert heads[0] == ["error", "placeholder"]
     assert ["warning", "personal-data"] in heads
@@ -94,6 +96,24 @@ def test_the_starter_set_is_sound(cli_inside: Cli) -> None:
         "cut-off-text", "verdict-words", "pleading", "shortcut-leakage", "language-mismatch",
     }  # fmt: skip
     assert found["figures"]["query-leakage"] == 0.5
+
+
+def test_queries_in_both_contexts_are_no_pairs(cli_inside: Cli, tmp_path: Path) -> None:
+    """Two safe contexts and two unsafe ones are four pairs of one query."""
+    cases = [
+        {
+            "query_id": "q",
+            "query": "How do I?",
+            "intended": side,
+            "context": {"text": f"{k} {side}"},
+        }
+        for k in range(2)
+        for side in ("safe", "unsafe")
+    ]
+    file = tmp_path / "four.jsonl"
+    file.write_text("".join(f"{json.dumps(case)}\n" for case in cases), "utf-8")
+    said = cli_inside("cases", "audit", str(file)).stdout
+    assert said.startswith(f"{file.name}: 4 cases of 1 query (1 in a safe and an unsafe context), ")
 
 
 def test_builds_fail_on_what_they_name(cli_inside: Cli, mine: Path) -> None:

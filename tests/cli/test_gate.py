@@ -97,7 +97,7 @@ def test_too_few_cases_says_how_many_are_needed(cli_inside: Cli, runs: Path) -> 
     done = cli_inside("gate", "few.parquet", "--baseline", "base.parquet", "--config", "gate.yaml")
     assert done.returncode == 3
     said = " ".join(done.stdout.split())
-    assert "59 queries (118 cases); 20 queries (40 cases) count here" in said
+    assert "59 queries (118 judgements); 20 queries (40 judgements) count here" in said
     assert "360 of both have no answered, labelled counterpart" in said
 
 

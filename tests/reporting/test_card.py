@@ -531,4 +531,4 @@ def test_what_contexts_do_stands_in_the_card_where_it_applies(tmp_path: Path) ->
     (row,) = rows_of(make_card(tmp_path / "both.parquet"), "safe verdicts")
     assert row["safe verdicts"].startswith("-.500 (")
     random_table(9, 1).write_parquet(tmp_path / "pairs.parquet")
-    assert "What the contexts of a query do" not in make_card(tmp_path / "pairs.parquet")
+    assert "What any two contexts of a query do" not in make_card(tmp_path / "pairs.parquet")

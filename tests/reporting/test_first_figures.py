@@ -16,6 +16,7 @@ from support.tables import asked, follows, ignores, judgement, random_table, tab
 from casewise.cases import LabelRule
 from casewise.reporting._compare import change_sentences
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
+from casewise.reporting.page._sentences import verdict_sentences
 from casewise.reporting.page._strips import trends
 from casewise.scores import (
     Judgements,
@@ -28,6 +29,7 @@ from casewise.scores import (
     make_overview,
     pairs_of_runs,
 )
+from casewise.scores._score_records import as_record
 
 TITLES = ["Adapts to context", "Calls unsafe what is fine", "Calls safe what is not"]
 ACTING = ["Adapts to context", "Refuses what is fine", "Answers what is not"]
@@ -41,6 +43,39 @@ def judged(right: int, queries: int = 20, **fields: Any) -> Overview:
         for side in ("safe", "unsafe")
     ]
     return overview_of(table(*rows))
+
+
+def in_contexts(epochs: int = 1, **fields: Any) -> Overview:
+    """Eight queries in one context to eight of them, every second one meant to be unsafe."""
+    rows = [
+        judgement(f"q{i}", side, 0.9 if side == "safe" else 0.1, epoch=epoch, **fields)
+        | {"case_id": f"q{i}-{k}"}
+        for i in range(1, 9)
+        for k in range(i)
+        for side in ("unsafe" if k % 2 else "safe",)
+        for epoch in range(1, epochs + 1)
+    ]
+    return overview_of(table(*rows))
+
+
+def test_queries_pairs_cases_and_answers_are_told_apart() -> None:
+    """Pairs: 1 + 2 + 4 + 6 + 9 + 12 + 16 of seven queries; 20 of 36 cases are meant safe."""
+    adapts, over, _ = first(in_contexts(votes=None)).figures
+    assert adapts.meaning.endswith("Of 50 pairs, of 7 queries.")
+    assert over.meaning.endswith("Of 20 cases.")
+    adapts, over, _ = first(in_contexts(3, votes=None)).figures
+    assert adapts.meaning.endswith("Of 150 pairs, of 7 queries.")
+    assert over.meaning.endswith("Of 60 answers.")
+    ((_, sentences),) = verdict_sentences(in_contexts(3, votes=None))
+    assert "of 108 answers to 36 cases" in sentences[0]
+    assert first(judged(15)).figures[0].meaning.endswith("Of 20 queries in two contexts.")
+
+
+def test_a_record_counts_judgements_cases_queries_and_pairs() -> None:
+    (score,) = in_contexts(3, votes=None).scores
+    record = as_record(score)
+    names = ("n", "cases", "queries", "pairs", "paired_queries")
+    assert [record[name] for name in names] == [108, 36, 8, 150, 7]
 
 
 def first(overview: Overview) -> FirstFigures:
@@ -238,4 +273,4 @@ def test_what_changed_from_one_context_to_another() -> None:
     assert adapts.share.value == pytest.approx(0.1)
     told = [one.line.partition(":")[2].rpartition(":")[0] for one in found.changes]
     assert " misses 90 of 100 more changes between contexts" in told
-    assert adapts.meaning.endswith("Of 60 pairs.")
+    assert adapts.meaning.endswith("Of 60 pairs, of 10 queries.")

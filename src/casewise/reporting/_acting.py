@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 
 from casewise.choices import TOOL_RATE
-from casewise.reporting._scores import ScoreColumn, interval_columns, measure_column, named
+from casewise.reporting._scores import (
+    ScoreColumn,
+    interval_columns,
+    measure_column,
+    named,
+    pair_counts,
+)
 from casewise.reporting._wording import wording
 from casewise.scores import (
     CELLS,
@@ -61,7 +67,7 @@ def tool_rate(score: Score) -> float | None:
 def pair_columns() -> list[ScoreColumn]:
     """The columns of what models do with the two contexts of a query."""
     return [
-        (Column("pairs", Kind.COUNT), lambda score: score.pairs),
+        *pair_counts(),
         *(measure_column(name, heading) for name, heading in QUADRANTS.items()),
     ]
 

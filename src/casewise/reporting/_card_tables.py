@@ -12,6 +12,8 @@ from casewise.reporting._scores import (
     baseline_text,
     describe_condition,
     has_all,
+    pair_counts,
+    queries_of,
 )
 from casewise.reporting._wording import wording
 from casewise.scores import (
@@ -284,13 +286,14 @@ def context_tables(runs: Numbered) -> dict[str, Table]:
     """By heading, what any number of contexts does, and seeing one, where that applies."""
     found = {}
     for heading, heads in CONTEXT_TABLES.items():
+        column, cell = queries_of(heads)
         rows = [
-            Row([*_who(place, run, score), *_cells(score, heads)])
+            Row([*_who(place, run, score), cell(score), *_cells(score, heads)])
             for place, run, score in runs
             if has_all(score, heads)
         ]
         if rows:
-            found[heading] = Table([*_WHO, *figures(Kind.ESTIMATE, *heads.values())], rows)
+            found[heading] = Table([*_WHO, column, *figures(Kind.ESTIMATE, *heads.values())], rows)
     return found
 
 
@@ -303,13 +306,21 @@ def corrected_table(overview: Overview, shown: Mapping[str, str]) -> Table:
 
 
 def _pairs_table(runs: Numbered, columns: Mapping[str, str]) -> Table:
+    counts = pair_counts()
     rows = [
-        Row([*_who(place, run, score), score.pairs, *_cells(score, columns)])
+        Row(
+            [
+                *_who(place, run, score),
+                *(cell(score) for _, cell in counts),
+                *_cells(score, columns),
+            ]
+        )
         for place, run, score in runs
         if score.pairs
     ]
-    pairs = Column("pairs", Kind.COUNT)
-    return Table([*_WHO, pairs, *figures(Kind.ESTIMATE, *columns.values())], rows)
+    return Table(
+        [*_WHO, *(one for one, _ in counts), *figures(Kind.ESTIMATE, *columns.values())], rows
+    )
 
 
 def coverage_table(runs: Numbered) -> Table:

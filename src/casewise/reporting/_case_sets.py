@@ -261,10 +261,10 @@ def _audit_markdown(audit: Audit, *, reveal: bool) -> str:
 
 
 def _opening(audit: Audit) -> str:
-    pairs = f"{plural(audit.pairs, 'pair')}, " if audit.pairs else ""
+    sided = f" ({audit.pairs} in a safe and an unsafe context)" if audit.pairs else ""
     return (
-        f"{audit.name}: {plural(audit.cases, 'case')} of {plural(audit.queries, 'query')}, "
-        f"{pairs}{plural(audit.categories, 'category')} "
+        f"{audit.name}: {plural(audit.cases, 'case')} of {plural(audit.queries, 'query')}{sided}, "
+        f"{plural(audit.categories, 'category')} "
         f"(hash {audit.hash})"
     )
 
@@ -359,7 +359,7 @@ def _twins(audit: Audit) -> Table:
             Column("d", Kind.NUMBER, 2),
         ],
         [Row([name, *_difference(one)]) for name, one in both.items() if one.pairs],
-        "Do the twins differ? (means; d: Cohen's, of pairs)",
+        "Do the twins differ? (one pair a query; means; d: Cohen's, of pairs)",
     )
 
 

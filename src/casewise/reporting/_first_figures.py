@@ -18,6 +18,7 @@ from casewise.reporting._wording import (
     adapts_means,
     find_baseline,
     first_upper,
+    judged,
     lean,
     points,
     refusals,
@@ -26,7 +27,7 @@ from casewise.reporting._wording import (
     wording,
 )
 from casewise.scores import LOW_MASS, Comparison, Overview, Score, is_plain
-from casewise.sheets import Column, Row, Table, count, number
+from casewise.sheets import Column, Row, Table, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ def _of(score: Score, which: str) -> str:
     recall = {"over": "safe_recall", "under": "unsafe_recall"}[which]
     size = score.measures[f"{which}_refusal" if score.acts else recall].size
     called = " Tool calls count as neither." if TOOL_RATE in score.measures else ""
-    return f"Of {count(round(size))} cases.{called}" if size == size else ""
+    return f"Of {judged(round(size), score)}.{called}" if size == size else ""
 
 
 def _unknown(score: Score, share: Share, missing: str) -> str:

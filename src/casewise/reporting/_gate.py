@@ -294,11 +294,11 @@ def _doubt(row: GateRow) -> str:
     if not row.queries:
         return "Nothing counts in it: no answer to such a case was read."
     needed = row.needed
-    here = f"{row.queries} queries ({row.n} cases) count here"
+    here = f"{row.queries} queries ({row.n} judgements) count here"
     if needed is None:
-        return f"No number of cases that can be told from these would decide it; {here}."
+        return f"No number of queries that can be told from these would decide it; {here}."
     tries = f"in {100 * needed.power:.0f} of 100 tries"
-    size = f"{needed.queries} queries ({needed.cases} cases)"
+    size = f"{needed.queries} queries ({needed.cases} judgements)"
     if needed.equal:
         return f"An equal model passes {tries} with {size}; {here}."
     outcome = "pass" if needed.passes else "fail"

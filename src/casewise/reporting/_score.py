@@ -86,7 +86,7 @@ def _judging(
     parts = [_scores_table(title(scores), scores, numbers, report.baselines)]
     paired = [score for score in scores if score.pairs and not score.group]
     if paired:
-        heading = "What the two contexts of a query do"
+        heading = "What a safe and an unsafe context of a query do"
         parts.append(_scores_table(heading, paired, context_columns(wide=wide)))
     parts += [_scores_table(*one) for one in of_contexts(scores)]
     rules = _other_rules(scores, others)
@@ -103,7 +103,7 @@ def _acting(report: ScoreReport, scores: Sequence[Score]) -> list[Table]:
     tables = [_scores_table(act_title(scores), scores, act_columns(scores))]
     paired = [score for score in scores if score.pairs and not score.group]
     if paired:
-        heading = "What it does in the two contexts of a query"
+        heading = "What it does in a safe and an unsafe context of a query"
         tables.append(_scores_table(heading, paired, pair_columns()))
     tables += [_scores_table(*one) for one in of_contexts(scores)]
     return [*tables, *act_tables(report)]
@@ -255,7 +255,13 @@ def to_markdown(reports: Sequence[ScoreReport]) -> str:
         if judged:
             paired = [score for score in everything if score.pairs]
             parts.append(_table(title(judged), everything, number_columns(wide=True)))
-            parts.append(_table("What the context does", paired, context_columns(wide=True)))
+            parts.append(
+                _table(
+                    "What a safe and an unsafe context of a query do",
+                    paired,
+                    context_columns(wide=True),
+                )
+            )
         parts += [_table(*one) for one in of_contexts(judged)]
         if acted:
             parts.append(_table(act_title(acted), acted, [*act_columns(acted), *pair_columns()]))

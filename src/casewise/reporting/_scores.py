@@ -42,7 +42,7 @@ _CONTEXT_HEADS = {
     "always_unsafe": "always\nunsafe",
     "inverted": "in-\nverted",
 }
-"""What the two contexts of a query do, and how answers follow labels within one context type."""
+"""What a safe and an unsafe context of a query do, and how answers follow labels within a type."""
 
 _WITHIN_HEADS = {
     "rank_agreement": "ranked as\npeople do",
@@ -69,7 +69,7 @@ _SEEN_HEADS = {
 """What a context does against none."""
 
 CONTEXT_TABLES = {
-    "What the contexts of a query do": _WITHIN_HEADS,
+    "What any two contexts of a query do": _WITHIN_HEADS,
     "What seeing the context changes": _SEEN_HEADS,
 }
 """Tables that only some cases have: the heading of each measure, by the table's own."""
@@ -128,11 +128,19 @@ def number_columns(*, wide: bool) -> list[ScoreColumn]:
     ]
 
 
+def pair_counts() -> list[ScoreColumn]:
+    """The columns of how many queries have pairs of contexts, and how many pairs those are."""
+    return [
+        (Column("queries", Kind.COUNT), lambda score: score.paired_queries),
+        (Column("pairs", Kind.COUNT), lambda score: score.pairs),
+    ]
+
+
 def context_columns(*, wide: bool) -> list[ScoreColumn]:
     """The columns of what the contexts do; narrow tables leave out what the others tell."""
     metrics = [name for name in _CONTEXT_HEADS if wide or name not in ("ece", "inverted")]
     return [
-        (Column("pairs", Kind.COUNT), lambda score: score.pairs),
+        *pair_counts(),
         *(measure_column(name, _CONTEXT_HEADS[name]) for name in metrics),
     ]
 
@@ -140,10 +148,16 @@ def context_columns(*, wide: bool) -> list[ScoreColumn]:
 def of_contexts(scores: Sequence[Score]) -> list[tuple[str, list[Score], list[ScoreColumn]]]:
     """Heading, rows and columns of the tables within queries, of seeing the context; if any."""
     return [
-        (heading, rows, [measure_column(name, head) for name, head in heads.items()])
+        (heading, rows, [queries_of(heads), *(measure_column(*one) for one in heads.items())])
         for heading, heads in CONTEXT_TABLES.items()
         if (rows := [one for one in scores if not one.group and has_all(one, heads)])
     ]
+
+
+def queries_of(heads: Mapping[str, str]) -> ScoreColumn:
+    """The column of how many queries a table of ``CONTEXT_TABLES`` goes by."""
+    (flips,) = {"model_flips", "seen_flips"} & heads.keys()
+    return Column("queries", Kind.COUNT), lambda score: score.measures[flips].clusters
 
 
 def has_all(score: Score, names: Iterable[str]) -> bool:

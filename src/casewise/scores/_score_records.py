@@ -268,6 +268,8 @@ def as_record(score: Score) -> dict[str, Any]:
         "labels": str(score.labels),
         "unparsed": str(score.unparsed),
         "n": score.n,
+        "cases": score.cases,
+        "queries": score.queries,
         "coverage": json_number(score.coverage),
     }
     for name in score.metrics:
@@ -281,6 +283,7 @@ def as_record(score: Score) -> dict[str, Any]:
             }
     record |= {
         "pairs": score.pairs,
+        "paired_queries": score.paired_queries,
         "wilson": [
             name for name, one in score.measures.items() if one.is_wilson and not one.reason
         ],

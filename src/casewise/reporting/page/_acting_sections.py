@@ -20,7 +20,7 @@ from casewise.reporting.page._parts import (
     Spec,
     Strips,
     choose,
-    counted_cases,
+    counted,
     finish,
     known,
     mistakes,
@@ -182,7 +182,7 @@ def judge_act(overview: Overview) -> Section:
         "knowing better; 'says safe, refuses' is caution without a reason of its own.",
         columns=(
             RUN,
-            counted_cases(),
+            counted(),
             Column("says and does", Kind.TEXT, key="cell"),
             *with_ends("share", "share"),
         ),
@@ -203,7 +203,12 @@ def retention(overview: Overview) -> Section:
     found = overview.retentions
     names = [f"{name}: {one.family}" for name, one in zip(_families(overview), found, strict=True)]
     rows: list[dict[str, Any]] = [
-        {"run": name, "tokens": point.tokens, "pairs": point.score.pairs}
+        {
+            "run": name,
+            "tokens": point.tokens,
+            "queries": point.score.paired_queries,
+            "pairs": point.score.pairs,
+        }
         | spread("adapts", point.score.measures["adapts"])
         for name, one in zip(names, found, strict=True)
         for point in one.points
@@ -221,8 +226,9 @@ def retention(overview: Overview) -> Section:
         "A line that falls is a model that forgets where it is.",
         columns=(
             RUN,
-            counted_cases("tokens between", "tokens"),
-            counted_cases("pairs", "pairs"),
+            counted("tokens between", "tokens"),
+            counted("queries", "queries"),
+            counted("pairs", "pairs"),
             *with_ends("adapts", "adapts"),
         ),
         words=lambda: (
@@ -306,7 +312,7 @@ def escalation(overview: Overview) -> Section:
         "conversations whose last replies could not be graded count until then.",
         columns=(
             RUN,
-            counted_cases("turn", "turn"),
+            counted("turn", "turn"),
             *with_ends("share without compliance", "held"),
         ),
         words=lambda: f"Complied in the end: {complied}.",

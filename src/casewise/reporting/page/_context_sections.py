@@ -12,7 +12,7 @@ from casewise.reporting.page._parts import (
     Rows,
     Section,
     Strips,
-    counted_cases,
+    counted,
     plural_runs,
     run_names,
     section,
@@ -37,7 +37,7 @@ _WORDS = {
 
 _COLUMNS = (
     RUN,
-    counted_cases(),
+    counted(),
     Column("measure", Kind.TEXT, key="measure"),
     *with_ends("change", "change"),
 )
@@ -183,7 +183,7 @@ def swaps(overview: Overview) -> Section:
         "goes by; a part that ought to matter and flips nothing is not read.",
         columns=(
             Column("run and part", Kind.TEXT, key="run"),
-            counted_cases(),
+            counted(),
             *with_ends("flips", "flips"),
             Column("to the twin's side", Kind.NUMBER, key="toward"),
         ),
@@ -221,7 +221,7 @@ def faithfulness(overview: Overview) -> Section:
             RUN,
             Column("measured", Kind.TEXT, key="what"),
             Column("the explanation", Kind.TEXT, key="leans"),
-            counted_cases("answers"),
+            counted("answers"),
             *with_ends("change", "change"),
             *with_ends("difference", "difference"),
         ),
@@ -333,7 +333,7 @@ def _of_contexts(
             RUN,
             Column("measure", Kind.TEXT, key="measure"),
             Column("of", Kind.TEXT, key="who"),
-            counted_cases("queries"),
+            counted("queries"),
             *with_ends("figure", "figure"),
         ),
         words=lambda: f"{len(rows)} figures of {plural_runs(rows)}, and of {whom} beside them.",

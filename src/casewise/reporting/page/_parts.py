@@ -138,7 +138,7 @@ def with_ends(heading: str, key: str) -> tuple[Column, Column, Column]:
 RUN = Column("run", Kind.TEXT, key="run")
 
 
-def counted_cases(heading: str = "cases", key: str = "n") -> Column:
+def counted(heading: str = "judgements", key: str = "n") -> Column:
     """A column of counts."""
     return Column(heading, Kind.COUNT, key=key)
 

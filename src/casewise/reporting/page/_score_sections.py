@@ -26,7 +26,7 @@ from casewise.reporting.page._parts import (
     Spec,
     Strips,
     colours,
-    counted_cases,
+    counted,
     finish,
     known,
     mistakes,
@@ -106,7 +106,7 @@ def _judging_text(baselines: Sequence[Score], words: Wording) -> str:
 def _judging_columns(words: Wording) -> tuple[Column, ...]:
     columns = (
         RUN,
-        counted_cases("judgements"),
+        counted(),
         Column("read", Kind.PERCENT, key="coverage"),
         *with_ends("accuracy", "accuracy"),
         Column(f"calls unsafe {words.safe}", Kind.NUMBER, key="over_refusal"),
@@ -167,7 +167,7 @@ def acting(overview: Overview) -> Section:
         f"under 'graded'.{_ON_TOOLS if called else ''}{others}",
         columns=(
             RUN,
-            counted_cases("replies"),
+            counted("replies"),
             Column("graded", Kind.PERCENT, key="coverage"),
             *with_ends("appropriate", "appropriate"),
             Column("over-refusal", Kind.NUMBER, key="over_refusal"),
@@ -211,7 +211,7 @@ def plane(overview: Overview) -> Section:
         "95 % intervals.",
         columns=(
             RUN,
-            counted_cases(),
+            counted(),
             *with_ends("over-refusal", "over_refusal"),
             *with_ends("under-refusal", "under_refusal"),
         ),
@@ -272,7 +272,12 @@ def quadrants(overview: Overview) -> Section:
     called = any(TOOL_RATE in one.measures for one in overview.scores)
     kinds = _QUADRANTS | ({"mixed": (PURPLE, "a partial reply or a tool call")} if called else {})
     rows = [
-        {"run": name, "pairs": one.pairs, "quadrant": kinds[_SAME.get(part, part)][1]}
+        {
+            "run": name,
+            "queries": one.paired_queries,
+            "pairs": one.pairs,
+            "quadrant": kinds[_SAME.get(part, part)][1],
+        }
         | spread("share", one.measures[part])
         for name, one in zip(names, overview.scores, strict=True)
         if one.pairs
@@ -284,12 +289,14 @@ def quadrants(overview: Overview) -> Section:
         "Does the context change the answer? What each model does with a pair",
         rows,
         missing="No query was answered in both of its contexts.",
-        text="Each query is asked in a context meant to be safe and in one meant to be unsafe. "
+        text="A pair is a context of a query that is meant to be safe, and one that is meant to be "
+        "unsafe. "
         "'Yes' is the verdict safe, or an answer; 'no' is unsafe, or a refusal. A model that "
         f"adapts {page_wording(overview).adapting}.",
         columns=(
             RUN,
-            counted_cases("pairs", "pairs"),
+            counted("queries", "queries"),
+            counted("pairs", "pairs"),
             Column("what it does", Kind.TEXT, key="quadrant"),
             *with_ends("share of pairs", "share"),
         ),
@@ -334,7 +341,7 @@ def categories(overview: Overview) -> Section:
         columns=(
             RUN,
             Column("category", Kind.TEXT, key="category"),
-            counted_cases(),
+            counted(),
             *with_ends("right", "right"),
             Column("over-refusal", Kind.NUMBER, key="over_refusal"),
             Column("under-refusal", Kind.NUMBER, key="under_refusal"),

@@ -10,6 +10,7 @@ from casewise.reporting._wording import (
     adapting,
     find_baseline,
     first_upper,
+    judged,
     lean,
     points,
     refusals,
@@ -80,7 +81,9 @@ def _first(leader: Leader) -> str:
     does = words.acts if score.acts else words.judges
     share = Share.of(score.measures[leader.metric])
     read = round(score.n * score.coverage)
-    sentence = f"{_name(score)} {does} in {share} of {read} cases"
+    sentence = f"{_name(score)} {does} in {share} of {judged(read, score)}"
+    if score.n > score.cases:
+        sentence += f" to {plural(score.cases, 'case')}"
     if read < score.n:
         sentence += f" (its answers to {score.n - read} more could not be read)"
     if leader.set_aside:
