@@ -3,12 +3,14 @@
 import gc
 import io
 import os
+import socket
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 # Before numpy is imported, as ``casewise.cli`` has it: two workers share the processor.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -221,6 +223,46 @@ def pytest_collection_finish() -> None:
     _leave_out_what_is_imported()
     for name in ("freeze", "unfreeze"):
         setattr(gc, name, lambda: None)
+
+
+_open_socket = socket.socket.__init__
+_has_opened_socket = False
+
+
+def _noting_that_it_opens(self: socket.socket, *args: Any, **kwargs: Any) -> None:
+    global _has_opened_socket
+    _has_opened_socket = True
+    _open_socket(self, *args, **kwargs)
+
+
+socket.socket.__init__ = _noting_that_it_opens  # type: ignore[method-assign]
+
+
+def _collect_what_is_left_open() -> None:
+    """Collect garbage if a socket was opened, as by every event loop.
+
+    What a test left open is its own failure then, and not that of a later one.
+    """
+    global _has_opened_socket
+    if _has_opened_socket:
+        _has_opened_socket = False
+        gc.collect()
+        _leave_out_what_is_imported()
+
+
+@pytest.fixture(autouse=True)
+def collected(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Collect after a test and its other fixtures: the first to begin is the last to end."""
+    yield
+    request.node.funcargs.clear()
+    _collect_what_is_left_open()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collected_of_module() -> Iterator[None]:
+    """Collect after what the tests of a file share."""
+    yield
+    _collect_what_is_left_open()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,5 @@
 """Inspect's own tools open what casewise writes: readers, data frames, ``log`` and ``score``."""
 
-import gc
 import json
 import shutil
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from conftest import Cli
+from conftest import Cli, forget_models
 from inspect_ai._cli.main import inspect
 from inspect_ai.analysis import evals_df, messages_df, samples_df
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log, read_eval_log_sample_summaries
@@ -19,15 +18,8 @@ from support.inspected import CASES, EPOCHS, PROTOCOLS, killed_run, serving
 from casewise.logs import read_header, read_records
 from casewise.logs._write import BUFFER
 
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
 """Inspect's tools use what pandas and others call deprecated."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def nothing_left() -> Iterator[None]:
-    """What Inspect's tools leave open is closed here, and not in the midst of another test."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +80,7 @@ def test_its_commands_list_and_print_logs(logs: dict[str, Path]) -> None:
 def said(arguments: list[str]) -> str:
     """What a command of Inspect's prints, run in this process."""
     done = CliRunner().invoke(inspect, arguments, catch_exceptions=False)
+    forget_models()
     assert done.exit_code == 0, done.output
     return done.stdout
 
