@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from conftest import Cli
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from casewise.cases import (
     make_labels,
     write_cases,
 )
+from casewise.errors import InputError
 
 MOST_LINES = 15
 
@@ -220,8 +222,25 @@ def test_contextual_appropriateness(tmp_path: Path) -> None:
     whom = [("sibling", "Yes"), ("boss", "No"), ("friend", "Yes")]
     rows = [said | {"relationship": who, "is_appropriate": answer} for who, answer in whom]
     cases = of_rows(tmp_path / "dev.json", "contextual-appropriateness", *rows)
-    assert {case.query_id for case in cases} == {"7"}
+    assert len({case.query_id for case in cases}) == 1
     assert [(case.votes_safe, case.votes_unsafe) for case in cases] == [(1, 0), (0, 1), (1, 0)]
+    # The same pair under another id is another vote on it, and the message one query.
+    rows += [rows[0] | {"id": 31}, rows[2] | {"id": 31, "relationship": "aunt"}]
+    # Another table of the folder is named, and read as no cases.
+    folder = tmp_path / "set"
+    folder.mkdir()
+    pl.DataFrame(rows).write_csv(folder / "train.csv")
+    pl.DataFrame({"relationship": ["boss"], "power": [3]}).write_csv(folder / "relations.csv")
+    found = import_cases(folder, load_mapping("contextual-appropriateness"))
+    assert (len(found.cases), found.problems) == (4, ())
+    assert len({case.query_id for case in found.cases}) == 1
+    assert found.cases[0].tags == ("origin:Adjudication", "id:7", "id:31")
+    assert [case.votes_safe for case in found.cases] == [2, 0, 1, 1]
+    assert [file.name for file in found.files] == ["train.csv"]
+    assert "relations.csv is left unread (1 rows): it has no column 'quote'" in found.notes
+    (folder / "train.csv").unlink()
+    with pytest.raises(InputError, match="no such column"):
+        import_cases(folder, load_mapping("contextual-appropriateness"))
 
 
 def test_sorry_bench(tmp_path: Path) -> None:

@@ -25,6 +25,16 @@ def test_a_clean_set_is_clean() -> None:
     assert codes(run(clean())) == QUIET
 
 
+def test_no_twin_is_missed_in_three_contexts() -> None:
+    """A query in any number of contexts is no pair whose other half is lacking."""
+    cases = clean(10)
+    cases[1] = changed(cases[1], intended=cases[0].intended)
+    assert found(run(cases), "missing-twin").n == 2
+    other = {"sender": {"platform_type": "Another desk"}}
+    cases.append(changed(cases[0], context=other))
+    assert "missing-twin" not in codes(run(cases))
+
+
 PLANTED: dict[str, tuple[str, int]] = {
     "placeholder": ("The user is [USER NAME] of the third floor.", 1),
     "cut-off-text": ("Someone who has worked in this house for the", 1),

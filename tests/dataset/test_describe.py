@@ -169,6 +169,32 @@ def everything(record: Any) -> list[Any]:
     return [record]
 
 
+def test_published_shares_are_told_of() -> None:
+    cases = tuple(Case(query=f"May I {n}?", published_safe_rate=0.25 * n) for n in range(4))
+    (remark,) = describe_cases(CaseSet(cases, "shares", Form.JSONL)).remarks
+    assert remark.startswith("4 of 4 cases have a published share of people who say safe")
+    assert "Nobody" not in remark
+
+
+def test_one_pair_is_no_row_of_a_table() -> None:
+    def titles(pairs: int) -> str:
+        cases = tuple(
+            Case.model_validate(
+                {
+                    "query": f"May I {n}?",
+                    "context": {"sender": {"platform_type": where}},
+                    "votes": {"safe": 3, "unsafe": 1 + n},
+                }
+            )
+            for n in range(3)
+            for where in ("desk", "forum")[: 1 + (n < pairs)]
+        )
+        return description_sheet(describe_cases(CaseSet(cases, "c", Form.JSONL))).markdown()
+
+    assert "Do contexts of one query change" in titles(2)
+    assert "Do contexts of one query change" not in titles(1)
+
+
 def test_the_starter_set_has_no_votes() -> None:
     record = as_description_record(describe_cases(open_cases("starter")))
     assert "Nobody has voted" in record["remarks"][0]

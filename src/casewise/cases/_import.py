@@ -76,7 +76,8 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
     leave = [other.file for other in mapping.beside.values()]
     tables_read = read_tables(path, split or mapping.split, form, leave)
     folder = path if path.is_dir() else path.parent
-    tables = _with_others(tables_read.tables, mapping.beside, folder)
+    asking, strangers = _asking_tables(tables_read.tables, mapping)
+    tables = _with_others(asking, mapping.beside, folder)
     for table in tables:
         _check_columns(table, mapping)
     gathering = _Gathering(mapping)
@@ -107,8 +108,25 @@ def import_cases(path: Path | str, mapping: CaseMapping, *, split: str | None = 
         problems=tuple(gathering.problems),
         unlabelled=dict(Counter(bare).most_common()),
         untaken=untaken,
-        notes=tables_read.notes,
+        notes=(*tables_read.notes, *strangers),
     )
+
+
+def _asking_tables(
+    tables: Sequence[RawTable], mapping: CaseMapping
+) -> tuple[Sequence[RawTable], list[str]]:
+    """Tables that have what is asked, and a note on each other file of the folder."""
+    asked = {column for key, column in mapping.columns() if key in ("query", "turns")}
+    asking = [table for table in tables if asked.intersection(table.columns)]
+    if not asking:
+        # What is asked stands in a file beside the tables, or nowhere, which is told later.
+        return tables, []
+    lacking = ", ".join(map(repr, sorted(asked)))
+    return asking, [
+        f"{table.file.name} is left unread ({len(table.rows)} rows): it has no column {lacking}"
+        for table in tables
+        if table not in asking
+    ]
 
 
 def _check_columns(table: RawTable, mapping: CaseMapping) -> None:

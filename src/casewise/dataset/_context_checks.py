@@ -144,16 +144,27 @@ def broken_pairs(cases: Sequence[Case]) -> BrokenPairs:
         if arm_of(case) in ("safe", "unsafe"):
             by_query[case.query_id].append(case)
     missing, same, repeated = [], [], []
-    for group in by_query.values():
+    several = _queries_in_several(cases)
+    for query, group in by_query.items():
         sides = [case.intended for case in group]
         texts: dict[str, set[str | None]] = defaultdict(set)
         for case in group:
             texts[_text(case)].add(case.intended)
-        missing += [case.id for case in group if len(set(sides)) < 2]
+        if len(set(sides)) < 2 and query not in several:
+            missing += [case.id for case in group]
         same += [case.id for case in group if len(texts[_text(case)]) > 1]
         repeated += [case.id for case in group if sides.count(case.intended) > 1]
     sided = sum(map(len, by_query.values()))
     return BrokenPairs(tuple(missing), tuple(same), tuple(repeated), sided)
+
+
+def _queries_in_several(cases: Sequence[Case]) -> set[str]:
+    """Queries in three contexts and more, which no two cases stand for."""
+    contexts: dict[str, set[str]] = defaultdict(set)
+    for case in cases:
+        if case.context is not None:
+            contexts[case.query_id].add(_text(case))
+    return {query for query, texts in contexts.items() if len(texts) > 2}
 
 
 def similar_queries(cases: Sequence[Case]) -> SimilarQueries:

@@ -157,6 +157,14 @@ def _ceiling(people: People, kept: statistics.BoolArray, seed: int) -> Ceiling:
 def _remarks(people: People, ceiling: Ceiling, effect: ContextEffect) -> list[str]:
     """A sentence for everything that is undefined, and for what is computed another way."""
     voted = int(people.voted.sum())
+    shares = int((~np.isnan(people.published)).sum())
+    if not voted and shares:
+        return [
+            f"{shares} of {len(people.published)} cases have a published share of people who say "
+            "safe, and none has votes. Scores can be held against these shares (labels: "
+            "published); how far people agree, how well anybody could do, and what contexts "
+            "change for people, takes the votes behind them (the field votes)."
+        ]
     if not voted:
         return [
             "Nobody has voted on these cases, so nothing can be said about people: collect votes, "

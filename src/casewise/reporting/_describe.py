@@ -129,7 +129,8 @@ def _contexts(one: Description) -> Table:
     rows = [
         Row([name, pairs.queries, pairs.pairs, pairs.flips.value, interval(pairs.flips.interval)])
         for name, pairs in found.items()
-        if pairs is not None
+        # One pair is no share of pairs.
+        if pairs is not None and pairs.pairs > 1
     ]
     share = one.contexts.vote_share
     ends = share.reason or f"95 % {interval(share.interval)}"

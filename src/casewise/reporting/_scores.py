@@ -45,13 +45,13 @@ _CONTEXT_HEADS = {
 """What a safe and an unsafe context of a query do, and how answers follow labels within a type."""
 
 _WITHIN_HEADS = {
-    "rank_agreement": "ranked as\npeople do",
+    "rank_agreement": "ranked as\nlabels do",
     "pcc_within_query": "PCC in\nqueries",
     "pcc_between_queries": "PCC be-\ntween",
     "verdict_share": "variance in\nqueries",
     "vote_share": "of\nvotes",
     "model_flips": "flips",
-    "people_flips": "people\nflip",
+    "people_flips": "labels\nflip",
     "missed_flips": "flips\nmissed",
     "extra_flips": "flips\nextra",
 }
@@ -59,10 +59,10 @@ _WITHIN_HEADS = {
 
 _SEEN_HEADS = {
     "seen_change": "safe\nverdicts",
-    "seen_people_change": "safe\nvotes",
+    "seen_people_change": "safe\nlabels",
     "seen_shift_pcc": "PCC of\nshifts",
     "seen_flips": "flips",
-    "seen_people_flips": "people\nflip",
+    "seen_people_flips": "labels\nflip",
     "seen_missed_flips": "flips\nmissed",
     "seen_extra_flips": "flips\nextra",
 }
