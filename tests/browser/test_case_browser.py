@@ -134,6 +134,20 @@ def test_words_follow_the_labels(
     assert votes in page.inner_text("#pair .votes")
 
 
+def test_a_label_against_people_says_why(open_page: Open) -> None:
+    """60 % say safe, and the verdict safe is wrong: the published rule has the last word."""
+    fields = {"votes": (12, 8), "published_safe_rate": 0.6, "category": "child-related crimes"}
+    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **fields)))))
+    why = "label: unsafe (the published rule sets child-related crimes to unsafe)"
+    assert page.inner_text("#rows .people") == "60 % say safe"
+    assert why in page.inner_text("#rows button")
+    page.click("#rows li:first-child button")
+    assert page.inner_text("#pair .label") == why
+    settled = {"votes": (10, 10), "published_safe_rate": 0.524, "category": "law"}
+    page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **settled)))))
+    assert "(a tie, which the author's vote settles as safe)" in page.inner_text("#rows button")
+
+
 def test_a_pair_stands_side_by_side_with_differences_marked(open_page: Open) -> None:
     page = open_page(html(two_models(), reveal=True))
     page.click("#texts")

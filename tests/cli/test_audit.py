@@ -43,7 +43,7 @@ def test_a_file_of_ones_own_in_eighty_columns(cli_inside: Cli, mine: Path) -> No
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith(
-        "mine.yaml: 3 cases of 2 queries (1 in a safe and an unsafe context), 0 categories"
+        "mine.yaml: 3 cases of 2 queries (1 in a safe and an unsafe context)"
     )
     heads = [line.split()[:2] for line in lines if line.startswith(("error", "warning", "note"))]
     assert heads[0] == ["error", "placeholder"]

@@ -9,7 +9,7 @@ import pytest
 from conftest import Cli
 from rich.console import Console
 from support.gated import pairs_table
-from support.tables import random_table
+from support.tables import judgement, random_table, table
 
 from casewise.reporting import change_sentences, comparison_sheet
 from casewise.scores import Comparison, Scoring, compare_runs, find_runs, pairs_of_runs
@@ -35,6 +35,21 @@ def runs(tmp_path: Path) -> Path:
 
 WORSE = "Worse: calls safe 20 of 100 more of what was meant to be unsafe: 14 to 26"
 BETTER = "Better: calls unsafe 25 of 100 fewer of what was meant to be safe: 19 to 31"
+
+
+def test_a_label_against_the_votes_says_why(cli_inside: Cli, tmp_path: Path) -> None:
+    fields = {"votes": (12, 8), "published_safe_rate": 0.6, "category": "child-related crimes"}
+    for name, said in (("old", 0.1), ("new", 0.9)):
+        rows = [judgement(f"q{n}", "safe", said, model=name, run_id=name, **fields) for n in (1, 2)]
+        table(*rows).write_parquet(tmp_path / f"{name}.parquet")
+    why = "the published rule sets child-related crimes to unsafe"
+    runs = ("old.parquet", "new.parquet")
+    assert f"(wrong: {why})" in cli_inside("compare", *runs).stdout
+    assert f"| wrong: {why} |" in cli_inside("compare", *runs, "--format", "markdown").stdout
+    (one, _) = json.loads(cli_inside("compare", *runs, "--format", "json").stdout)["comparisons"][
+        0
+    ]["changed"]
+    assert one["label_note"] == why
 
 
 def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -> None:

@@ -119,6 +119,18 @@ def test_documents_name_their_labels(task: Path) -> None:
     ]
 
 
+def test_a_label_against_the_votes_says_why(tmp_path: Path) -> None:
+    votes = VoteCounts(safe=12, unsafe=8)
+    case = tie().model_copy(
+        update={"votes": votes, "published_safe_rate": 0.6, "category": "child-related crimes"}
+    )
+    out = tmp_path / "task"
+    export_to(ExportRequest((), out, ExportForm.LM_EVAL, reveal=True, cases=(case,)))
+    (row,) = documents(out, "binary")
+    why = "the published rule sets child-related crimes to unsafe"
+    assert (row["label"], row["label_note"]) == ("unsafe", why)
+
+
 def test_labels_may_be_chosen(tmp_path: Path, cli_inside: Cli) -> None:
     command = ["export", "--to", "lm-eval", "--cases", "starter", "--reveal", "--out", "task"]
     done = cli_inside(*command, "--labels", "intended")

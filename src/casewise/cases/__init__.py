@@ -38,6 +38,7 @@ from casewise.cases._labels import (
     Labels,
     default_rule,
     flags_query,
+    label_notes,
     make_labels,
     read_label_rule,
 )
@@ -147,6 +148,7 @@ __all__ = [
     "load_output",
     "load_queries",
     "load_releases",
+    "label_notes",
     "make_labels",
     "merge_sets",
     "name_calls",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from casewise.cases._upstream import OVERRIDDEN_CATEGORY
 from casewise.choices import OWN_RULE, LabelRule, Ties
 from casewise.errors import UsageError
+from casewise.sheets import number, setting
 
 CONSENSUS = 0.75
 """The smallest share of people who must agree for the rule ``consensus``."""
@@ -86,6 +87,43 @@ def _rate(fields: LabelFields, rule: LabelRule) -> FloatArray:
     share: FloatArray = np.full(total.shape, np.nan)
     np.divide(fields.votes_safe, total, out=share, where=total > 0)
     return share
+
+
+def label_notes(fields: LabelFields, labels: Labels, rule: LabelRule) -> list[str | None]:
+    """Why each label is not what most of the votes say, or else the published rate; None if it is.
+
+    Args:
+        fields: What the labels are made of.
+        labels: As ``make_labels`` made them.
+        rule: By which it did.
+    """
+    voted = _rate(fields, LabelRule.VOTES)
+    shares = np.where(np.isnan(voted), fields.published_safe_rate, voted)
+    most = np.where(shares == 0.5, 0.5, shares > 0.5)
+    notes: list[str | None] = [None] * len(shares)
+    for place in np.flatnonzero(~np.isnan(shares) & ~np.isnan(labels.safe) & (most != labels.safe)):
+        notes[place] = _note(fields, labels, rule, int(place))
+    return notes
+
+
+def _note(fields: LabelFields, labels: Labels, rule: LabelRule, place: int) -> str:
+    if rule is LabelRule.INTENDED:
+        return "the label is what the author meant"
+    if rule.share is not None:
+        return f"the label {rule} puts the line at {setting(rule.share)} of the votes"
+    if fields.category[place] == OVERRIDDEN_CATEGORY:
+        return f"the published rule sets {OVERRIDDEN_CATEGORY} to unsafe"
+    rate, label = fields.published_safe_rate[place], labels.safe[place]
+    safe, unsafe = fields.votes_safe[place], fields.votes_unsafe[place]
+    if safe == unsafe:
+        with_author = abs(rate - (safe + label) / (safe + unsafe + 1)) < _ROUNDED
+        whose = "author's vote" if with_author else "published rate"
+        return f"a tie, which the {whose} settles as {'safe' if label else 'unsafe'}"
+    return f"the label is by the published rate of {number(rate, 2)}"
+
+
+_ROUNDED = 0.005
+"""Farther than this from a share of the votes, a published rate is not that share, rounded."""
 
 
 def default_rule(fields: LabelFields) -> LabelRule:

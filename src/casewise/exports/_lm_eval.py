@@ -15,6 +15,7 @@ from casewise.cases import (
     Labels,
     dataset_hash,
     default_rule,
+    label_notes,
     make_labels,
 )
 from casewise.errors import UsageError
@@ -58,7 +59,7 @@ def write_lm_eval(
         UsageError: No case has a label under the rule.
     """
     cases, notes = given
-    rule, labels = _labels(cases, request.labels)
+    rule, labels, reasons = _labels(cases, request.labels)
     kept = [place for place in range(len(cases)) if not math.isnan(labels.safe[place])]
     if not kept:
         raise UsageError(f"no case has a label under the rule {rule}: choose another --labels")
@@ -70,7 +71,9 @@ def write_lm_eval(
         for protocol in PROTOCOLS:
             prompts = load_prompts(None, protocol, Delivery.JUDGE)
             documents = [
-                document(cases[place], prompts, labels.safe[place], labels.rate[place])
+                document(
+                    cases[place], prompts, labels.safe[place], labels.rate[place], reasons[place]
+                )
                 for place in kept
             ]
             lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in documents)
@@ -95,13 +98,19 @@ def write_lm_eval(
     return Exported(f"{len(kept):,} cases, labels {rule}, in {len(PROTOCOLS)} tasks", notes)
 
 
-def _labels(cases: Sequence[Case], rule: LabelRule | None) -> tuple[LabelRule, Labels]:
+def _labels(
+    cases: Sequence[Case], rule: LabelRule | None
+) -> tuple[LabelRule, Labels, list[str | None]]:
+    """The rule, the labels by it, and of each why it isn't what most of the votes say."""
     fields = label_fields(case_table(cases, reveal=True))
     chosen = rule or default_rule(fields)
-    return chosen, make_labels(fields, chosen)
+    labels = make_labels(fields, chosen)
+    return chosen, labels, label_notes(fields, labels, chosen)
 
 
-def document(case: Case, prompts: Prompts, safe: float, rate: float) -> Mapping[str, Any]:
+def document(
+    case: Case, prompts: Prompts, safe: float, rate: float, note: str | None
+) -> Mapping[str, Any]:
     """One line of the task's data.
 
     Args:
@@ -109,6 +118,7 @@ def document(case: Case, prompts: Prompts, safe: float, rate: float) -> Mapping[
         prompts: The templates of the protocol.
         safe: 1 safe, 0 unsafe, .5 a tie.
         rate: The share of people who call the case safe, 0..1.
+        note: Why the label isn't what most of the votes say; None where it is.
     """
     return {
         "id": case.id,
@@ -118,6 +128,7 @@ def document(case: Case, prompts: Prompts, safe: float, rate: float) -> Mapping[
         "label": {1.0: "safe", 0.0: "unsafe"}.get(float(safe), "tie"),
         "safe": float(safe),
         "rate": float(rate),
+        "label_note": note,
         "prompt": prompts.render(case),
     }
 

@@ -1,7 +1,7 @@
 """Comparisons of runs, for people and for programs: what got worse and better, then the table."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -285,7 +285,13 @@ def _by_outcome(compared: Comparison) -> list[tuple[Change, Word]]:
     """The changed cases, those that became wrong first."""
     places = list(_OUTCOMES)
     ordered = sorted(compared.changed, key=lambda change: places.index(right_after(change)))
-    return [(change, _OUTCOMES[right_after(change)]) for change in ordered]
+    return [(change, with_note(_OUTCOMES[right_after(change)], change)) for change in ordered]
+
+
+def with_note(outcome: Word, change: Change) -> Word:
+    """An outcome, and why the label isn't what most of the votes say."""
+    note = f": {change.label_note}" if change.label_note else ""
+    return replace(outcome, text=f"{outcome.text}{note}")
 
 
 def _changed(compared: Comparison, page_command: str) -> list[Word | str]:

@@ -17,6 +17,7 @@ from casewise.gate import (
     GateVerdict,
     as_gate_record,
 )
+from casewise.reporting._compare import with_note
 from casewise.scores import Change, right_after
 from casewise.sheets import (
     Column,
@@ -102,7 +103,15 @@ def _changes(changed: Sequence[Change]) -> Table:
     }
     columns = [Column(name) for name in ("case", "category", "before", "after", "now")]
     rows = [
-        Row([one.case_id, one.category or "", one.before, one.after, words[right_after(one)]])
+        Row(
+            [
+                one.case_id,
+                one.category or "",
+                one.before,
+                one.after,
+                with_note(words[right_after(one)], one),
+            ]
+        )
         for one in ranked[:MOST_CHANGES]
     ]
     return Table(columns, rows)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from casewise.cases import Case, LabelRule, Labels, make_labels
+from casewise.cases import Case, LabelRule, Labels, label_notes, make_labels
 from casewise.errors import UsageError
 from casewise.protocols import Protocol, find_variation
 from casewise.scores._ablation import AblationChange
@@ -46,8 +46,9 @@ class Browser:
     """The rule that labels every case here; runs without such labels may be scored by another."""
     cases: pl.DataFrame
     """One row a case: ``OF_BROWSED_CASE``, ``rate`` (share of safe, 0..1), ``label`` (1 safe, 0
-    unsafe, .5 a tie), ``query``, ``context`` and ``history`` (JSON texts), ``query_length`` and
-    ``context_length`` (characters). Null is unknown."""
+    unsafe, .5 a tie), ``label_note`` (why it isn't what most of the votes say), ``query``,
+    ``context`` and ``history`` (JSON texts), ``query_length`` and ``context_length`` (characters).
+    Null is unknown."""
     runs: tuple[dict[str, Any], ...]
     """The condition of each run."""
     judgements: pl.DataFrame
@@ -71,6 +72,7 @@ def make_browser(table: pl.DataFrame, cases: Mapping[str, Case], scoring: Scorin
     known = shown.with_columns(
         pl.Series("rate", truth.rate, nan_to_null=True),
         pl.Series("label", truth.safe, nan_to_null=True),
+        pl.Series("label_note", label_notes(fields, truth, rule), pl.String),
         *_texts(shown["case_id"].to_list(), cases),
     )
     place = shown.select("case_id").with_row_index("case")

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from casewise.cases import LabelRule
+from casewise.cases import LabelRule, label_notes
 from casewise.choices import COMPARED
 from casewise.errors import InputError
 from casewise.protocols import Protocol, ResponseClass
-from casewise.scores._answer_columns import labelled_rows, make_answers
+from casewise.scores._answer_columns import label_fields, labelled_rows, make_answers
 from casewise.scores._condition_scores import (
     ANSWER_KEYS,
     Score,
@@ -98,6 +98,8 @@ class Change:
     after: str
     label: float
     """1 safe, 0 unsafe, .5 a tie."""
+    label_note: str | None
+    """Why the label isn't what most of the votes say; None where it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,11 +330,14 @@ def _mcnemar(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) ->
 def _changed(rows: Sequence[pl.DataFrame], rule: LabelRule, scoring: Scoring) -> tuple[Change, ...]:
     first, truth = labelled_rows(rows[0], rule, scoring.ties)
     said = pl.coalesce("verdict", pl.when(pl.col("status") == "ok").then("response_class"))
-    both = first.with_columns(said.alias("before"), pl.Series("label", truth.safe)).join(
-        rows[1].select(*ANSWER_KEYS, said.alias("after")), on=ANSWER_KEYS, maintain_order="left"
-    )
+    notes = label_notes(label_fields(first), truth, rule)
+    both = first.with_columns(
+        said.alias("before"),
+        pl.Series("label", truth.safe),
+        pl.Series("label_note", notes, pl.String),
+    ).join(rows[1].select(*ANSWER_KEYS, said.alias("after")), on=ANSWER_KEYS, maintain_order="left")
     moved = both.filter(pl.col("before") != pl.col("after"))
-    columns = ("case_id", "query_id", "epoch", "category", "before", "after", "label")
+    columns = ("case_id", "query_id", "epoch", "category", "before", "after", "label", "label_note")
     return tuple(Change(*values) for values in moved.select(columns).iter_rows())
 
 

@@ -94,9 +94,10 @@ def _runs(browser: Browser) -> list[dict[str, Any]]:
     ]
 
 
-def _cases(cases: pl.DataFrame, *, reveal: bool) -> dict[str, list[Any]]:
-    columns = _plain(cases, (*_OF_CASE, *_VOTES, *_LENGTHS))
+def _cases(cases: pl.DataFrame, *, reveal: bool) -> dict[str, Any]:
+    columns: dict[str, Any] = _plain(cases, (*_OF_CASE, *_VOTES, *_LENGTHS))
     columns["history_length"] = _lengths(cases["history"])
+    columns["label_note"] = _coded(cases["label_note"])
     return columns | (_plain(cases, _CASE_TEXTS) if reveal else {})
 
 

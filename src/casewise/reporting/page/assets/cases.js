@@ -96,7 +96,8 @@ function caseRow(one, state, open) {
   const votes = hasVotes(one) ? `${percent} say safe` : `rate ${percent}`;
   const button = make("button", { type: "button" },
     make("span", { className: "name" }, name,
-      make("span", { className: "aside" }, `${one.category}${meant}`)),
+      make("span", { className: "aside" }, `${one.category}${meant}`),
+      one.label_note ? make("span", { className: "aside" }, labelOf(one)) : null),
     make("span", { className: "people" }, share === null ? labelWord(one.label) : votes),
     tally(one, state.chosen));
   button.dataset.case = one.case_id;

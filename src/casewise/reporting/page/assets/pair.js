@@ -84,6 +84,10 @@ function shareBar(parts) {
 const labelWord = (label) =>
   (label === null ? "no label" : { 1: "label: safe", 0: "label: unsafe" }[label] ?? "label: a tie");
 
+/** A label, and why it isn't what most of the votes say. */
+const labelOf = ({ label, label_note: note }) =>
+  (note ? `${labelWord(label)} (${note})` : labelWord(label));
+
 const OUTCOMES = {
   right: "✓ right", wrong: "✗ wrong", partly: "½ partly", called: "calls a tool", unread: "not read",
   unlabelled: "–",
@@ -161,7 +165,7 @@ function caseColumn(one, { runs, texts, chosen }, opened) {
   return make("article", { className: one === opened ? "opened" : "" },
     make("h3", {}, heading),
     make("p", { className: "aside" }, make("code", {}, one.case_id)),
-    make("p", { className: "label" }, labelWord(one.label)),
+    make("p", { className: "label" }, labelOf(one)),
     votesOf(one),
     make("h4", {}, "context"),
     ...caseTexts(one, texts),
