@@ -1,7 +1,7 @@
 # Everything a fresh machine needs: Python 3.11 or newer, make, and a package index that pip knows.
 #
 #   make demo    set up, and let the embedded model judge the starter cases
-#   make test    set up, check style and types, run the tests
+#   make test    set up, check style and types, run the tests (SHUFFLE=1: in an order by chance, whose seed is printed)
 #   make test-slow  the long ones: refits, simulations, rehearsals, matrices of faults
 #   make check   style and types only
 #   make rehearse  a study of 6,300 votes by simulated people, through storms, on both databases
@@ -35,6 +35,15 @@ demo: $(READY)
 # run in the tests' process, or are forked from one that has imported all (tests/support/starts.py).
 # Compiled files are kept, whatever the environment says: else each worker and each start compiles all.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
+
+# In shuffled order where SHUFFLE is 1, or the seed of an earlier order; in the order of the files else.
+SHUFFLE ?=
+ifneq ($(SHUFFLE),)
+PYTEST += -p randomly
+ifneq ($(SHUFFLE),1)
+PYTEST += --randomly-seed=$(SHUFFLE)
+endif
+endif
 
 # More workers than cores: a third of the time a test waits, for a server, a browser or a clock.
 # Types are checked beside the tests, and what mypy says stands below theirs.
