@@ -21,6 +21,7 @@ from casewise.statistics import (
     clustered_ratio,
     clustered_spearman,
     combine,
+    is_uneven,
     number_clusters,
     percentile_interval,
     wilson_interval,
@@ -268,5 +269,10 @@ def test_an_interval_holds_its_figure(rows: list[tuple[int, bool]]) -> None:
     names, hits = A([name for name, _ in rows]), A([float(hit) for _, hit in rows])
     found = clustered_mean(hits, number_clusters(names), share=True)
     low, high = found.interval
+    assert (found.reason == "") is not is_uneven(found)
+    if found.reason:
+        assert math.isnan(low)
+        assert math.isnan(high)
+        return
     assert -1e-9 <= low <= found.value + 1e-9
     assert found.value - 1e-9 <= high <= 1 + 1e-9

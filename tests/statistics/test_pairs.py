@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -282,3 +284,40 @@ def test_intervals_hold_at_50_queries_in_5_contexts() -> None:
             held[name] += low <= value <= high
     luck = 2 * math.sqrt(0.93 * 0.07 / draws)
     assert min(held.values()) / draws >= 0.93 - luck, held
+
+
+def coin(sizes: list[int], seed: int) -> Estimate:
+    """Rank agreement of answers drawn by chance, over queries with so many cases."""
+    rng = np.random.default_rng(seed)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    n = len(query)
+    pairs = np.array(
+        [
+            pair
+            for one in range(len(sizes))
+            for pair in combinations(np.flatnonzero(query == one).tolist(), 2)
+        ]
+    )
+    p_safe, rate, votes = rng.random(n), rng.random(n), np.full(n, 10.0)
+    label = (rate > 0.5).astype(float)
+    cases = Contexts((p_safe > 0.5).astype(float), p_safe, label, rate, votes, votes)
+    return within_queries(cases, pairs, Clusters(query, len(sizes))).rank_agreement
+
+
+def test_a_query_that_outweighs_the_others_leaves_no_interval() -> None:
+    """Its own chance makes the figure: without the rule the interval holds 1/2 in 1 study of 4."""
+    few = np.random.default_rng(1).integers(2, 9, 40).tolist()
+    held = []
+    for seed in range(40):
+        found = coin([100, *few], seed)
+        assert found.effective == pytest.approx(1.2, abs=0.1)
+        assert np.isnan(found.interval).all()
+        assert "effective queries, of 41" in found.reason
+        given = replace(found, reason="").interval
+        held.append(given[0] <= 0.5 <= given[1])
+    assert np.mean(held) < 0.6
+    even = [coin([5] * 40, seed) for seed in range(100)]
+    assert {round(one.effective) for one in even} == {40}
+    assert np.mean([one.interval[0] <= 0.5 <= one.interval[1] for one in even]) >= 0.9
+    # Queries that weigh alike are few by their number alone, which the interval allows for.
+    assert not np.isnan(coin([5] * 6, 0).interval).any()

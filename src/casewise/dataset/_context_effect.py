@@ -137,7 +137,7 @@ def context_effect(
         statistics.clustered_mean(people.share[side], clusters.only(side)).value for side in sides
     ]
     difference = shares[0] - shares[1]
-    se = difference.se
+    se = math.nan if difference.reason else difference.se
     z = difference.value / se if se > 0 else math.nan
     if people.sequential:
         return ContextEffect(

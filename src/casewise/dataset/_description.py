@@ -212,7 +212,9 @@ def _effect_remarks(people: People, effect: ContextEffect) -> list[str]:
         lines.append("No query has votes in both arms, so no pair can be tested.")
     if not lacking and math.isnan(effect.clustered_z):
         lines.append(
-            "The context effect has no standard error: that takes two queries or more which differ."
+            "The context effect has no standard error: that takes two queries or more which "
+            f"differ, and {statistics.LEAST_EFFECTIVE:g} effective ones where their numbers of "
+            "votes differ."
         )
     return lines
 

@@ -178,6 +178,8 @@ class GateRow:
     """Of an undecided rule, how many cases would have decided it; None if no number does."""
     fails_beyond: float = math.nan
     """The bound that a fail rests on; of a build in a history it is wider than the other two."""
+    withheld: str = ""
+    """Why there are no bounds; empty where there are."""
     as_graded: float = math.nan
     """The value before it was corrected for the grader's errors; NaN where it was not."""
 
@@ -264,6 +266,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         **({} if math.isnan(row.as_graded) else {"value_as_graded": row.as_graded}),
         "change": json_number(row.change),
         "bounds": json_interval((row.low, row.high)),
+        **({"withheld": row.withheld} if row.withheld else {}),
         "fails_beyond": json_number(row.fails_beyond),
         "labels": str(row.labels),
         "n": row.n,

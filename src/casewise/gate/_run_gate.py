@@ -348,6 +348,7 @@ def _row(
         change=change.value if change is not None else math.nan,
         low=found.bounds.low,
         high=found.bounds.high,
+        withheld=figure.reason if rule.confidence is not None else "",
         n=figures.n,
         queries=figure.clusters if defined(figure) else 0,
         coverage=figures.coverage,

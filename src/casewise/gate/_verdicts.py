@@ -74,7 +74,9 @@ def judge(rule: GateRule, figures: Figures, sure: float = 0.0) -> GateFinding:
 
 
 def bounds_of(rule: GateRule, figures: Figures, figure: Estimate, confidence: float) -> Bounds:
-    """One-sided bounds by the method that fits the figure."""
+    """One-sided bounds by the method that fits the figure; NaN where its interval is withheld."""
+    if figure.reason:
+        return _NONE
     if figure.scale == "drawn":
         return drawn_bounds(figure, confidence)
     if figures.baseline is not None and figure.is_share_change:
@@ -116,6 +118,8 @@ def cases_needed(rule: GateRule, figures: Figures) -> Needed | None:
     """
     figure = figures.value if figures.change is None else figures.change
     if figure.scale == "drawn" or not math.isfinite(figure.value) or not figure.clusters:
+        return None
+    if figure.reason:
         return None
     if rule.confidence is None:
         return None

@@ -23,7 +23,13 @@ from casewise.reporting._card_tables import (
     run_tables,
 )
 from casewise.reporting._first_figures import first_figures, headline, one_by_one
-from casewise.reporting._scores import baseline_text, cut_notes, mass_warnings, rules_remark
+from casewise.reporting._scores import (
+    baseline_text,
+    cut_notes,
+    mass_warnings,
+    rules_remark,
+    uneven_notes,
+)
 from casewise.reporting._wording import baselines_read, wording
 from casewise.reporting.page._sentences import verdict_sentences
 
@@ -109,9 +115,13 @@ def evaluation_card(overview: scores.Overview, facts: scores.EvaluationFacts) ->
         limits=facts.limits,
         rules_remark=rename(rules_remark(overview.scores), _names(facts)),
         low_mass=[rename(line, _names(facts)) for line in mass_warnings(overview.scores)],
-        cut=[rename(line, _names(facts)) for line in cut_notes(overview.scores)],
+        cut=[rename(line, _names(facts)) for line in _cautions(overview.scores)],
     )
     return text.strip() + "\n"
+
+
+def _cautions(found: Sequence[scores.Score]) -> list[str]:
+    return [*cut_notes(found), *uneven_notes(found)]
 
 
 def _heading(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:

@@ -302,6 +302,8 @@ def _doubt(row: GateRow) -> str:
     """Why a rule is undecided, and what would decide it."""
     if not row.queries:
         return "Nothing counts in it: no answer to such a case was read."
+    if row.withheld:
+        return f"It has no bounds: {row.withheld}."
     needed = row.needed
     here = f"{row.queries} queries ({row.n} judgements) count here"
     if needed is None:

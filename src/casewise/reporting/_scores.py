@@ -16,6 +16,7 @@ from casewise.scores import (
     variant_parts,
 )
 from casewise.sheets import Cell, Column, Kind, number
+from casewise.statistics import LEAST_EFFECTIVE, is_uneven
 
 ScoreColumn = tuple[Column, Callable[[Score], Cell]]
 """A column, and what makes its cells."""
@@ -200,8 +201,8 @@ def rules_remark(scores: Sequence[Score]) -> str:
 
 
 def run_warnings(scores: Sequence[Score]) -> list[str]:
-    """Warnings for all that show numbers: of probabilities that mean little, of cut answers."""
-    return [*mass_warnings(scores), *cut_notes(scores)]
+    """Warnings for all that show numbers: of doubtful probabilities, cut answers, few queries."""
+    return [*mass_warnings(scores), *cut_notes(scores), *uneven_notes(scores)]
 
 
 def mass_warnings(scores: Sequence[Score]) -> list[str]:
@@ -214,6 +215,21 @@ def cut_notes(scores: Sequence[Score]) -> list[str]:
     """A line for each score some of whose answers a token limit ended."""
     found = (cut_note(_named(one), one.cut, acts=one.acts) for one in scores)
     return [line for line in found if line is not None]
+
+
+def uneven_notes(scores: Sequence[Score]) -> list[str]:
+    """A line for each score with measures whose queries weigh too unequally for an interval."""
+    lines = []
+    for score in scores:
+        uneven = {name: one for name, one in score.measures.items() if is_uneven(one)}
+        if uneven and not score.group:
+            least = min(one.effective for one in uneven.values())
+            names = ", ".join(name.replace("_", " ") for name in uneven)
+            lines.append(
+                f"{_named(score)}: no interval for {names}: a few queries outweigh the others "
+                f"(as few as {least:.1f} effective queries; an interval takes {LEAST_EFFECTIVE:g})."
+            )
+    return lines
 
 
 def _named(score: Score) -> str:

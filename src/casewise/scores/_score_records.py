@@ -288,6 +288,11 @@ def as_record(score: Score) -> dict[str, Any]:
             name for name, one in score.measures.items() if one.is_wilson and not one.reason
         ],
         "withheld": {name: one.reason for name, one in score.measures.items() if one.reason},
+        "effective_queries": {
+            name: json_number(one.effective)
+            for name, one in score.measures.items()
+            if one.effective == one.effective
+        },
         "reliability": [bin_record(one) for one in score.bins],
     }
     for name, (low, high) in score.bounds.items():

@@ -45,11 +45,13 @@ from casewise.statistics._classification import (
     reliability,
 )
 from casewise.statistics._clustered import (
+    LEAST_EFFECTIVE,
     UNDEFINED,
     Estimate,
     clustered_mean,
     clustered_ratio,
     combine,
+    is_uneven,
     paired_change,
     wilson_interval,
 )
@@ -188,6 +190,7 @@ __all__ = [
     "GroupTest",
     "IntArray",
     "LEAST_SIZE",
+    "LEAST_EFFECTIVE",
     "LEFT_OPEN",
     "Level",
     "MOST_EXACT",
@@ -260,6 +263,7 @@ __all__ = [
     "grouped_folds",
     "holm",
     "in_order",
+    "is_uneven",
     "kaplan_meier",
     "kruskal_wallis",
     "mann_whitney_power",

@@ -18,6 +18,7 @@ from casewise.statistics._clustered import (
     clustered_mean,
     clustered_ratio,
     estimate,
+    weighed,
 )
 from casewise.statistics._clusters import Clusters
 
@@ -257,7 +258,8 @@ def reliability(
     if not len(p):
         return Reliability(bars, UNDEFINED)
     gaps = [np.where(places == i, p - rate, 0.0) for i in range(bins) if n[i]]
-    ece = estimate(clusters.sums(np.ones_like(p), *gaps), _ece, clusters)
+    sums = clusters.sums(np.ones_like(p), *gaps)
+    ece = weighed(estimate(sums, _ece, clusters), sums[:, 0])
     if ece.clusters < FEW_CLUSTERS:
         reason = f"fewer than {FEW_CLUSTERS} queries: chance makes much of an ECE"
         ece = replace(ece, reason=reason)

@@ -36,6 +36,12 @@ MOST_LEFT_OUT = 1000
 """Clusters up to which a figure is taken anew without each of them; of more, the influence gives
 the same error to three digits."""
 
+LEAST_EFFECTIVE = 10.0
+"""Effective queries below which no interval is given, where queries weigh unequally."""
+
+NEARLY_EQUAL = 0.8
+"""Effective queries over queries, from which they are taken to weigh alike."""
+
 Scale = Literal["plain", "log", "part", "fisher", "logit", "drawn"]
 """Of a figure as it is; of few clusters' mean, or part of 1, its logarithm; of a correlation,
 its artanh (Fisher's z); of a share, its log-odds; what is drawn has its draws' and no influence."""
@@ -67,6 +73,9 @@ class Estimate:
     the figure. Shape ``(clusters,)``; empty where its error is told by the influence alone."""
     reason: str = ""
     """Why the figure, or its interval, is withheld; empty where it isn't."""
+    effective: float = math.nan
+    """Equally heavy queries that the figure rests on: ``(sum w)^2 / sum w^2`` of their weights.
+    NaN where they have none."""
 
     @property
     def se(self) -> float:
@@ -278,8 +287,54 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         without = sum((weight * term.without for weight, term in terms), start=np.zeros(1))
     clusters = max(term.clusters for _, term in terms)
     reason = next((term.reason for _, term in terms if term.reason), "")
-    found = Estimate(value, influence, replicates, clusters, without=without, reason=reason)
+    effective = min(
+        (term.effective for _, term in terms if not math.isnan(term.effective)), default=math.nan
+    )
+    found = Estimate(
+        value,
+        influence,
+        replicates,
+        clusters,
+        without=without,
+        reason=reason,
+        effective=effective,
+    )
     return replace(found, scale="drawn") if drawn else found
+
+
+def effective_number(weights: FloatArray) -> float:
+    """Equally heavy clusters that would tell as much: ``(sum w)^2 / sum w^2``; NaN of none.
+
+    Kish (1965), Survey Sampling, section 11.7.
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares > 0 else math.nan
+
+
+def weighed(found: Estimate, weights: FloatArray) -> Estimate:
+    """The figure with its effective queries; its interval is withheld where they are too few.
+
+    A query that outweighs the others makes figure and error both, so the error is too small by
+    chance as often as it is right. Queries that weigh alike are few by their number alone, which
+    the interval allows for.
+
+    Args:
+        found: The figure.
+        weights: Of each cluster in it, 0 where it has no rows. Shape ``(clusters,)``.
+    """
+    heard = replace(found, effective=effective_number(weights))
+    if found.reason or not is_uneven(heard):
+        return heard
+    return replace(
+        heard,
+        reason=f"{heard.effective:.1f} effective queries, of {found.clusters}: a few outweigh the "
+        f"others, and an interval takes {LEAST_EFFECTIVE:g}",
+    )
+
+
+def is_uneven(found: Estimate) -> bool:
+    """Whether a few queries outweigh the others, so that no interval is given."""
+    return found.effective < min(LEAST_EFFECTIVE, NEARLY_EQUAL * found.clusters)
 
 
 def paired_change(before: Estimate, after: Estimate) -> Estimate:
@@ -360,7 +415,8 @@ def clustered_ratio(
     whole = float(wholes.sum())
     if not whole:
         return UNDEFINED
-    found = estimate(clusters.sums(parts, wholes), _ratio, clusters)
+    sums = clusters.sums(parts, wholes)
+    found = weighed(estimate(sums, _ratio, clusters), sums[:, 1])
     return replace(found, size=whole if share else math.nan, is_share_change=share_change)
 
 

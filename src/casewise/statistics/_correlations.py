@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casewise.statistics._arrays import FloatArray, IntArray
-from casewise.statistics._clustered import MOST_LEFT_OUT, UNDEFINED, Estimate, estimate, replicate
+from casewise.statistics._clustered import (
+    MOST_LEFT_OUT,
+    UNDEFINED,
+    Estimate,
+    estimate,
+    replicate,
+    weighed,
+)
 from casewise.statistics._clusters import Clusters
 
 _CONSTANT = 1e-12
@@ -25,8 +32,8 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
     # Standardised first: a correlation from raw sums of squares would cancel.
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     sums = clusters.sums(np.ones_like(x), x, y, x * x, y * y, x * y)
-    found = replace(estimate(sums, _pearson, clusters), scale="fisher")
-    return replace(found, reason=_reason(x, y))
+    found = replace(estimate(sums, _pearson, clusters), scale="fisher", reason=_reason(x, y))
+    return weighed(found, sums[:, 0])
 
 
 FEW_CARRIERS = 5.0
@@ -91,6 +98,7 @@ def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Esti
         int(np.count_nonzero(by_cluster[:, 1])),
         scale="fisher",
     )
+    found = weighed(found, by_cluster[:, 1])
     if clusters.count > MOST_LEFT_OUT:
         return found
     without = np.full(clusters.count, rho)

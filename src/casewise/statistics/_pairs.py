@@ -17,6 +17,7 @@ from casewise.statistics._clustered import (
     clustered_mean,
     clustered_ratio,
     estimate,
+    weighed,
 )
 from casewise.statistics._clusters import Clusters
 from casewise.statistics._correlations import clustered_pearson
@@ -285,14 +286,15 @@ def context_share(
     size = np.maximum(n, 1)
     sums = np.stack([n > 0, n, n * n, x, xx, xx - x * x / size, v, v / size], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = estimate(sums, _context_share, clusters)
+        found = weighed(estimate(sums, _context_share, clusters), n)
     if not np.isfinite(found.value):
         return UNDEFINED
     if found.value <= _NO_VARIANCE:
         # What is left of the error is rounding where no query has contexts that differ.
         alike = abs(found.value) <= _NO_VARIANCE
         error = {name: 0 * getattr(found, name) for name in ("influence", "without") if alike}
-        return replace(found, value=0.0, reason="" if alike else _NO_MORE, **error)
+        reason = found.reason if alike else _NO_MORE
+        return replace(found, value=0.0, reason=reason, **error)
     beyond = max(found.value, 1.0)
     return replace(
         found,

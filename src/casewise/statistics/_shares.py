@@ -78,7 +78,7 @@ def share_bounds(one: "Estimate", confidence: float) -> Bounds:
     and too short near 0 and 1, where one bound of it misses more often than it says.
     """
     size = one.effective_size
-    if not size > 0 or not math.isfinite(one.value):
+    if not size > 0 or not math.isfinite(one.value) or one.reason:
         return Bounds(math.nan, math.nan)
     from scipy.special import ndtri
 
@@ -147,6 +147,8 @@ def paired_share_bounds(difference: "Estimate", confidence: float) -> Bounds:
         difference: Of two proportions over one denominator; not settled.
         confidence: In 0..1.
     """
+    if difference.reason:
+        return Bounds(math.nan, math.nan)
     steps = find_steps(difference)
     if steps is None:
         return alike_bounds(difference.value, difference.clusters, confidence, (-1.0, 1.0))
