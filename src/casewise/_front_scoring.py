@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -20,14 +21,28 @@ from casewise._front_result import (
     warn,
 )
 from casewise.cases import Ties, read_label_rule
-from casewise.errors import InputError, UsageError, choose_from
+from casewise.errors import InputError, UsageError, choose_from, first_line
 from casewise.files import write_atomically
 from casewise.gate import gate_rules, run_gate
 from casewise.statistics import Resampling
 
-Source = pl.DataFrame | PathText | Sequence[PathText]
+
+class PandasFrame(Protocol):
+    """A frame of pandas, by the methods that are used; pandas itself is not needed."""
+
+    columns: Any
+
+    def astype(self, dtype: Any) -> Any: ...
+
+    def notna(self) -> Any: ...
+
+
+Frame = pl.DataFrame | pl.LazyFrame | PandasFrame
+"""A judgement table in memory: of polars or pandas."""
+
+Source = Frame | PathText | Sequence[Frame | PathText]
 """A judgement table, or where judgements are: log folders, ``.eval`` files, tables, and CASE-Bench
-output files."""
+output files; or several of them."""
 
 Files = PathText | Sequence[PathText]
 """A file, or several."""
@@ -190,13 +205,13 @@ def gate(
 
 
 def report(
-    source: Files,
+    source: Source,
     out: PathText,
     *,
     title: str = "Safety in context",
     reveal: bool = False,
     cases: Cases | None = None,
-    before: PathText | None = None,
+    before: Source | None = None,
     trend: bool = False,
     labels: str | None = None,
     unparsed: str = "honest",
@@ -208,7 +223,7 @@ def report(
     """Write a page that shows the scores and every case, or an evaluation card.
 
     Args:
-        source: Where the judgements are.
+        source: A judgement table, or where judgements are.
         out: The page (``.html``; one file that opens offline) or the card (``.md``).
         title: The page's title.
         reveal: Whether queries, contexts and replies are shown, behind a content warning.
@@ -237,12 +252,12 @@ def report(
     if kind not in (".html", ".htm", ".md"):
         raise UsageError(f"{to}: end the name in .html (the page) or .md (the card)")
     scoring = _scoring(labels, unparsed, ties, 0, seed)
-    paths = _paths(source)
+    sources = _several(source)
     comparisons: tuple[scores.Comparison, ...] = ()
     if before is not None:
-        paths = [*_paths(before), *paths]
+        sources = [*_several(before), *sources]
         comparisons = _compare(before, source, scoring, scores.COMPARED, grader_check, force=force)
-    read = _read(paths, texts=True)
+    read = _read(sources, texts=True)
     known = {} if cases is None else {case.id: case for case in case_set(cases)}
     overview = scores.make_overview(
         read,
@@ -252,7 +267,11 @@ def report(
         checks=_checks(grader_check, read.table),
         seed=seed,
     )
+    paths = [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
     facts = beside_loop(lambda: scores.evaluation_facts(paths, read, overview, scoring, seed=seed))
+    if len(paths) < len(sources):
+        # A card's command can't name a table in memory.
+        facts = replace(facts, sources=(*facts.sources, "TABLE"))
     if kind == ".md":
         text = evaluation_card(overview, facts)
     else:
@@ -263,23 +282,68 @@ def report(
 
 
 def _read(source: Source, *, texts: bool = False) -> scores.Judgements:
-    if isinstance(source, pl.DataFrame):
-        lacking = [name for name in scores.SCHEMA if name not in source.columns]
-        if lacking:
-            raise InputError("not a judgement table: a column is missing", field=lacking[0])
-        return scores.Judgements(source, ())
-    read = beside_loop(lambda: scores.read_paths(_paths(source), texts=texts))
+    sources = _several(source)
+    paths = [Path(one) for one in sources if isinstance(one, str | os.PathLike)]
+    tables = [_table(one) for one in sources if not isinstance(one, str | os.PathLike)]
+    if not tables:
+        read = beside_loop(lambda: scores.read_paths(paths, texts=texts))
+    elif not paths:
+        read = scores.Judgements(pl.concat(tables), ())
+    else:
+        read = beside_loop(lambda: scores.read_paths(paths, texts=texts))
+        read = replace(read, table=pl.concat([read.table, *tables]))
     warn(read.notes)
     return read
+
+
+def _table(frame: Frame) -> pl.DataFrame:
+    """A judgement table in polars.
+
+    Raises:
+        InputError: A column is missing, or holds what it can't.
+        UsageError: Neither a table nor a path.
+    """
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    in_polars = isinstance(frame, pl.DataFrame)
+    if not in_polars and not (hasattr(frame, "astype") and hasattr(frame, "columns")):
+        raise UsageError(
+            f"judgements can't be read from a {type(frame).__name__}: give a table of polars or "
+            "pandas, the path of a log folder or file, or several"
+        )
+    columns = list(frame.columns)
+    lacking = [name for name in scores.SCHEMA if name not in columns]
+    if lacking:
+        raise InputError("not a judgement table: a column is missing", field=lacking[0])
+    if isinstance(frame, pl.DataFrame):
+        return frame.select(*scores.SCHEMA)
+    # Pandas has a number, NaT or NA of its own where nothing is.
+    filled = frame.astype(object).where(frame.notna(), None)
+    try:
+        return pl.DataFrame(
+            [
+                pl.Series(name, filled[name].to_list(), strict=False).cast(kind)
+                for name, kind in scores.SCHEMA.items()
+            ]
+        )
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise InputError(f"not a judgement table: {first_line(error)}") from None
 
 
 def _checks(files: Files, *tables: pl.DataFrame) -> tuple[scores.CheckFile, ...]:
     return scores.load_checks(_paths(files), tables)
 
 
-def _paths(source: Files) -> list[Path]:
-    several = [source] if isinstance(source, str | os.PathLike) else source
+def _paths(files: Files) -> list[Path]:
+    several = [files] if isinstance(files, str | os.PathLike) else files
     return [Path(one) for one in several]
+
+
+def _several(source: Source) -> list[Frame | PathText]:
+    """A source, or several, as a list."""
+    if isinstance(source, Sequence) and not isinstance(source, str | os.PathLike):
+        return list(source)
+    return [source]
 
 
 def _compare(

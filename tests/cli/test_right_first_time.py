@@ -105,6 +105,12 @@ def test_none_is_the_whole(cli: Cli) -> None:
         (["-m", "my-checkpoint"], ["which provider?", "casewise-hf/./my-checkpoint"]),
         (["-m", "openai/"], ["'openai/'", "PROVIDER/NAME"]),
         (["--protocol", "respond", "--grader", "gpt-4o"], ["gpt-4o: which provider?"]),
+        (["--protocol", "respond", "--grader", "rulez"], ["--grader rulez: did you mean 'rules'?"]),
+        (["--protocol", "binary", "--grader", "rulez"], ["--grader rulez: did you mean 'rules'?"]),
+        (
+            ["--protocol", "binary,score", "--grader", "openai/gpt-4o"],
+            ["--grader openai/gpt-4o: binary, score", "has no replies to grade"],
+        ),
     ],
 )
 @pytest.mark.parametrize("dry", [False, True])

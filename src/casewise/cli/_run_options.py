@@ -184,8 +184,8 @@ Seed = Annotated[int, seed_option("Of the changed conversations.", shown.CONVERS
 Grader = Annotated[
     str | None,
     typer.Option(
-        metavar="PROVIDER/NAME",
-        autocompletion=complete.models,
+        metavar="rules|PROVIDER/NAME",
+        autocompletion=complete.graders,
         help="respond: a model that grades the replies. Default: by rules, offline.",
         rich_help_panel=shown.CONVERSATIONS,
     ),

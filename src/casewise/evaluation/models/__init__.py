@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import yaml
@@ -29,7 +30,7 @@ from inspect_ai.model import (
     set_model_info,
 )
 
-from casewise.choices import Client
+from casewise.choices import RULES, Client
 from casewise.errors import ModelError, UsageError
 from casewise.evaluation.models._batches import PRICE
 from casewise.evaluation.models._faults import (
@@ -181,6 +182,21 @@ def check_name(model: str) -> None:
             f"server that speaks OpenAI's protocol, casewise-hf/./{model} for a folder"
         )
     raise ModelError(what)
+
+
+def check_grader(name: str) -> None:
+    """Refuse what is no grader: neither the name of a model nor nearly ``rules``.
+
+    Raises:
+        ModelError: There is no provider in it.
+        UsageError: It may be meant for ``rules``.
+    """
+    if "/" not in name and get_close_matches(name.lower(), [RULES]):
+        raise UsageError(
+            f"--grader {name}: did you mean {RULES!r}? Choose {RULES} (offline), or a model as "
+            "PROVIDER/NAME, such as openai/gpt-4o"
+        )
+    check_name(name)
 
 
 def check_model(name: str, base_url: str | None, model_args: Mapping[str, Any]) -> str | None:

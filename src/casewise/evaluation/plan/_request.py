@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from casewise.cases import STARTER, CaseSet
-from casewise.choices import MAX_SEED, Client, Sampling
+from casewise.choices import MAX_SEED, RULES, Client, Sampling
 from casewise.errors import UsageError
-from casewise.evaluation.models import Prices
+from casewise.evaluation.models import Prices, check_grader
 from casewise.evaluation.models._smollm2 import SMOLLM2
 from casewise.evaluation.plan._condition import choose, deliveries_of
 from casewise.protocols import Delivery, Protocol
@@ -48,7 +48,7 @@ class RunRequest:
     cache: bool = False
     """Whether answers that this machine has had before are taken again."""
     grader: str | None = None
-    """A model that grades replies; None is the offline reader."""
+    """A model that grades replies; None, or ``rules``, is the offline reader."""
     grader_prices: Prices = field(default_factory=Prices)
     limit: int | None = None
     max_tokens: int | None = None
@@ -68,6 +68,10 @@ class RunRequest:
     prices: Prices = field(default_factory=Prices)
     targets: tuple[str, ...] = ()
     """Files of targets, or functions of Python (MODULE:FUNCTION), beside the models."""
+
+    def __post_init__(self) -> None:
+        if self.grader == RULES:
+            object.__setattr__(self, "grader", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
     choose(Sampling, request.sampling, "sampling")
     choose(Client, request.client, "client")
     _check_numbers(request)
+    _check_grader(request)
     return tuple(
         Combination(protocol, delivery, ablation, variation, swap)
         for protocol in request.protocols
@@ -100,6 +105,17 @@ def combinations(request: RunRequest) -> tuple[Combination, ...]:
         for variation in (request.variations if protocol == Protocol.RESPOND else (None,))
         for swap in _swaps(request, delivery, ablation, variation)
     )
+
+
+def _check_grader(request: RunRequest) -> None:
+    if request.grader is None:
+        return
+    check_grader(request.grader)
+    if Protocol.RESPOND not in request.protocols:
+        raise UsageError(
+            f"--grader {request.grader}: {', '.join(request.protocols)} asks for verdicts, and has "
+            "no replies to grade: leave --grader out, or add --protocol respond"
+        )
 
 
 def draw_seed_of(request: RunRequest, protocol: str) -> int | None:

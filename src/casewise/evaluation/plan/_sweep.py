@@ -225,7 +225,8 @@ def _request(
         epochs=line.epochs or 1,
         cache=file.cache,
         batch=file.batch,
-        grader=grader.model if grader else None,
+        # A grader at the top of the file is for those lines that have replies.
+        grader=grader.model if grader and Protocol.RESPOND in (line.protocols or ()) else None,
         grader_prices=Prices(grader.price_in, grader.price_out) if grader else Prices(),
     )
 

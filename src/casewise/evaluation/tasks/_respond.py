@@ -27,7 +27,7 @@ from inspect_ai.tool import ToolChoice
 from casewise.cases import STARTER, ToolDefinition
 from casewise.choices import Sampling
 from casewise.errors import CasewiseError, ModelError
-from casewise.evaluation.models import open_model, patience
+from casewise.evaluation.models import check_grader, open_model, patience
 from casewise.evaluation.models._faults import FaultKind, asked, failed
 from casewise.evaluation.models._provider_calls import other_model
 from casewise.evaluation.models._reachability import reached_anew
@@ -255,6 +255,7 @@ def grade_replies(
     """
     logging.getLogger("inspect_ai").setLevel(logging.ERROR)
     limits = patience(max_connections=max_connections)
+    check_grader(grader)
     model = open_model(grader, base_url=base_url, usual=limits)
     errors: dict[int, Exception] = {}
     grades: dict[int, Graded] = {}
