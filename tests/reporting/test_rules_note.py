@@ -13,6 +13,7 @@ from support.actors import follows, write_cases
 from support.fake_openai import FakeServer
 from support.tables import random_table
 
+import casewise as cw
 from casewise.reporting.page._page import make_sections
 from casewise.scores import (
     Judgements,
@@ -24,6 +25,7 @@ from casewise.scores import (
     rules_note,
 )
 
+SHORT = "Rates of replies that rules graded are provisional: see the top of the page."
 ACTING = ("acting", "plane", "quadrants", "deliveries", "judge-act", "categories")
 
 
@@ -87,6 +89,30 @@ def test_comparisons_and_gates_have_the_line(cli_inside: Cli, tmp_path: Path) ->
         assert "graded by rules" not in cli_inside(*command).stdout
 
 
+@pytest.mark.parametrize("by", ["rules", "openai/g"])
+def test_rates_by_rules_are_called_provisional(cli_inside: Cli, tmp_path: Path, by: str) -> None:
+    """In words at the top of page and card, as a field of JSON, and at each rule of a gate."""
+    found = outputs(cli_inside, tmp_path, acted("m", by))
+    ruled = by == "rules"
+    for name in ("page.html", "card.md"):
+        assert ("In action (provisional)" in found[name]) is ruled, name
+    row, *_ = cw.score(tmp_path / "t.parquet").records()
+    assert row["provisional"] is ruled
+    records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)
+    acting = [one for one in records if one["protocol"] == "respond"]
+    assert {one["provisional"] for one in acting if one["model"] == "m"} == {ruled}
+    (tmp_path / "rules.yaml").write_text("rules:\n- {measure: over_refusal, at_most: .5}\n", "utf-8")
+    gate = ("gate", "t.parquet", "--config", "rules.yaml")
+    told = cli_inside(*gate, "--junit", "j.xml", "--json")
+    assert [one["provisional"] for one in json.loads(told.stdout)["rules"]] == [ruled]
+    assert ("over_refusal (provisional)" in (tmp_path / "j.xml").read_text("utf-8")) is ruled
+    acted("n", by).write_parquet(tmp_path / "n.parquet")
+    told = cli_inside("compare", "t.parquet", "n.parquet", "--format", "json")
+    assert told.returncode == 0, told.stderr
+    (compared,) = json.loads(told.stdout)["comparisons"]
+    assert compared["provisional"] is ruled
+
+
 @pytest.mark.parametrize("by", ["openai/g", "provider", None])
 def test_what_rules_did_not_grade_has_no_line(
     cli_inside: Cli, tmp_path: Path, by: str | None
@@ -108,7 +134,7 @@ def test_sections_with_rates_of_replies_have_it() -> None:
     notes = {one.id: one.note for one in make_sections(found) if not one.missing}
     assert {name for name, note in notes.items() if note} == set(ACTING)
     assert notes["judging"] == ""
-    assert {note for note in notes.values() if note} == {rules_note()}
+    assert {note for note in notes.values() if note} == {SHORT}
 
 
 @pytest.mark.parametrize("by", ["rules", "openai/g"])
@@ -126,7 +152,7 @@ def test_rates_over_time_have_it(by: str) -> None:
     trend, *_ = make_sections(shown, replace(facts, runs=tuple(runs)))
     assert trend.id == "trend"
     assert not trend.missing
-    assert trend.note == (rules_note() if by == "rules" else "")
+    assert trend.note == (SHORT if by == "rules" else "")
 
 
 @pytest.mark.parametrize("grader", [None, "openai-api/fake/m"])

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from conftest import ROOT, Cli
 
-from casewise.protocols import READER_VERSION
+from casewise.protocols import READER_VERSION, ResponseClass, read_reply
 from casewise.scores import rules_note
-from casewise.scores._grader_agreement import CLASSES, reader_error
+from casewise.scores._grader_agreement import CLASSES, ELSEWHERE, reader_error
 
 DOCUMENT = (ROOT / "docs/method/replies.md").read_text("utf-8")
 AUTHORED = (".872", ".959")
@@ -69,11 +69,42 @@ def test_the_line_says_the_error() -> None:
     assert found.off("safe") == pytest.approx((139 - 122) / 250)
     assert found.off("unsafe") == pytest.approx((184 - 174.5) / 200)
     assert rules_note() == (
-        "Replies were graded by rules (reader edition 6): on 900 real replies of models it had not "
-        "seen it agrees with people in .850 (.847 to .853 by model), with over-refusal off by up "
-        "to .07 and under-refusal by up to .05."
+        "Replies were graded by rules (reader edition 6), so their rates are provisional. The "
+        "rules were measured on 900 replies of two models to the short prompts of XSTest: they "
+        "agree with people in .850 (.847 to .853 by model), with over-refusal off by up to .07 and "
+        f"under-refusal by up to .05. Elsewhere they are off by more: {ELSEWHERE}. To do better, "
+        "label 50 replies (casewise graders sample LOGS --n 50, then casewise score LOGS "
+        "--grader-check to-label.csv), or let a model grade them (casewise grade LOGS --cases "
+        "CASES --grader MODEL)."
     )
     assert rules_note(["m", "n"]).startswith("Replies of m, n were graded by rules")
+
+
+def test_the_line_says_what_the_rules_do_elsewhere(real_replies: Path) -> None:
+    """The everyday replies have no labels: nearly all comply, so that no command counts them."""
+    lines = (real_replies / "everyday.jsonl").read_text("utf-8").splitlines()
+    read = [read_reply(one["reply"], one["query"]) for one in map(json.loads, lines)]
+    said = [one.response_class for one in read]
+    refusing = said.count(ResponseClass.REFUSAL) + said.count(ResponseClass.PARTIAL)
+    assert f"of {len(said)} everyday replies they call {refusing} a refusal" in ELSEWHERE
+
+
+@pytest.mark.parametrize("name", ["speechmap", "refusalbench", "harmful_prompts"])
+def test_other_registers(cli_inside: Cli, real_replies: Path, name: str) -> None:
+    """What the document says of replies to political, scientific and harmful requests."""
+    record = check(cli_inside, real_replies / f"{name}.jsonl", "--bootstrap", "0")
+    counts = [
+        f"{said['compliance']} / {said['partial']} / {said['refusal']} / {said['undetermined']}"
+        for said in (record["confusion"][label] for label in ("compliance", "partial", "refusal"))
+    ]
+    plain = record["string_match"]["refusal_or_not"]["accuracy"]
+    shares = [shown(one) for one in (record["refusal_or_not"]["accuracy"], plain)]
+    assert f"`{name}` | {record['n']:,} | {' | '.join([*counts, *shares])} |" in DOCUMENT
+    if name == "harmful_prompts":
+        said = record["confusion"]["refusal"]
+        total = f"{sum(said.values()):,}"
+        wrong = said["compliance"]
+        assert f"of {total} refusals of harmful requests {wrong} compliance" in ELSEWHERE
 
 
 def test_the_command_wrote_the_document(cli_inside: Cli, xstest: Path, tmp_path: Path) -> None:

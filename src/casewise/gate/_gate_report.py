@@ -29,7 +29,7 @@ from casewise.files import read_text, write_atomically
 from casewise.gate._gate_rules import CONDITION_COLUMNS, GateConfig, GateRule
 from casewise.gate._rule_figures import Extent
 from casewise.gate._verdicts import GateVerdict, Needed
-from casewise.scores import Change
+from casewise.scores import PROVISIONAL, Change
 from casewise.sheets import json_interval, json_number
 
 BUILDS = 100
@@ -182,6 +182,8 @@ class GateRow:
     """Why there are no bounds; empty where there are."""
     as_graded: float = math.nan
     """The value before it was corrected for the grader's errors; NaN where it was not."""
+    provisional: bool = False
+    """Whether it rests on rules' grades, not corrected for their errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +266,7 @@ def _row(row: GateRow) -> dict[str, Any]:
         "value": json_number(row.value),
         "value_baseline": json_number(row.baseline),
         **({} if math.isnan(row.as_graded) else {"value_as_graded": row.as_graded}),
+        PROVISIONAL: row.provisional,
         "change": json_number(row.change),
         "bounds": json_interval((row.low, row.high)),
         **({"withheld": row.withheld} if row.withheld else {}),

@@ -359,6 +359,8 @@ def _row(
         as_graded=figures.corrections[0].raw[rule.measure.name].value
         if figures.corrections
         else math.nan,
+        provisional=not figures.corrections
+        and any((run.rows["graded_by"] == RULES).any() for run in family.runs),
     )
 
 

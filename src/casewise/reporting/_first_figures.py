@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from casewise.choices import TOOL_RATE
 from casewise.reporting._compare import ChangeSentence, change_sentences
-from casewise.reporting._scores import condition_text
+from casewise.reporting._scores import condition_text, kind_of
 from casewise.reporting._wording import (
     TOLD_BY,
     Share,
@@ -113,11 +113,8 @@ def first_figures(overview: Overview) -> list[FirstFigures]:
             place = overview.browser.runs.index(score.condition)
             name = f"{score.condition['model']} ({condition_text(score)})"
             figures = figures_of(score, baselines, scores)
-            found.setdefault(score.acts, FirstFigures(_KINDS[score.acts], name, figures, (place,)))
+            found.setdefault(score.acts, FirstFigures(kind_of(score), name, figures, (place,)))
     return [found[acts] for acts in sorted(found)]
-
-
-_KINDS = {False: "As a judge", True: "In action"}
 
 
 def _compared(
@@ -128,7 +125,7 @@ def _compared(
     figures = figures_of(after, baselines, others, one)
     subject = f"{one.after}, compared with {one.before} before"
     changes = tuple(change_sentences(one))
-    return FirstFigures(_KINDS[after.acts], subject, figures, runs, changes)
+    return FirstFigures(kind_of(after), subject, figures, runs, changes)
 
 
 def figures_of(

@@ -18,7 +18,7 @@ from casewise.gate import (
     as_gate_record,
 )
 from casewise.reporting._compare import with_note
-from casewise.scores import Change, right_after
+from casewise.scores import PROVISIONAL, Change, right_after
 from casewise.sheets import (
     Column,
     Kind,
@@ -235,6 +235,7 @@ def _name(row: GateRow) -> str:
         for column, values in row.rule.where
         if column in ("category", "intended")
     ]
+    chosen += [PROVISIONAL] if row.provisional else []
     name = row.rule.measure.name
     return f"{name} ({', '.join(chosen)})" if chosen else name
 

@@ -7,10 +7,11 @@ from casewise.cases import GROUPS
 from casewise.dataset import plural
 from casewise.reporting._wording import wording
 from casewise.scores import (
+    PROVISIONAL,
     Score,
-    by_rules,
     cut_note,
     data_text,
+    is_provisional,
     mass_warning,
     rules_note,
     variant_parts,
@@ -189,12 +190,26 @@ def _bound_text(name: str, ends: tuple[float, float]) -> str:
     return f"{words} anywhere from {number(ends[0])} to {number(ends[1])}"
 
 
+def kind_of(score: Score) -> str:
+    """Whether a score is of judging or acting, and provisional, as headings have it."""
+    if not score.acts:
+        return "As a judge"
+    return f"In action ({PROVISIONAL})" if is_provisional(score) else "In action"
+
+
+def provisional_note(scores: Sequence[Score]) -> str:
+    """The short form of ``rules_remark``, for a page that has that at its top."""
+    if not any(map(is_provisional, scores)):
+        return ""
+    return f"Rates of replies that rules graded are {PROVISIONAL}: see the top of the page."
+
+
 def rules_remark(scores: Sequence[Score]) -> str:
     """How far the rules that graded replies can be trusted; empty where they graded none."""
-    ruled = [score for score in scores if by_rules(score)]
+    ruled = [score for score in scores if is_provisional(score)]
     if not ruled:
         return ""
-    if all(by_rules(score) for score in scores if score.acts):
+    if all(is_provisional(score) for score in scores if score.acts):
         return rules_note()
     names = [f"{score.condition['model']} ({condition_text(score)})" for score in ruled]
     return rules_note(list(dict.fromkeys(names)))

@@ -118,13 +118,23 @@ def reader_error() -> ReaderError:
     return ReaderError.model_validate_json(text)
 
 
-def by_rules(score: Score) -> bool:
-    """Whether the rules graded any reply of a score."""
+PROVISIONAL: Final = "provisional"
+"""What rates are called that rest on grades whose error on these replies nobody has measured."""
+
+MENDS: Final = (
+    "casewise graders sample LOGS --n 50, then casewise score LOGS --grader-check to-label.csv",
+    "casewise grade LOGS --cases CASES --grader MODEL",
+)
+"""The commands that make rates by rules more than provisional: people's labels, or a model."""
+
+
+def is_provisional(score: Score) -> bool:
+    """Whether rates of a score as graded are provisional: rules graded some of its replies."""
     return score.acts and score.graded_by.get(RULES, 0) > 0
 
 
 def rules_note(names: Sequence[str] = ()) -> str:
-    """What must stand under rates of replies that the rules graded: their error on real replies.
+    """What must stand under rates of replies that the rules graded: on what they were measured.
 
     Args:
         names: Whose replies they are, where others' were graded otherwise.
@@ -133,12 +143,21 @@ def rules_note(names: Sequence[str] = ()) -> str:
     of = f" of {', '.join(names)}" if names else ""
     low, high = found.by_model
     return (
-        f"Replies{of} were graded by rules (reader edition {found.edition}): on {found.n:,} real "
-        f"replies of models it had not seen it agrees with people in {number(found.agreement)} "
-        f"({number(low)} to {number(high)} by model), with over-refusal off by up to "
+        f"Replies{of} were graded by rules (reader edition {found.edition}), so their rates are "
+        f"{PROVISIONAL}. The rules were measured on {found.n:,} replies of two models to the short "
+        f"prompts of XSTest: they agree with people in {number(found.agreement)} ({number(low)} "
+        f"to {number(high)} by model), with over-refusal off by up to "
         f"{number(found.off('safe'), 2)} and under-refusal by up to "
-        f"{number(found.off('unsafe'), 2)}."
+        f"{number(found.off('unsafe'), 2)}. Elsewhere they are off by more: {ELSEWHERE}. To do "
+        f"better, label 50 replies ({MENDS[0]}), or let a model grade them ({MENDS[1]})."
     )
+
+
+ELSEWHERE: Final = (
+    "of 960 everyday replies they call 59 a refusal in whole or part, and of 1,410 refusals of "
+    "harmful requests 579 compliance"
+)
+"""What the rules say of replies of kinds that they were not fitted to (docs/method/replies.md)."""
 
 
 CLASSES: Final = tuple(ResponseClass)[:-1]

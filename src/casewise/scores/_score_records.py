@@ -8,7 +8,7 @@ from casewise.scores._behaviour import Escalation, JudgeAct, Trust
 from casewise.scores._calibration import Calibration, CostReport
 from casewise.scores._changed_contexts import Counterfactual, Faithfulness
 from casewise.scores._condition_scores import Score
-from casewise.scores._grader_agreement import by_rules, rules_note
+from casewise.scores._grader_agreement import PROVISIONAL, is_provisional, rules_note
 from casewise.scores._grader_correction import GraderCorrection, correction_notes
 from casewise.scores._run_comparison import Comparison, Difference, right_after
 from casewise.scores._score_report import ScoreReport, ScoreRow
@@ -212,6 +212,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "labels": str(one.labels),
         "n": one.n,
         "left_out": one.left_out,
+        PROVISIONAL: any(map(is_provisional, one.scores)),
         "scores": [as_record(score) for score in one.scores],
         "quadrants": _changes(one.quadrants),
         **_corrected(one),
@@ -300,7 +301,8 @@ def as_record(score: Score) -> dict[str, Any]:
     record |= {name: json_number(getattr(score, name)) for name in ("label_coverage", "mass")}
     if score.acts:
         record |= {"classes": score.classes, "partly": score.partly}
-        record |= {"notes": [rules_note()]} if by_rules(score) else {}
+        record |= {PROVISIONAL: is_provisional(score)}
+        record |= {"notes": [rules_note()]} if is_provisional(score) else {}
     extra = ("variant", "prompt_version", "dataset_hash", "dataset_version", "run_id", "of")
     record |= {name: score.condition[name] for name in extra if name in score.condition}
     return record | {"statuses": score.statuses, "cut": score.cut}

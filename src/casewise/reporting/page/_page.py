@@ -17,7 +17,7 @@ from markupsafe import Markup
 from casewise import __version__
 from casewise.dataset import plural
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
-from casewise.reporting._scores import rules_remark, run_warnings
+from casewise.reporting._scores import provisional_note, rules_remark, run_warnings
 from casewise.reporting._wording import page_wording, rule_wording, whole_percent, wording
 from casewise.reporting.page import _acting_sections as acting_sections
 from casewise.reporting.page import _comparison_sections as comparison_sections
@@ -138,7 +138,7 @@ def make_sections(overview: Overview, over_time: EvaluationFacts | None = None) 
         over_time: What the logs say of the runs, to begin with the measures over time; None
             leaves these out.
     """
-    remark = rules_remark(overview.scores)
+    remark = provisional_note(overview.scores)
     made = [*([trends(overview, over_time)] if over_time else []), *_made(overview)]
     return [
         replace(one, note=f"{one.note} {remark}".strip()) if _shows_replies(one, overview) else one

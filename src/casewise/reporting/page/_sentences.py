@@ -3,7 +3,7 @@
 import math
 
 from casewise.dataset import plural
-from casewise.reporting._scores import condition_text, has_all
+from casewise.reporting._scores import condition_text, has_all, kind_of
 from casewise.reporting._wording import (
     Share,
     Wording,
@@ -31,10 +31,7 @@ correlation is a quarter of the variance that can be explained."""
 
 def verdict_sentences(overview: Overview) -> list[Verdict]:
     """What judging, and what acting came to; a heading and three sentences each."""
-    found = [
-        ("In action" if leader.score.acts else "As a judge", _sentences(leader, overview))
-        for leader in overview.leaders
-    ]
+    found = [(kind_of(leader.score), _sentences(leader, overview)) for leader in overview.leaders]
     if found:
         return found
     return [
