@@ -143,6 +143,13 @@ def test_a_label_against_people_says_why(open_page: Open) -> None:
     assert why in page.inner_text("#rows button")
     page.click("#rows li:first-child button")
     assert page.inner_text("#pair .label") == why
+    page.click("#pair-close")
+    reason = why.partition("(")[2].removesuffix(")")
+    with page.expect_download() as download:
+        page.click("#selection")
+    text = Path(download.value.path()).read_text("utf-8")
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert (row["label"], row["label_note"]) == ("0", reason)
     settled = {"votes": (10, 10), "published_safe_rate": 0.524, "category": "law"}
     page = open_page(html(overview_of(table(judgement("q", "safe", 0.9, **settled)))))
     assert "(a tie, which the author's vote settles as safe)" in page.inner_text("#rows button")

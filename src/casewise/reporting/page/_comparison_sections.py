@@ -278,7 +278,7 @@ def votes(overview: Overview) -> Section:
     words = rule_wording(browser.labels)
     joined = browser.judgements.filter(pl.col("p_safe").is_not_null()).join(
         browser.cases.with_row_index("case").select(
-            pl.col("case").cast(pl.Int64), "case_id", "rate", "intended"
+            pl.col("case").cast(pl.Int64), "case_id", "rate", "intended", "label_note"
         ),
         on="case",
     )
@@ -294,9 +294,10 @@ def votes(overview: Overview) -> Section:
             "context": f"meant {intended}" if intended else "no side meant",
             "rate": rate,
             "p_safe": p_safe,
+            "label_note": note,
         }
-        for run, case, intended, rate, p_safe in joined.select(
-            "run", "case_id", "intended", "rate", "p_safe"
+        for run, case, intended, rate, p_safe, note in joined.select(
+            "run", "case_id", "intended", "rate", "p_safe", "label_note"
         ).iter_rows()
     ]
     return section(
@@ -312,10 +313,14 @@ def votes(overview: Overview) -> Section:
             Column("context", Kind.TEXT, key="context"),
             Column(words.rate, Kind.NUMBER, key="rate"),
             Column("probability of safe", Kind.NUMBER, key="p_safe"),
+            *([_NOTE] if any(row["label_note"] for row in rows) else []),
         ),
         words=lambda: f"{len(rows)} judgements with a probability, each beside {words.beside}.",
         chart=lambda: _votes_chart(rows, words.rate),
     )
+
+
+_NOTE = Column("about the label", Kind.TEXT, key="label_note")
 
 
 def _votes_chart(rows: Rows, label: str) -> Spec:

@@ -232,7 +232,8 @@ function startPages(state, open) {
 function selectionRows({ found, runs, chosen, texts }) {
   return found.flatMap((one) => one.judgements.filter(ofChosen(chosen)).map((each) => ({
     case_id: one.case_id, query_id: one.query_id, category: one.category, intended: one.intended,
-    label: one.label, rate: one.rate, votes_safe: one.votes_safe, votes_unsafe: one.votes_unsafe,
+    label: one.label, label_note: one.label_note, rate: one.rate,
+    votes_safe: one.votes_safe, votes_unsafe: one.votes_unsafe,
     run: runs[each.run].name, epoch: each.epoch, status: each.status, said: each.said,
     p_safe: each.p_safe, right: each.right, outcome: each.outcome, pair: each.quadrant,
     ...(texts ? { query: one.query, answer: each.texts[0], explanation: each.texts[1] } : {}),
