@@ -123,7 +123,7 @@ def _asking_tables(
         return tables, []
     lacking = ", ".join(map(repr, sorted(asked)))
     return asking, [
-        f"{table.file.name} is left unread ({len(table.rows)} rows): it has no column {lacking}"
+        f"{table.file.name} is left unread (rows: {len(table.rows)}): it has no column {lacking}"
         for table in tables
         if table not in asking
     ]
