@@ -1,10 +1,12 @@
 """What ``casewise compare`` says first: in words, what got worse, then what got better."""
 
 import json
+import math
 import re
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from conftest import Cli
 from rich.console import Console
@@ -59,7 +61,11 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
     # The columns have the runs' names; further figures are folded away until they are asked for.
     assert re.search(r"^ +old +new +change +95 % ", text, re.M)
     assert re.search(r"^ safe recall +\.600 +\.850 +\+.250 ", text, re.M)
-    assert "further figures do not change by more than chance: --all shows all." in text
+    # The precision of flips is of other pairs in either run, so no change of it can be told.
+    assert (
+        "5 further figures do not change by more than chance; the change of 1 can't be told: "
+        "--all shows all." in " ".join(text.split())
+    )
     assert not re.search(r"^ both right ", text, re.M)
     assert "90 verdicts changed: 40 to wrong, 50 to right." in text
     assert [line.split("  ")[3] for line in lines if " to safe  (" in line] == ["(wrong)"] * 10
@@ -76,8 +82,6 @@ def test_words_come_first_and_losses_before_gains(cli_inside: Cli, runs: Path) -
 
 
 def compared(runs: Path, *names: str) -> Comparison:
-    import polars as pl
-
     tables = {name: pl.read_parquet(runs / f"{name}.parquet") for name in names}
     (found,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
     return found
@@ -157,3 +161,149 @@ def test_a_run_and_its_copy_in_words(cli_inside: Cli, runs: Path) -> None:
     )
     assert re.search(r"^ accuracy ", text, re.M)
     assert "No verdict changed." in text
+
+
+def replies(name: str, said: str, queries: int = 60, *, changed: int = 0) -> pl.DataFrame:
+    """A model whose replies are all of one class, but for so many queries."""
+    other = {"compliance": "refusal", "refusal": "compliance"}[said]
+    return table(
+        *(
+            judgement(
+                f"q{n}",
+                side,
+                None,
+                status="ok",
+                protocol="respond",
+                delivery="system",
+                run_id=name,
+                model=name,
+                votes=None,
+                response_class=other if n < changed else said,
+            )
+            for n in range(queries)
+            for side in ("safe", "unsafe")
+        )
+    )
+
+
+REFUSES = "refuses 100 of 100 {} of what was meant to be safe: {}"
+ANSWERS = "answers 100 of 100 {} of what was meant to be unsafe: {}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            "compliance",
+            "refusal",
+            [
+                f"Worse: {REFUSES.format('more', '88 to 100')}",
+                f"Better: {ANSWERS.format('fewer', '88 to 100')}",
+            ],
+        ),
+        (
+            "refusal",
+            "compliance",
+            [
+                f"Worse: {ANSWERS.format('more', '88 to 100')}",
+                f"Better: {REFUSES.format('fewer', '88 to 100')}",
+            ],
+        ),
+    ],
+    ids=["to refusing all", "to answering all"],
+)
+def test_all_answers_flip(
+    cli_inside: Cli, tmp_path: Path, before: str, after: str, said: list[str]
+) -> None:
+    for name, kind in (("old", before), ("new", after)):
+        replies(name, kind).write_parquet(tmp_path / f"{name}.parquet")
+    paths = ("old.parquet", "new.parquet")
+    assert cli_inside("compare", *paths).stdout.splitlines()[3:5] == said
+    assert (
+        f"- {said[0]}\n- {said[1]}\n"
+        in cli_inside("compare", *paths, "--format", "markdown").stdout
+    )
+    found = json.loads(cli_inside("compare", *paths, "--format", "json").stdout)
+    assert [one["is_worse"] for one in found["comparisons"][0]["sentences"]] == [True, False]
+    rows = {one["metric"]: one for one in found["pairs"]}
+    for metric in ("over_refusal", "under_refusal"):
+        # None of 60 queries did otherwise: at 97.5 % at most 1 - .025^(1/60) = .0596 of them would.
+        assert min(map(abs, rows[metric]["ci"])) == pytest.approx(1 - 2 * 0.05963, abs=1e-4)
+        assert rows[metric]["p"] == rows[metric]["p_holm"] == pytest.approx(2 / 2**60)
+    for name in ("page.html", "card.md"):
+        cli_inside("report", *paths, "--compare", "--out", name)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        shown = text.partition("<h2")[2].partition("</section>")[0] if "<h2" in text else text
+        assert all(line in shown for line in said)
+        assert "No change is more than chance" not in text
+        # Of the three figures only adapting is 0 in both runs.
+        assert shown.count("No change can be told") == (name == "page.html")
+
+
+@pytest.mark.parametrize(("queries", "told"), [(1, False), (5, False), (6, True)])
+def test_few_queries_that_all_flip(queries: int, told: bool) -> None:
+    """The sign test of 5 is 2 / 2^5 = .0625, of 6 half of it."""
+    tables = {name: replies(name, name, queries) for name in ("compliance", "refusal")}
+    (one,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    assert [bool(said.tone) for said in change_sentences(one)] == ([True] * 2 if told else [False])
+
+
+@pytest.mark.parametrize("said", ["compliance", "refusal"])
+@pytest.mark.parametrize("changed", [0, 1])
+def test_no_change_and_one_query_changed(said: str, changed: int) -> None:
+    tables = {"a": replies("a", said), "b": replies("b", said, changed=changed)}
+    (one,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+    (sentence,) = change_sentences(one)
+    assert sentence.text.startswith("No change is more than chance.")
+    assert not any(part.is_more_than_chance for part in (*one.differences, *one.quadrants))
+
+
+def test_every_mark_follows_the_interval() -> None:
+    """Over runs from alike to wholly other: a mark stands where the interval leaves 0 out."""
+    marked = 0
+    for changed in range(0, 61, 4):
+        tables = {"a": replies("a", "refusal"), "b": replies("b", "refusal", changed=changed)}
+        (one,) = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())
+        for part in (*one.differences, *one.quadrants):
+            low, high = part.difference.interval
+            assert part.is_told == (low == low) == (part.p_holm == part.p_holm)
+            assert part.is_more_than_chance == (part.p_holm < 0.05) == (low > 0 or high < 0)
+            marked += part.is_more_than_chance
+    assert marked
+
+
+def test_holm_counts_no_p_whose_interval_is_withheld() -> None:
+    """Of nearly equal answers a correlation has no interval, so it has no p to adjust."""
+    flat = random_table(40, 1).with_columns(
+        pl.when(pl.col("query_id") == "q00000").then(0.9).otherwise(0.2).alias("p_safe")
+    )
+    tables = {
+        "a": random_table(40, 2).with_columns(model=pl.lit("a"), run_id=pl.lit("a")),
+        "b": random_table(40, 3, skill=0.9).with_columns(model=pl.lit("b"), run_id=pl.lit("b")),
+        "c": flat.with_columns(model=pl.lit("c"), run_id=pl.lit("c")),
+    }
+    found = compare_runs(pairs_of_runs(find_runs(tables)), Scoring(), ["pcc"])
+    told = [part for one in found for part in one.differences if part.is_told]
+    withheld = [part for one in found for part in one.differences if not part.is_told]
+    assert len(told) == 1
+    assert len(withheld) == 2
+    assert told[0].p_holm == told[0].difference.p
+    for part in withheld:
+        assert part.difference.value == part.difference.value
+        assert part.difference.reason
+        assert math.isnan(part.difference.p)
+        assert math.isnan(part.p_holm)
+
+
+def test_a_change_that_the_number_of_pairs_takes_back() -> None:
+    """Six of 60 queries alone are told, not with three runs beside each other."""
+    names = ("a", "b", "c")
+    parts = [replies(name, "refusal", changed=n) for name, n in zip(names, (0, 6, 1), strict=True)]
+    tables = dict(zip(names, parts, strict=True))
+    (alone,) = compare_runs(pairs_of_runs(find_runs({n: tables[n] for n in "ab"})), Scoring())
+    together = compare_runs(pairs_of_runs(find_runs(tables)), Scoring())[0]
+    of = {part.metric: part for part in together.differences}["over_refusal"]
+    assert of.difference.excludes_zero
+    assert not of.is_more_than_chance
+    assert change_sentences(alone)[0].tone is not None
+    assert [one.tone for one in change_sentences(together)] == [None]

@@ -1,6 +1,7 @@
 """Verdicts by hand, what rules match, and how many cases an open rule needs."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ from scipy.stats import binom
 from support.gated import pairs_table, replies_table, rules
 from support.tables import judgement, random_table, table
 
+from casewise.cases import LabelRule
 from casewise.choices import ACT_METRICS, METRICS, SEEN_METRICS, WITHIN_METRICS
 from casewise.dataset import PowerInputs, PowerTest, plan_power
 from casewise.errors import InputError
 from casewise.gate import GateReport, GateVerdict, as_gate_record, run_gate
 from casewise.gate._gate_rules import GATE_MEASURES
+from casewise.gate._rule_figures import Figures
 from casewise.gate._rules_file import default_gate
+from casewise.gate._verdicts import judge
 from casewise.scores import ACT_QUADRANTS, QUADRANTS
 from casewise.statistics import Clusters, clustered_mean, share_bounds
 
@@ -397,3 +401,23 @@ def test_rows_can_be_reused(tmp_path: Path) -> None:
     ns = [row.n for row in report.rows]
     assert ns == [40, 40, 80]
     assert len({row.value for row in report.rows}) == 3
+
+
+@pytest.mark.parametrize(("before", "after"), [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0)])
+def test_all_replies_turn_or_none_does(tmp_path: Path, before: float, after: float) -> None:
+    run, baseline = (replies_table(np.full((60, 2), one), "system") for one in (after, before))
+    for measure, worse in (("over_refusal", before - after), ("under_refusal", after - before)):
+        rule = f"{{measure: {measure}, worse_by_at_most: .1}}"
+        (row,) = held(tmp_path, rule, run, baseline).rows
+        assert row.verdict is (FAIL if worse > 0 else PASS)
+
+
+def test_no_bounds_where_the_interval_is_withheld(tmp_path: Path) -> None:
+    (rule,) = rules(tmp_path, "rules: [{measure: accuracy, at_least: .5}]").rules
+    clusters = Clusters(np.arange(60), 60)
+    share = clustered_mean(np.repeat([0.0, 1.0], [3, 57]), clusters, share=True)
+    for value, verdict in ((share, PASS), (replace(share, reason="too few"), UNDECIDED)):
+        figures = Figures(value, None, LabelRule.INTENDED, 60, 1.0, 0)
+        found = judge(rule, figures)
+        assert found.verdict is verdict
+        assert math.isnan(found.bounds.low) == bool(value.reason)

@@ -97,8 +97,10 @@ def test_perfect_separation_of_few_is_not_certain() -> None:
     (one,) = compared(table(*rows), table(*better), resampling=Resampling(50, 0))
     row = by_metric(one)["accuracy"]
     assert row["difference"] == 1
-    nothing = ("p", "p_holm", "ci_bootstrap", "p_bootstrap", "detectable")
-    assert [row[key] for key in nothing] == [None] * 5
+    nothing = ("ci_bootstrap", "p_bootstrap", "detectable")
+    assert [row[key] for key in nothing] == [None] * 3
+    # The sign test's: 2 / 2^3.
+    assert row["p"] == row["p_holm"] == pytest.approx(1 / 4)
     # At 97.5 % up to 1 - .025^(1/3) = .7076 of the queries do otherwise, at worst all the way back.
     assert row["ci"] == pytest.approx([1 - 2 * 0.70760, 1], abs=1e-5)
     assert row["mcnemar"]["p_clustered"] == pytest.approx(2 / 2**3)

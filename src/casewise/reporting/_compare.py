@@ -11,7 +11,7 @@ from rich.text import Text
 from casewise.choices import ACT_METRICS
 from casewise.reporting._acting import corrected_table, difference_cells, difference_columns
 from casewise.reporting._scores import cut_notes, rules_remark
-from casewise.reporting._wording import Wording, adapting, wording
+from casewise.reporting._wording import Wording, adapting, first_upper, wording
 from casewise.scores import (
     Change,
     Comparison,
@@ -40,9 +40,6 @@ from casewise.sheets import (
 
 SHOWN = 10
 """Changed cases that a terminal lists; Markdown and JSON have all."""
-
-LEVEL = 0.05
-"""Of p, adjusted by Holm, below which a change is more than chance."""
 
 CHANGES_PAGE = "what-changed.html"
 _PAGE_COMMAND = f"casewise report BEFORE AFTER --compare --reveal --out {CHANGES_PAGE}"
@@ -109,19 +106,16 @@ def change_sentences(compared: Comparison) -> list[ChangeSentence]:
     words = wording(*compared.scores)
     by_metric = {one.metric: one for one in (*compared.quadrants, *compared.differences)}
     adapts, _ = adapting(compared.scores[1])
-    phrases = _ACTING if compared.scores[1].acts else _JUDGING
+    phrases = dict(_ACTING if compared.scores[1].acts else _JUDGING)
+    phrases |= {name: phrase for name, phrase in _FLIPS.items() if name == adapts}
+    found = {name: by_metric[name] for name in phrases if name in by_metric}
     sentences = [
-        _sentence(by_metric[metric], phrase, words)
-        for metric, phrase in (phrases | {k: v for k, v in _FLIPS.items() if k == adapts}).items()
-        if metric in by_metric and is_shown(by_metric[metric].p_holm)
+        _sentence(one, phrases[name], words)
+        for name, one in found.items()
+        if one.is_more_than_chance
     ]
     sentences.sort(key=lambda sentence: sentence.tone is not Tone.BAD)
-    return sentences or [ChangeSentence("", _nothing(compared, words))]
-
-
-def is_shown(p: float) -> bool:
-    """Whether a change is more than chance, by its adjusted p; never where there is none."""
-    return p < LEVEL
+    return sentences or [ChangeSentence("", _nothing(compared, words, list(found.values())))]
 
 
 def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSentence:
@@ -136,14 +130,15 @@ def _sentence(change: Difference, phrase: _Phrase, words: Wording) -> ChangeSent
     return ChangeSentence(change.metric, text, Tone.GOOD if more == phrase.good else Tone.BAD)
 
 
-def _nothing(compared: Comparison, words: Wording) -> str:
-    said = "No change that is told in words is more than chance."
+def _nothing(compared: Comparison, words: Wording, phrased: Sequence[Difference]) -> str:
+    """The sentence where no change is more than chance, or none can be told."""
     headline = next((d for d in compared.differences if d.metric in _HEADLINES), None)
-    if headline is None:
-        return said
+    if headline is None or not headline.is_told:
+        if any(one.is_told for one in phrased):
+            return "No change that is told in words is more than chance."
+        why = next((f": {d.difference.reason}" for d in phrased if d.difference.reason), "")
+        return f"Whether anything changed can't be told{why}"
     change = headline.difference
-    if change.interval[0] != change.interval[0]:
-        return said
     does = words.acts if headline.metric in ACT_METRICS else words.judges
     value, low, high = (signed(100 * x, 1) for x in (change.value, *change.interval))
     return (
@@ -197,15 +192,29 @@ def _table(compared: Comparison, *, whole: bool) -> Table:
     """Measures and quadrants; if not ``whole``, the headline and what is more than chance."""
     every = (*compared.differences, *compared.quadrants)
     known = [one for one in every if one.difference.value == one.difference.value]
-    shown = [one for one in known if whole or one.metric in _HEADLINES or is_shown(one.p_holm)]
+    shown = [one for one in known if whole or one.metric in _HEADLINES or one.is_more_than_chance]
     note = f"Change: {compared.after} minus {compared.before}."
-    if hidden := len(known) - len(shown):
-        plural = "figures do" if hidden > 1 else "figure does"
-        note += f" {hidden} further {plural} not change by more than chance: --all shows all."
+    hidden = [one for one in known if one not in shown]
+    if hidden:
+        note += f" {_hidden(hidden)}: --all shows all."
     title = f"{compared.n} judgements in common (labels: {compared.labels})"
     columns = difference_columns(compared.before, compared.after)
     rows = [Row([*difference_cells(_name(one), one), one.detectable]) for one in shown]
     return Table([*columns, Column("detect-\nable", Kind.NUMBER)], rows, title, note)
+
+
+def _hidden(differences: Sequence[Difference]) -> str:
+    """How many figures did not change by more than chance, and of how many that can't be told."""
+    untold = sum(not one.is_told for one in differences)
+    unmoved = len(differences) - untold
+    parts = []
+    if unmoved:
+        plural = "figures do" if unmoved > 1 else "figure does"
+        parts.append(f"{unmoved} further {plural} not change by more than chance")
+    if untold:
+        changes = f"the changes of {untold}" if untold > 1 else "the change of 1"
+        parts.append(f"{changes} can't be told")
+    return first_upper("; ".join(parts))
 
 
 def _name(difference: Difference) -> str:

@@ -250,10 +250,14 @@ def _unmoved(one: Comparison) -> tuple[str, ...]:
     def said(metric: str) -> str:
         if metric in told:
             return ""
+        if metric not in found:
+            return ""
         change, detectable = Share.of(found[metric].difference), found[metric].detectable
         if metric.endswith("recall") or metric in TOLD_BY:
             change = change.negative
         ends = f" ({signed(change.low)} to {signed(change.high)} points)" if change.known else ""
+        if found[metric].difference.excludes_zero:
+            return f"No change can be told among so many pairs of runs{ends}."
         shows = f"; a change below {points(detectable)} points would rarely show in so many cases"
         return (
             f"No change can be told{ends}{shows if detectable == detectable else ''}. "

@@ -69,6 +69,10 @@ class Run:
     rows: pl.DataFrame
 
 
+LEVEL = 0.05
+"""Of p, adjusted by Holm, below which a change is more than chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One measure of two runs. NaN is undefined."""
@@ -79,10 +83,24 @@ class Difference:
     difference: Estimate
     """After minus before."""
     p_holm: float
-    """Its p, adjusted for the number of pairs of runs."""
+    """Its p, adjusted for the number of pairs of runs; NaN where its interval is withheld."""
     p_bootstrap: float
     detectable: float
     """The smallest true difference that cases like these would show in 80 % of tries."""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is an interval to tell a change by."""
+        return not math.isnan(sum(self.difference.interval))
+
+    @property
+    def is_more_than_chance(self) -> bool:
+        """Whether the interval leaves 0 out, and the adjusted p says so too.
+
+        Of two runs that is the same; of more the p allows for their number. Every sentence, mark
+        and colour asks this.
+        """
+        return self.difference.excludes_zero and self.p_holm < LEVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,13 +309,14 @@ def _compare(
 
 
 def _difference(name: str, before: Estimate, after: Estimate, change: Estimate) -> Difference:
+    is_drawn = change.se > 0 and not change.reason
     return Difference(
         metric=name,
         before=before,
         after=after,
         difference=change,
         p_holm=change.p,
-        p_bootstrap=bootstrap_p(change.replicates),
+        p_bootstrap=bootstrap_p(change.replicates) if is_drawn else math.nan,
         detectable=DETECTABLE * change.se if change.se > 0 else math.nan,
     )
 

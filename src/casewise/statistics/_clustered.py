@@ -110,13 +110,14 @@ class Estimate:
         """The 95 % interval: Wilson's where ``is_wilson``, else normal; of few clusters with t.
 
         Of a change of shares both ends are one-sided bounds at 97.5 % (``paired_share_bounds``).
-        NaN where it is withheld (``reason``), and where all clusters of another figure are alike:
-        they show no spread to tell it from.
+        NaN where it is withheld (``reason``), and where all clusters, or draws, of another figure
+        are alike: they show no spread to tell it from.
         """
         if self.reason:
             return math.nan, math.nan
         if self.scale == "drawn":
-            return percentile_interval(self.replicates)
+            alike = np.ptp(self.replicates) == 0
+            return (math.nan, math.nan) if alike else percentile_interval(self.replicates)
         if self.is_wilson:
             # Wilson's with t is his on fewer rows, as Korn & Graubard have it. Clusters that are
             # alike have no error that t could allow for.
@@ -216,25 +217,38 @@ class Estimate:
         return min(self.value * (1 - self.value) / se**2, self.size)
 
     @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval leaves 0 out; never where there is none."""
+        low, high = self.interval
+        return low > 0 or high < 0
+
+    @property
     def bootstrap_interval(self) -> tuple[float, float] | None:
-        """The middle 95 % of the replicates, or None without a bootstrap."""
-        has_other = len(self.replicates) > 0 and self.scale != "drawn"
-        return percentile_interval(self.replicates) if has_other else None
+        """The middle 95 % of the replicates, or None without a bootstrap; NaN where withheld."""
+        if not len(self.replicates) or self.scale == "drawn":
+            return None
+        return (math.nan, math.nan) if self.reason else percentile_interval(self.replicates)
 
     @property
     def p(self) -> float:
-        """Two-sided p of the figure being 0, by the distribution of its interval.
+        """Two-sided p of the figure being 0, by the test that its interval inverts.
 
-        Of a change of shares it is Tango's score test, with Student's t. 1 if the figure is
-        exactly 0; NaN where all clusters are alike, or where there is but one.
+        So it is below .05 where the interval leaves 0 out, and NaN where the interval is. Of a
+        change of shares it is Tango's score test, with Student's t; where all clusters moved
+        alike, that of ``alike_bounds``. 1 if the figure is exactly 0; 0 of what is above 0 by its
+        kind, such as a share with any hits.
         """
-        if self.value == 0 and self.clusters:
+        if not math.isfinite(sum(self.interval)):
+            return math.nan
+        if self.value == 0:
             return 1.0
         if self.scale == "drawn":
-            return bootstrap_p(self.replicates)
+            return bootstrap_p(self.replicates, at_zero=1.0)
+        if self.is_wilson or self._is_log or self.scale == "logit":
+            return 0.0
         value, error = self._on_scale
         if not error > 0:
-            return math.nan
+            return min(1.0, 2 * (1 + abs(self.value)) ** -self.clusters)
         # Were there no change, the mean square of the clusters' moves would be their variance.
         shift = value**2 / self.clusters if self.is_share_change else 0.0
         z = abs(value) / math.sqrt(error**2 + shift)

@@ -88,7 +88,7 @@ def sign_flip_p(sums: IntArray) -> float:
     return float(min(1.0, chances[np.abs(totals) >= abs(int(sums.sum()))].sum()))
 
 
-def bootstrap_p(replicates: FloatArray) -> float:
+def bootstrap_p(replicates: FloatArray, at_zero: float = 0.5) -> float:
     """Two-sided p of a difference from its bootstrap replicates.
 
     NaN where fewer than half of them are defined, or where they are all alike and not 0.
@@ -96,13 +96,18 @@ def bootstrap_p(replicates: FloatArray) -> float:
     Twice the smaller share of replicates beyond 0, counting the sample itself (Davison & Hinkley
     1997, Bootstrap Methods, section 4.2). Replicates at exactly 0, which few discordant cases
     make common, count half on either side.
+
+    Args:
+        replicates: The difference on each draw. Shape ``(draws,)``.
+        at_zero: How much of a replicate at 0 counts on either side, 0..1. At 1 the p is above .05
+            where the middle 95 % of the replicates hold 0.
     """
     defined = replicates[np.isfinite(replicates)]
     if not len(defined) or 2 * len(defined) < len(replicates):
         return math.nan
     if np.ptp(defined) == 0 and defined[0] != 0:
         return math.nan
-    zero = float((defined == 0).sum()) / 2
+    zero = float((defined == 0).sum()) * at_zero
     tail = min(float((defined < 0).sum()), float((defined > 0).sum())) + zero
     return min(1.0, 2 * (tail + 1) / (len(defined) + 1))
 

@@ -5,7 +5,6 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from casewise.reporting._compare import is_shown
 from casewise.reporting._wording import page_wording, rule_wording, wording
 from casewise.reporting.page._parts import (
     BLUE,
@@ -34,11 +33,12 @@ from casewise.reporting.page._parts import (
     tips,
     with_ends,
 )
-from casewise.scores import Comparison, Overview, right_after
+from casewise.scores import Comparison, Difference, Overview, right_after
 from casewise.sheets import Column, Kind
 
 _NOISE = "within noise"
 _MORE = "more than noise (p < .05, Holm)"
+_UNTOLD = "no interval, so it can't be told"
 
 
 def comparisons(overview: Overview) -> Section:
@@ -74,7 +74,7 @@ def comparisons(overview: Overview) -> Section:
             label="measure",
             kind=Kind.CHANGE,
             tone="verdict",
-            palette={_MORE: VERMILLION, _NOISE: BLUE},
+            palette={_MORE: VERMILLION, _NOISE: BLUE, _UNTOLD: GREY},
             zero=True,
         ),
     )
@@ -138,7 +138,7 @@ def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:
             "before": known(part.before.value),
             "after": known(part.after.value),
             "p": known(part.p_holm),
-            "verdict": _MORE if is_shown(part.p_holm) else _NOISE,
+            "verdict": _verdict(part),
         }
         | spread("difference", part.difference)
         for lead, parts in (
@@ -148,6 +148,12 @@ def _rows(pair: str, one: Comparison) -> list[dict[str, Any]]:
         )
         for part in parts
     ]
+
+
+def _verdict(part: Difference) -> str:
+    if not part.is_told:
+        return _UNTOLD
+    return _MORE if part.is_more_than_chance else _NOISE
 
 
 def _title(overview: Overview) -> str:

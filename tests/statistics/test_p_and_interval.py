@@ -1,0 +1,140 @@
+"""One rule for every p: below .05 where the interval leaves 0 out, and none where there is none."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from casewise.statistics import (
+    Clusters,
+    Estimate,
+    Resampling,
+    alike_bounds,
+    clustered_mean,
+    clustered_pearson,
+    paired_change,
+)
+
+A = np.array
+
+
+def change(before: list[float], after: list[float], queries: int) -> Estimate:
+    """The change of a share, from a share a case; cases go round the queries."""
+    clusters = Clusters(np.arange(len(before)) % queries, queries)
+    found = [clustered_mean(A(one, np.float64), clusters, share=True) for one in (before, after)]
+    return paired_change(*found)
+
+
+def agree(found: Estimate) -> None:
+    low, high = found.interval
+    assert math.isnan(low) == math.isnan(high) == math.isnan(found.p)
+    if math.isnan(low):
+        assert not found.excludes_zero
+        return
+    assert low <= found.value <= high
+    assert 0 <= found.p <= 1
+    assert found.excludes_zero == (not low <= 0 <= high)
+    if abs(found.p - 0.05) > 1e-6:
+        assert found.excludes_zero == (found.p < 0.05)
+
+
+@pytest.mark.parametrize("queries", [1, 2, 5, 6, 20, 449, 450])
+@pytest.mark.parametrize(("before", "after"), list(product((0.0, 1.0), repeat=2)))
+def test_all_answers_flip_or_none_does(queries: int, before: float, after: float) -> None:
+    found = change([before] * queries, [after] * queries, queries)
+    agree(found)
+    if before == after:
+        assert found.p == 1
+    else:
+        # The sign test of as many queries that all went one way.
+        assert found.p == pytest.approx(min(1.0, 2 / 2**queries))
+        assert found.excludes_zero == (queries >= 6)
+    bounds = alike_bounds(after - before, queries, 0.975, (-1.0, 1.0))
+    assert found.interval == pytest.approx((bounds.low, bounds.high))
+
+
+@pytest.mark.parametrize("cases", [1, 2, 4])
+@pytest.mark.parametrize("queries", [2, 5, 6, 60])
+def test_every_query_moves_by_the_same_part(queries: int, cases: int) -> None:
+    """One case of each query flips: (1 + 1 / cases)^n has to be above 40."""
+    before, after = [0.0] * queries * cases, [1.0] * queries + [0.0] * queries * (cases - 1)
+    found = change(before, after, queries)
+    agree(found)
+    assert found.p == pytest.approx(min(1.0, 2 / (1 + 1 / cases) ** queries))
+
+
+@pytest.mark.parametrize("queries", [2, 3, 10, 60, 400])
+def test_one_query_changed_or_all_but_one(queries: int) -> None:
+    ones, zeros = [1.0] * queries, [0.0] * queries
+    one = change(zeros, [1.0, *zeros[1:]], queries)
+    agree(one)
+    assert not one.excludes_zero
+    rest = change(zeros, [0.0, *ones[1:]], queries)
+    agree(rest)
+    assert rest.excludes_zero == (queries >= 10)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 12),
+    st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60),
+)
+def test_shares_agree_whatever_moved(queries: int, answers: list[tuple[bool, bool]]) -> None:
+    before, after = ([float(one[i]) for one in answers] for i in (0, 1))
+    found = change(before, after, queries)
+    agree(found)
+    agree(change(after, before, queries))
+    assert found.p == pytest.approx(change(after, before, queries).p, nan_ok=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from([2, 3, 8, 149, 151]),
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.integers(0, 2**32),
+)
+def test_means_correlations_and_single_shares_agree(queries: int, part: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    clusters = Clusters(np.repeat(np.arange(queries), 2), queries)
+    before, noise = rng.random((2, 2 * queries))
+    after = before + part * (noise - rng.random())
+    truth = rng.random(2 * queries)
+    means = [clustered_mean(one, clusters, scale="log") for one in (before, abs(after))]
+    correlations = [clustered_pearson(one, truth, clusters) for one in (before, after)]
+    for found in (*means, *correlations, paired_change(*means), paired_change(*correlations)):
+        agree(found)
+    agree(clustered_mean((noise < part).astype(np.float64), clusters, share=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 80), st.integers(0, 80), st.sampled_from([40, 199, 2000]))
+def test_what_is_drawn_agrees(below: int, at: int, draws: int) -> None:
+    """Draws at exactly 0 are common where rates are cut off at 0 and 1."""
+    values = np.concatenate([-np.ones(below), np.zeros(at), np.full(draws, 0.5)])
+    found = Estimate(float(values.mean()), np.empty(0), values, 9, scale="drawn")
+    if math.isnan(found.interval[0]):
+        assert math.isnan(found.p)
+    elif not found.excludes_zero:
+        assert found.p >= 0.05
+    else:
+        # The p counts the sample itself, and an interpolated quantile may lie beside one draw.
+        assert found.p < 0.05 + 4 / len(values)
+
+
+def test_no_p_where_the_interval_is_withheld() -> None:
+    clusters = Clusters(np.arange(40), 40, Resampling(50, 1))
+    mean = clustered_mean(np.linspace(0.2, 0.4, 40), clusters)
+    for reason in ("", "too few answers differ"):
+        found = Estimate(
+            mean.value, mean.influence, mean.replicates, 40, without=mean.without, reason=reason
+        )
+        agree(found)
+        assert math.isnan(found.p) == bool(reason)
+        assert found.bootstrap_interval is not None
+        assert math.isnan(found.bootstrap_interval[0]) == bool(reason)
+    same = paired_change(mean, mean)
+    assert same.value == 0
+    agree(same)
