@@ -37,6 +37,7 @@ from casewise.sheets import (
     terminal,
     to_markdown,
 )
+from casewise.statistics import LEAST_EFFECTIVE, effective_number, is_uneven
 
 SHOWN = 10
 """Changed cases that a terminal lists; Markdown and JSON have all."""
@@ -268,6 +269,7 @@ def _lines(compared: Comparison) -> list[str]:
     ]
     rules = rules_remark(compared.scores)
     lines += [rules] if rules else []
+    lines += _withheld(compared)
     lines += cut_notes(compared.scores)
     if compared.left_out:
         lines.append(f"{compared.left_out} judgements have no answered, labelled counterpart.")
@@ -295,6 +297,20 @@ def _by_outcome(compared: Comparison) -> list[tuple[Change, Word]]:
     places = list(_OUTCOMES)
     ordered = sorted(compared.changed, key=lambda change: places.index(right_after(change)))
     return [(change, with_note(_OUTCOMES[right_after(change)], change)) for change in ordered]
+
+
+def _withheld(compared: Comparison) -> list[str]:
+    """Lines on changes without an interval as too few queries moved, or outweigh the others."""
+    found: dict[str, list[str]] = {}
+    for one in (*compared.differences, *compared.quadrants):
+        change = one.difference
+        few = is_uneven(change) or effective_number(change.moves) < LEAST_EFFECTIVE
+        if change.reason and few:
+            found.setdefault(change.reason, []).append(_name(one))
+    return [
+        f"No interval for the change of {', '.join(names)}: {reason}."
+        for reason, names in found.items()
+    ]
 
 
 def with_note(outcome: Word, change: Change) -> Word:

@@ -15,7 +15,16 @@ from casewise.scores import _measures as measures
 from casewise.scores._answer_columns import calls_a_tool, label_fields, labelled_rows, make_answers
 from casewise.scores._judgement_table import CONDITION, OF_CASE, all_distinct
 from casewise.sheets import number
-from casewise.statistics import Bin, Estimate, Resampling, combine, credits, paired_change, ratio
+from casewise.statistics import (
+    Bin,
+    Estimate,
+    Resampling,
+    combine,
+    credits,
+    moved_enough,
+    paired_change,
+    ratio,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +390,6 @@ def differences(before: Score, after: Score) -> dict[str, Estimate]:
 def weighted_sum(terms: Sequence[tuple[float, Score]]) -> dict[str, Estimate]:
     """A weighted sum of scores in every measure; undefined where one of them is."""
     return {
-        name: combine([(weight, score.measures[name]) for weight, score in terms])
+        name: moved_enough(combine([(weight, score.measures[name]) for weight, score in terms]))
         for name in terms[0][1].measures
     }

@@ -13,7 +13,7 @@ from casewise.scores._grader_correction import GraderCorrection, correction_note
 from casewise.scores._run_comparison import Comparison, Difference, right_after
 from casewise.scores._score_report import ScoreReport, ScoreRow
 from casewise.sheets import json_interval, json_number
-from casewise.statistics import Bin, Estimate
+from casewise.statistics import Bin, Estimate, effective_number
 
 
 def as_report_records(report: ScoreReport) -> list[dict[str, Any]]:
@@ -181,6 +181,8 @@ def _difference(one: Comparison, difference: Difference) -> dict[str, Any]:
         "p": json_number(found.p),
         "p_holm": json_number(difference.p_holm),
         "detectable": json_number(difference.detectable),
+        "queries_moved": int(found.moves.astype(bool).sum()),
+        "effective_moved": json_number(effective_number(found.moves)),
         "mcnemar": None,
     }
     if len(found.replicates):

@@ -76,6 +76,17 @@ class Estimate:
     effective: float = math.nan
     """Equally heavy queries that the figure rests on: ``(sum w)^2 / sum w^2`` of their weights.
     NaN where they have none."""
+    parts: FloatArray = field(default_factory=lambda: _NOTHING)
+    """What each cluster has that the figure is made of: alike in two runs whose answers to it are.
+    Shape ``(clusters, k)``; empty where that isn't kept."""
+
+    @property
+    def moves(self) -> FloatArray:
+        """How far each cluster moved, of a change; 0 of one that didn't. Shape ``(clusters,)``."""
+        if self.parts.ndim < 2 or not len(self.parts):
+            return _NOTHING
+        sizes = np.sqrt((self.parts**2).sum(axis=1))
+        return np.where(sizes > ROUND_OFF * max(1.0, float(sizes.max())), sizes, 0.0)
 
     @property
     def se(self) -> float:
@@ -267,7 +278,8 @@ class Estimate:
         """
         if len(self.influence) < 2 or self.is_share_change:
             return self
-        return replace(self, influence=np.array([np.sqrt((self.influence**2).sum())]))
+        summed = np.array([np.sqrt((self.influence**2).sum())])
+        return replace(self, influence=summed, parts=_NOTHING)
 
     def __sub__(self, other: "Estimate") -> "Estimate":
         """The paired difference; both must stand over the same clusters."""
@@ -299,6 +311,9 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         replicates = sum((weight * term.replicates for weight, term in terms), start=np.zeros(1))
     if all(len(term.without) for _, term in terms):
         without = sum((weight * term.without for weight, term in terms), start=np.zeros(1))
+    parts = _NOTHING
+    if len({term.parts.shape for _, term in terms}) == 1:
+        parts = sum((weight * term.parts for weight, term in terms), start=np.zeros(1))
     clusters = max(term.clusters for _, term in terms)
     reason = next((term.reason for _, term in terms if term.reason), "")
     effective = min(
@@ -312,6 +327,7 @@ def combine(terms: list[tuple[float, Estimate]]) -> Estimate:
         without=without,
         reason=reason,
         effective=effective,
+        parts=parts,
     )
     return replace(found, scale="drawn") if drawn else found
 
@@ -363,7 +379,24 @@ def paired_change(before: Estimate, after: Estimate) -> Estimate:
     reason = change.reason
     if change.clusters < FEW_CLUSTERS and before.size == before.size and before.size != after.size:
         reason = f"shares of other cases in either run, of fewer than {FEW_CLUSTERS} queries"
-    return replace(change, is_share_change=before.size == after.size, reason=reason)
+    change = replace(change, is_share_change=before.size == after.size, reason=reason)
+    return change if change.is_share_change else moved_enough(change)
+
+
+def moved_enough(change: Estimate) -> Estimate:
+    """The change, its interval withheld where too few queries moved.
+
+    Of 100 queries of which two moved, those two make the change and its error both. A change of
+    shares has Tango's interval, which allows for it, and one of nothing has none to withhold.
+    """
+    effective = effective_number(change.moves)
+    if change.reason or not effective < LEAST_EFFECTIVE:
+        return change
+    moved = int(np.count_nonzero(change.moves))
+    reason = f"{moved} of {change.clusters} queries moved"
+    if moved >= LEAST_EFFECTIVE:
+        reason += f", a few of them far ({effective:.1f} effective)"
+    return replace(change, reason=f"{reason}; an interval takes {LEAST_EFFECTIVE:g}")
 
 
 def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate:
@@ -390,6 +423,7 @@ def estimate(sums: FloatArray, formula: Formula, clusters: Clusters) -> Estimate
         replicate(clusters, lambda weights: formula(weights @ sums)),
         int(sums.any(axis=1).sum()),
         without=without,
+        parts=sums,
     )
 
 

@@ -29,10 +29,14 @@ def clustered_pearson(x: FloatArray, y: FloatArray, clusters: Clusters) -> Estim
     """
     if _is_constant(x) or _is_constant(y):
         return UNDEFINED
+    # Of the values as they are: standardised, those of every query would move with one.
+    parts = clusters.sums(x, x * x, x * y)
     # Standardised first: a correlation from raw sums of squares would cancel.
     x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
     sums = clusters.sums(np.ones_like(x), x, y, x * x, y * y, x * y)
-    found = replace(estimate(sums, _pearson, clusters), scale="fisher", reason=_reason(x, y))
+    found = replace(
+        estimate(sums, _pearson, clusters), scale="fisher", reason=_reason(x, y), parts=parts
+    )
     return weighed(found, sums[:, 0])
 
 
@@ -97,6 +101,7 @@ def clustered_spearman(x: FloatArray, y: FloatArray, clusters: Clusters) -> Esti
         replicate(clusters, again),
         int(np.count_nonzero(by_cluster[:, 1])),
         scale="fisher",
+        parts=clusters.sums(x, x * x, x * y),
     )
     found = weighed(found, by_cluster[:, 1])
     if clusters.count > MOST_LEFT_OUT:

@@ -279,6 +279,7 @@ def context_share(
     if not len(values):
         return UNDEFINED
     noise = np.zeros_like(values) if noise is None else noise
+    parts = clusters.sums(values, values * values)
     # Centred, so that sums of squares don't cancel.
     values = values - values.mean()
     ones = np.ones_like(values)
@@ -287,6 +288,7 @@ def context_share(
     sums = np.stack([n > 0, n, n * n, x, xx, xx - x * x / size, v, v / size], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = weighed(estimate(sums, _context_share, clusters), n)
+    found = replace(found, parts=parts)
     if not np.isfinite(found.value):
         return UNDEFINED
     if found.value <= _NO_VARIANCE:
