@@ -193,6 +193,8 @@ def _print(tally: scores.LineTally, file: Path) -> None:
             f"note: of {count(tally.shortened)} long replies the rules read the first "
             f"{count(transcripts.READ_AT_MOST)} characters"
         )
+    if tally.endings.note is not None:
+        note(f"note: {tally.endings.note}")
     if tally.unnamed:
         note(
             f"note: {count(tally.unnamed)} conversations name no model: their judgements stand "

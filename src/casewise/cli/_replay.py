@@ -191,6 +191,12 @@ def replay(
     )
     texts = _texts(found, file, chosen, masked, before, after) if reveal else {}
     print_as(format, reporting.replay_sheet(found, texts))
+    cuts = (
+        scores.cut_note(name, scores.count_cut(replied.rows), acts=True)
+        for name, replied in ((new, after), (old, again))
+        if name is not None
+    )
+    note_all(line for line in cuts if line is not None)
     note_all(fault_lines(result.summary))
     note(
         f"each turn with its chance of being drawn: {folder / scores.REPLAY_TABLE}; logs: {folder}"
@@ -220,7 +226,10 @@ def _look(
     prefixes = transcripts.Prefixes(transcripts.read_conversations(file), chosen, mask)
     rows: list[tuple[Any, ...]] = []
     lacking: Counter[str] = Counter()
+    endings = transcripts.Endings()
     for one in prefixes:
+        if not anew and not isinstance(one.old, transcripts.NoReply):
+            endings.add(one.old)
         look = transcripts.look_at(one)
         status = kind = None
         if not anew and isinstance(look.old, transcripts.NoReply):
@@ -234,6 +243,8 @@ def _look(
         about = (one.case.id, one.conversation, one.line, one.user, one.case.category)
         rows.append((*about, status, kind, look.likely))
     note_all(str(line) for line in prefixes.bad)
+    if endings.note is not None:
+        note(f"note: {endings.note}")
     left_out = {str(why): n for why, n in (*prefixes.left_out.items(), *lacking.items())}
     if not rows:
         why = ", ".join(f"{n}: {words}" for words, n in left_out.items())

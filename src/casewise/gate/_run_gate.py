@@ -29,7 +29,14 @@ from casewise.gate._gate_report import (
     build_key,
     read_history,
 )
-from casewise.gate._gate_rules import GATE_MEASURES, GateConfig, GateRule, Side, When
+from casewise.gate._gate_rules import (
+    GATE_MEASURES,
+    GateConfig,
+    GateRule,
+    MeasureSource,
+    Side,
+    When,
+)
 from casewise.gate._rule_figures import Extent, FigureMaker, defined, extent_of
 from casewise.gate._verdicts import GateVerdict, cases_needed, judge
 from casewise.protocols import Protocol
@@ -360,6 +367,7 @@ def _row(
         if figures.corrections
         else math.nan,
         provisional=not figures.corrections
+        and rule.measure.kind not in (MeasureSource.COVERAGE, MeasureSource.MASS)
         and any((run.rows["graded_by"] == RULES).any() for run in family.runs),
     )
 

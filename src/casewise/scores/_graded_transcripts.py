@@ -24,6 +24,7 @@ from casewise.protocols import (
     Protocol,
     ResponseClass,
     Status,
+    read_cut_step,
     read_reply,
 )
 from casewise.scores._judgement_table import (
@@ -37,6 +38,7 @@ from casewise.transcripts import (
     READ_AT_MOST,
     BadLine,
     Conversation,
+    Endings,
     Places,
     Reply,
     Unplaced,
@@ -85,6 +87,8 @@ class LineTally:
     """What is wrong with the first broken lines."""
     shortened: int = 0
     """Replies of which the rules read the start alone."""
+    endings: Endings = field(default_factory=Endings)
+    """Of graded replies."""
     unnamed: int = 0
     """Graded replies whose model nobody named."""
 
@@ -127,6 +131,8 @@ class ToGrade:
     model: str
     declined: bool = False
     """Whether the provider itself says that it declines."""
+    cut: bool = False
+    """Whether the file says that a token limit ended it."""
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -167,10 +173,12 @@ Grade = Callable[[Sequence[ToGrade]], Sequence[Graded]]
 
 def grade_by_rules(replies: Sequence[ToGrade]) -> list[Graded]:
     """Grade replies as ``respond`` does without a model: each by its first ``READ_AT_MOST``."""
-    return [
-        read_reply(one.reply.turn.content[:READ_AT_MOST], one.request[:READ_AT_MOST])
-        for one in replies
-    ]
+    return list(map(_grade_one, replies))
+
+
+def _grade_one(one: ToGrade) -> Graded:
+    reply, request = one.reply.turn.content[:READ_AT_MOST], one.request[:READ_AT_MOST]
+    return read_cut_step(reply, request, request) if one.cut else read_reply(reply, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,9 +287,10 @@ def _placed(
             model = grading.model or one.model
             tally.unnamed += model is None
             case, reply = found
-            declined = one.declined and reply.turn is one.turns[-1]
+            last = reply.turn is one.turns[-1]
             tally.shortened += len(reply.turn.content) > READ_AT_MOST
-            yield ToGrade(case, reply, model or UNNAMED, declined)
+            tally.endings.add(reply.turn.content, cut=one.cut and last)
+            yield ToGrade(case, reply, model or UNNAMED, one.declined and last, one.cut and last)
 
 
 def _place(
@@ -363,6 +372,8 @@ def _judgement(one: ToGrade, graded: Graded, grading: Grading) -> Mapping[str, A
     return {
         "status": str(graded.status),
         "response_class": str(graded.response_class) if graded.response_class else None,
+        # That a file doesn't say so is no sign that the reply ended by itself.
+        "cut": one.cut or None,
         "answer": shown(one.reply.turn.text),
         "explanation": reason,
         "error": reason if graded.status is Status.ERROR else None,

@@ -1,6 +1,7 @@
 """Conversations that were held elsewhere: read from the files of others, placed in cases."""
 
 from casewise.transcripts._conversation import BadLine, Conversation
+from casewise.transcripts._endings import Endings
 from casewise.transcripts._masking import Mask, open_mask
 from casewise.transcripts._other_tools import turns_of_messages
 from casewise.transcripts._placing import (
@@ -23,6 +24,7 @@ __all__ = [
     "BadLine",
     "Chosen",
     "Conversation",
+    "Endings",
     "Mask",
     "NoReply",
     "Places",

@@ -60,6 +60,8 @@ class Conversation:
     """What was asked, where the file says it apart from the messages, which may frame it."""
     declined: bool = False
     """Whether the provider itself says that the last reply is a refusal."""
+    cut: bool = False
+    """Whether the file says that a token limit ended the last reply."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """What the record's own ``metadata`` says."""
 
@@ -109,6 +111,7 @@ def conversation_of(record: object, line: int, unit: str = "line") -> Conversati
         case=_text_of(record, CASE_FIELDS),
         metadata=metadata if isinstance(metadata, Mapping) else {},
         declined=_declined(record),
+        cut=_cut(record),
     )
 
 
@@ -117,6 +120,18 @@ def _declined(record: Mapping[str, Any]) -> bool:
     _, messages = given(record, MESSAGES)
     last = messages[-1] if isinstance(messages, list) and messages else None
     return isinstance(last, Mapping) and not last.get("content") and bool(last.get("refusal"))
+
+
+def _cut(record: Mapping[str, Any]) -> bool:
+    """Whether a record says, in a provider's words, that a limit ended its last message."""
+    _, messages = given(record, MESSAGES)
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    said = [one for one in (record, last) if isinstance(one, Mapping)]
+    return any(one.get(name) in LIMITS for one in said for name in ("finish_reason", "stop_reason"))
+
+
+LIMITS = ("length", "max_tokens", "model_length")
+"""How a provider, or Inspect, says that a token limit ended a reply."""
 
 
 def unreadable(problem: str, found: object, expected: str) -> UnreadableError:

@@ -11,6 +11,7 @@ from casewise.files import address_of
 from casewise.logs import read_samples
 from casewise.transcripts._conversation import (
     CASE_FIELDS,
+    LIMITS,
     BadLine,
     Conversation,
     UnreadableError,
@@ -70,4 +71,5 @@ def _conversation(sample: EvalSample, log: EvalLog, number: int) -> Conversation
         query=query if isinstance(query, str) else None,
         metadata=said,
         declined=bool(sample.output.choices) and sample.output.stop_reason == "content_filter",
+        cut=bool(sample.output.choices) and sample.output.stop_reason in LIMITS,
     )

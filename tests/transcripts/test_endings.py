@@ -1,0 +1,95 @@
+"""Replies of a file that were cut: as it says, or by where they end and how long they are."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from conftest import REPLIES, Cli
+
+from casewise.transcripts import Endings
+
+WHOLE = (
+    "Of course. Take the form at the desk, fill in both sides and hand it to the clerk on duty. "
+)
+PREVIEWS = REPLIES.parent / "reproductions/legal/replies.csv"
+
+
+def write(folder: Path, replies: list[str], **more: Any) -> tuple[str | Path, ...]:
+    cases = [
+        {"id": f"c{n}", "query": f"Who has key {n}?", "intended": "safe"}
+        for n in range(len(replies))
+    ]
+    records = [
+        {"id": f"r{n}", "case_id": f"c{n}", "query": f"Who has key {n}?", "reply": reply, **more}
+        for n, reply in enumerate(replies)
+    ]
+    for name, lines in (("cases", cases), ("replies", records)):
+        text = "\n".join(map(json.dumps, lines))
+        (folder / f"{name}.jsonl").write_text(text, "utf-8")
+    return "grade", folder / "replies.jsonl", "--cases", folder / "cases.jsonl"
+
+
+def told(cli_inside: Cli, *command: str | Path) -> str:
+    done = cli_inside(*command, "--out", "t.parquet")
+    assert done.returncode == 0, done.stderr
+    return " ".join((done.stdout + done.stderr).split())
+
+
+def test_whole_replies_say_nothing(cli_inside: Cli, tmp_path: Path) -> None:
+    command = write(tmp_path, [WHOLE * (n + 1) for n in range(6)])
+    assert "cut" not in told(cli_inside, *command)
+
+
+def test_in_mid_sentence(cli_inside: Cli, tmp_path: Path) -> None:
+    command = write(tmp_path, [(WHOLE * 3)[: 120 + 7 * n] for n in range(6)])
+    said = told(cli_inside, *command)
+    assert "of 6 replies 6 end in mid-sentence, at about 134 characters: they were probably" in said
+    assert "higher token limit" in said
+
+
+def test_at_one_length(cli_inside: Cli, tmp_path: Path) -> None:
+    """As previews are, whose last character may be a full stop."""
+    whole = [WHOLE, WHOLE * 2]
+    command = write(tmp_path, whole + [(f"Key {n}. " + WHOLE * 5)[:300] for n in range(4)])
+    assert "4 have 300 characters, and none has more" in told(cli_inside, *command)
+
+
+@pytest.mark.parametrize("field", ["finish_reason", "stop_reason"])
+def test_as_the_file_says(cli_inside: Cli, tmp_path: Path, field: str) -> None:
+    open_end = "It's natural to feel unsure. Many people go through this. Remember you are not al"
+    reason = {"finish_reason": "length", "stop_reason": "max_tokens"}[field]
+    said = told(cli_inside, *write(tmp_path, [open_end] * 2, **{field: reason}))
+    assert "of 2 replies 2 ended at a token limit, as the file says" in said
+    table = pl.read_parquet(tmp_path / "t.parquet")
+    assert table["cut"].to_list() == [True, True]
+    assert set(table["response_class"]) == {"undetermined"}
+    score = cli_inside("score", "t.parquet")
+    assert "2 replies ended at the token limit" in " ".join(score.stdout.split())
+
+
+def test_published_files(real_replies: Path) -> None:
+    """Two that hold whole replies, one that was cut at a token limit."""
+    shares = {}
+    for name in ("everyday", "speechmap", "harmful_prompts"):
+        lines = (real_replies / f"{name}.jsonl").read_text("utf-8").splitlines()
+        found = Endings()
+        for line in lines:
+            found.add(json.loads(line)["reply"])
+        shares[name] = round(found.open_lengths.total() / found.replies, 3)
+        assert (found.note is None) is (name != "harmful_prompts")
+    assert shares == {"everyday": 0.015, "speechmap": 0.006, "harmful_prompts": 0.129}
+
+
+def test_published_previews() -> None:
+    if not PREVIEWS.is_file():
+        pytest.skip(f"the published previews are not at {PREVIEWS}")
+    found = Endings()
+    with PREVIEWS.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found.add(row["reply"])
+    assert (found.replies, found.cut_at, found.lengths[500]) == (8000, 500, 7942)
+    assert found.note is not None
+    assert "7,942 have 500 characters, and none has more" in found.note
