@@ -1,5 +1,6 @@
 """What every report says first: three figures by hand arithmetic, on page, card and terminal."""
 
+import math
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,14 @@ from support.reported import Parsed, overview_of
 from support.tables import asked, follows, ignores, judgement, random_table, table
 
 from casewise.cases import LabelRule
+from casewise.reporting import evaluation_card, report_page
 from casewise.reporting._compare import change_sentences
 from casewise.reporting._first_figures import FirstFigures, first_figures, headline
+from casewise.reporting._wording import Share, lean
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.reporting.page._strips import trends
+from casewise.reporting.page._trend_section import trends
 from casewise.scores import (
+    EvaluationFacts,
     Judgements,
     Overview,
     RunRecord,
@@ -232,29 +236,139 @@ def test_the_head_says_title_data_and_date(cli_inside: Cli, tmp_path: Path) -> N
     )
 
 
-def test_a_trend_is_in_time_by_version_of_the_model() -> None:
-    """Two versions, the later one first in the table."""
-    later, earlier = (
-        random_table(10, 1, model="m", run_id=run, skill=skill)
-        for run, skill in (("b", 1), ("a", 0))
-    )
-    judgements = Judgements(later.vstack(earlier), ())
+def over_time(
+    *runs: tuple[str, float, str | None], **fields: Any
+) -> tuple[Overview, EvaluationFacts]:
+    """Runs of one model, each by its revision, skill, and the date that its log has."""
+    tables = [
+        random_table(20, 1, model="m", run_id=name, skill=skill, **fields)
+        for name, skill, _ in runs
+    ]
+    judgements = Judgements(pl.concat(tables), ())
     overview = make_overview(judgements, Scoring(LabelRule.INTENDED))
     facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, Scoring())
     dated = {
-        "b": RunRecord("b", "m", "success", ("revision=v2",), completed="2026-02-01T10:00:00"),
-        "a": RunRecord("a", "m", "success", ("revision=v1",), completed="2026-01-01T10:00:00"),
+        name: RunRecord(name, "m", "success", (f"revision={name}",), completed=date)
+        for name, _, date in runs
+        if date
     }
-    runs = [replace(run, records=(dated[str(run.condition["run_id"])],)) for run in facts.runs]
-    section = trends(overview, replace(facts, runs=tuple(runs)))
-    assert [row["version"] for row in section.rows[::3]] == ["m, revision=v1", "m, revision=v2"]
+    known = [
+        replace(run, records=tuple(v for k, v in dated.items() if k == run.condition["run_id"]))
+        for run in facts.runs
+    ]
+    return overview, replace(facts, runs=tuple(known))
+
+
+# The best is the oldest. Told by their texts, the second would be the latest: 23:30 in New York
+# is half past four of the next day.
+THREE = (
+    ("v3", 0.5, "2026-02-02T03:00:00+00:00"),
+    ("v2", 0.4, "2026-02-01T23:30:00-05:00"),
+    ("v1", 1.0, "2026-01-01T10:00:00+00:00"),
+)
+
+
+def test_a_trend_is_in_time_by_version_of_the_model() -> None:
+    overview, facts = over_time(*THREE)
+    section = trends(overview, facts)
+    order = ("v1", "v3", "v2")
+    assert [row["version"] for row in section.rows[::3]] == [f"m, revision={n}" for n in order]
+    assert [row["ended"] for row in section.rows[::3]] == [
+        "2026-01-01T10:00:00+00:00",
+        "2026-02-02T03:00:00+00:00",
+        "2026-02-02T04:30:00+00:00",
+    ]
     assert [row["measure"] for row in section.rows[:3]] == TITLES
     ranks = {str(one.condition["run_id"]): one for one in overview.scores}
-    for run, row in zip("ab", section.rows[::3], strict=True):
+    for run, row in zip(order, section.rows[::3], strict=True):
         assert row["share"] == ranks[run].measures["both_right"].value
         assert (row["share_low"], row["share_high"]) == ranks[run].measures["both_right"].interval
-    undated = trends(overview, facts)
+    # Time is an axis: a month and an hour between runs are not alike.
+    assert isinstance(section.chart, dict)
+    for layer in section.chart["layer"]:
+        assert layer["encoding"]["x"]["field"] == "ended"
+        assert layer["encoding"]["x"]["type"] == "temporal"
+    undated = trends(*over_time(*((name, skill, None) for name, skill, _ in THREE)))
     assert undated.missing == "A trend takes two runs with a log each: logs say when a run ended."
+
+
+def test_a_trend_leads_with_the_latest_run_and_its_date() -> None:
+    overview, facts = over_time(*THREE)
+    (best,) = first_figures(overview)
+    assert best.score.condition["run_id"] == "v1"
+    (latest,) = first_figures(overview, facts)
+    assert latest.score.condition["run_id"] == "v2"
+    assert latest.runs == (overview.browser.runs.index(latest.score.condition),)
+    assert latest.subject.startswith("m, revision=v2 (")
+    assert latest.subject.endswith("), ended 2026-02-02 04:30 UTC, the latest of 3 runs")
+    # The sentences below are about the same run, and rank nothing.
+    ((_, sentences),) = verdict_sentences(overview, [latest])
+    share = latest.score.measures["accuracy"].value
+    assert f"judges as the authors meant in {100 * share:.0f} %" in sentences[0]
+    assert "models" not in sentences[0]
+    page = report_page(overview, title="t", reveal=False, facts=facts, trend=True)
+    shown = page.partition('id="verdicts"')[2].partition("</section>")[0]
+    assert latest.subject in shown
+    assert sentences[0] in shown.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize("dates", [[None, None, None], ["2026-01-01", None, None], ["x", "y", ""]])
+def test_runs_without_dates_lead_with_the_best(dates: list[str | None]) -> None:
+    runs = ((name, skill, date) for (name, skill, _), date in zip(THREE, dates, strict=True))
+    overview, facts = over_time(*runs)
+    assert first_figures(overview, facts) == first_figures(overview)
+
+
+def test_the_sentences_under_the_cards_are_about_the_run_of_the_cards() -> None:
+    """Before is the better one, so it leads the leaderboard; the cards are about the run after."""
+    good, bad = (
+        random_table(40, 1, model=name, run_id=name, skill=skill)
+        for name, skill in (("good", 1.0), ("bad", 0.2))
+    )
+    scoring = Scoring(LabelRule.INTENDED)
+    compared = compare_runs(pairs_of_runs(find_runs({"a": good, "b": bad})), scoring)
+    judgements = Judgements(pl.concat([good, bad]), ())
+    overview = make_overview(judgements, scoring, comparisons=compared)
+    assert overview.leaders[0].score.condition["model"] == "good"
+    (found,) = first_figures(overview)
+    assert found.score is compared[0].scores[1]
+    assert found.subject == "bad, compared with good before"
+    ((_, sentences),) = verdict_sentences(overview)
+    assert sentences[0].startswith("bad (")
+    over, under = (str(one.share) for one in found.figures[1:])
+    assert f"calls unsafe {over} of" in sentences[1]
+    assert f"and safe {under} of" in sentences[1]
+    facts = evaluation_facts([Path("nowhere.parquet")], judgements, overview, scoring)
+    page = report_page(overview, title="t", reveal=False).replace("\u00a0", " ")
+    for text in (page.partition('class="words"')[2], evaluation_card(overview, facts)):
+        assert sentences[0] in text.partition("\n## ")[0]
+        assert "good (score) judges" not in text.partition("\n## ")[0].partition("<section")[0]
+
+
+@pytest.mark.parametrize("side", ["safe", "unsafe"])
+@pytest.mark.parametrize("p_safe", [0.1, 0.9])
+def test_labels_of_one_side_say_which_mistake_can_be_told(side: str, p_safe: float) -> None:
+    rows = [judgement(f"q{i}", side, p_safe, votes=None) for i in range(20)]
+    overview = overview_of(table(*rows))
+    said = headline(first(overview))
+    assert said == (
+        "Whether it adapts to context can't be told; which mistake is the more common can't be "
+        "told."
+    )
+    ((_, sentences),) = verdict_sentences(overview)
+    assert sentences[1] == (
+        "Which mistake is the more common can't be told: the labels are all of one side."
+    )
+
+
+def test_a_lean_needs_two_shares_with_intervals() -> None:
+    nan = math.nan
+    some, none, bare = Share(0.5, 0.4, 0.6), Share(nan, nan, nan), Share(0.5, nan, nan)
+    for pair in ((some, none), (none, some), (none, none), (some, bare), (bare, some)):
+        assert lean(*pair) == "which mistake is the more common can't be told"
+    assert lean(some, Share(0.55, 0.5, 0.7)) == "neither mistake is clearly the more common"
+    assert lean(some, Share(0.1, 0.0, 0.3)) == "it refuses too much rather than too little"
+    assert lean(Share(0.1, 0.0, 0.3), some) == "it refuses too little rather than too much"
 
 
 def test_what_changed_from_one_context_to_another() -> None:

@@ -152,8 +152,8 @@ def report(
         bool,
         typer.Option(
             "--trend",
-            help="Begin with how the measures moved over the runs of PATH in time, by version of "
-            "the model (from logs, which have dates).",
+            help="Begin with the latest run of PATH, and how the measures moved in time, by "
+            "version of the model (from logs, which have dates).",
             rich_help_panel=OUTPUT,
         ),
     ] = False,

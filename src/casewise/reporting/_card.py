@@ -126,16 +126,16 @@ def _cautions(found: Sequence[scores.Score]) -> list[str]:
 
 def _heading(overview: scores.Overview, facts: scores.EvaluationFacts) -> dict[str, Any]:
     shown = _names(facts)
+    first = first_figures(overview)
     return {
         "models": list(dict.fromkeys(shown.values())),
         "names": list(dict.fromkeys(one.name for one in facts.data if one.name)),
         "first": [
-            (one.kind, rename(one.subject, shown), headline(one), one_by_one(one))
-            for one in first_figures(overview)
+            (one.kind, rename(one.subject, shown), headline(one), one_by_one(one)) for one in first
         ],
         "verdicts": [
             (heading, [rename(sentence, shown) for sentence in sentences])
-            for heading, sentences in verdict_sentences(overview)
+            for heading, sentences in verdict_sentences(overview, first)
         ],
     }
 

@@ -6,6 +6,7 @@ would tell it. Page, card and terminal have them in these words and in this orde
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from casewise.choices import TOOL_RATE
 from casewise.reporting._compare import ChangeSentence, change_sentences
@@ -26,7 +27,16 @@ from casewise.reporting._wording import (
     whole_percent,
     wording,
 )
-from casewise.scores import LOW_MASS, Comparison, Overview, Score, is_plain
+from casewise.scores import (
+    LOW_MASS,
+    Comparison,
+    EvaluationFacts,
+    Overview,
+    RunFacts,
+    Score,
+    is_changed,
+    is_plain,
+)
 from casewise.sheets import Column, Row, Table, number
 
 
@@ -73,9 +83,10 @@ class FirstFigures:
     subject: str
     """Its name."""
     figures: tuple[Figure, ...]
+    score: Score
+    """What the figures are of: of a comparison the run after, over the cases in common."""
     runs: tuple[int, ...] = ()
     """Places of the runs in the overview, the one before first."""
-
     changes: tuple[ChangeSentence, ...] = ()
     """Of a comparison: what changed, in the words of ``casewise compare``."""
 
@@ -93,8 +104,16 @@ def headline(found: FirstFigures) -> str:
     return f"{said}; {lean(over.share, under.share)}."
 
 
-def first_figures(overview: Overview) -> list[FirstFigures]:
-    """Of the first comparison of each kind; without one, of the leader of each kind."""
+def first_figures(
+    overview: Overview, over_time: EvaluationFacts | None = None
+) -> list[FirstFigures]:
+    """Figures of the first comparison of each kind; without one, of the leader of each kind.
+
+    Args:
+        overview: What is shown.
+        over_time: What the logs say of the runs, to take the latest run of each kind in place of
+            the leader; where fewer than two have a date it is the leader.
+    """
     baselines, scores = overview.report.baselines, overview.scores
     found: dict[bool, FirstFigures] = {}
     for one in overview.comparisons:
@@ -106,6 +125,8 @@ def first_figures(overview: Overview) -> list[FirstFigures]:
                 if all(part.condition[key] == value for key, value in run.items())
             )
             found[one.scores[1].acts] = _compared(one, baselines, scores, places)
+    if not found and over_time:
+        found = _latest(overview, over_time)
     if not found:
         led = {leader.score.acts: leader.score for leader in overview.leaders}
         # Of a kind without a leader, nothing could be told of any run.
@@ -113,7 +134,8 @@ def first_figures(overview: Overview) -> list[FirstFigures]:
             place = overview.browser.runs.index(score.condition)
             name = f"{score.condition['model']} ({condition_text(score)})"
             figures = figures_of(score, baselines, scores)
-            found.setdefault(score.acts, FirstFigures(kind_of(score), name, figures, (place,)))
+            first = FirstFigures(kind_of(score), name, figures, score, (place,))
+            found.setdefault(score.acts, first)
     return [found[acts] for acts in sorted(found)]
 
 
@@ -125,7 +147,78 @@ def _compared(
     figures = figures_of(after, baselines, others, one)
     subject = f"{one.after}, compared with {one.before} before"
     changes = tuple(change_sentences(one))
-    return FirstFigures(kind_of(after), subject, figures, runs, changes)
+    return FirstFigures(kind_of(after), subject, figures, after, runs, changes)
+
+
+@dataclass(frozen=True, slots=True)
+class DatedRun:
+    """A run whose log says when it ended, or else began."""
+
+    ended: datetime
+    """In UTC."""
+    version: str
+    """The model and the arguments that make it another one, such as a revision."""
+    score: Score
+
+    @property
+    def date(self) -> str:
+        """The time in words."""
+        return f"{self.ended:%Y-%m-%d %H:%M} UTC"
+
+
+def dated_runs(overview: Overview, facts: EvaluationFacts) -> list[DatedRun]:
+    """The runs with unchanged contexts whose logs have a date, the earliest first."""
+    found = []
+    for run, score in zip(facts.runs, overview.scores, strict=True):
+        ended = ended_at(run)
+        if ended and not is_changed(score.condition):
+            arguments = dict.fromkeys(one for record in run.records for one in record.model_args)
+            found.append(DatedRun(ended, ", ".join([run.model, *arguments]), score))
+    return sorted(found, key=lambda one: one.ended)
+
+
+def ended_at(run: RunFacts) -> datetime | None:
+    """When a run ended, or else began, in UTC; None where no log says so."""
+    times = (_time(one.completed or one.started) for one in run.records)
+    return max((one for one in times if one), default=None)
+
+
+def _time(text: str | None) -> datetime | None:
+    """A log's time; one without a zone is taken for UTC."""
+    try:
+        found = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _latest(overview: Overview, facts: EvaluationFacts) -> dict[bool, FirstFigures]:
+    """Figures of the latest run of each kind, of those with whole contexts if there are any."""
+    dated = dated_runs(overview, facts)
+    found: dict[bool, FirstFigures] = {}
+    if len(dated) < LEAST_DATED:
+        return found
+    for acts in (False, True):
+        kind = [one for one in dated if one.score.acts is acts]
+        whole = [one for one in kind if is_plain(one.score.condition)] or kind
+        if not whole:
+            continue
+        last = whole[-1]
+        subject = f"{last.version} ({condition_text(last.score)}), ended {last.date}"
+        if len(whole) > 1:
+            subject += f", the latest of {len(whole)} runs"
+        found[acts] = FirstFigures(
+            kind_of(last.score),
+            subject,
+            figures_of(last.score, overview.report.baselines, overview.scores),
+            last.score,
+            (overview.browser.runs.index(last.score.condition),),
+        )
+    return found
+
+
+LEAST_DATED = 2
+"""Runs with a date that a trend takes."""
 
 
 def figures_of(

@@ -294,8 +294,14 @@ def find_baseline(name: str, score: Score, baselines: Sequence[Score]) -> Score 
     return own[0] if own else found[0] if len(found) == 1 else None
 
 
+UNTOLD_LEAN = "which mistake is the more common can't be told"
+"""Where one of the two has no share, as with labels of one side, or no interval."""
+
+
 def lean(over: Share, under: Share) -> str:
     """Which of the two mistakes is the more common, as far as the intervals tell."""
+    if not (over.known and under.known):
+        return UNTOLD_LEAN
     if over.low > under.high:
         return "it refuses too much rather than too little"
     if under.low > over.high:

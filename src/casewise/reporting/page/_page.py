@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from casewise import __version__
 from casewise.dataset import plural
-from casewise.reporting._first_figures import FirstFigures, first_figures, headline
+from casewise.reporting._first_figures import FirstFigures, ended_at, first_figures, headline
 from casewise.reporting._scores import provisional_note, rules_remark, run_warnings
 from casewise.reporting._wording import page_wording, rule_wording, whole_percent, wording
 from casewise.reporting.page import _acting_sections as acting_sections
@@ -26,7 +26,8 @@ from casewise.reporting.page import _score_sections as score_sections
 from casewise.reporting.page import asset
 from casewise.reporting.page._parts import Grid, Section, Strips, run_names
 from casewise.reporting.page._sentences import verdict_sentences
-from casewise.reporting.page._strips import lay_cells, lay_lines, trends
+from casewise.reporting.page._strips import lay_cells, lay_lines
+from casewise.reporting.page._trend_section import trends
 from casewise.scores import Browser, EvaluationFacts, Overview, as_report_records
 from casewise.sheets import count, to_html
 
@@ -233,15 +234,17 @@ def report_page(
         reveal: Put queries, contexts and replies in, behind a content warning; else their
             lengths stand in, and no text of theirs is anywhere in the page.
         facts: What the logs say of the runs: the data set's name, and dates.
-        trend: Begin with the measures over time, which the facts tell.
+        trend: Begin with the latest run and the measures over time, which the facts tell.
     """
+    over_time = facts if trend else None
+    first = first_figures(overview, over_time)
     return lay_out(
         overview,
-        verdict_sentences(overview),
-        make_sections(overview, facts if trend else None),
+        verdict_sentences(overview, first),
+        make_sections(overview, over_time),
         title=title,
         reveal=reveal,
-        first=first_figures(overview),
+        first=first,
         facts=facts,
     )
 
@@ -324,10 +327,9 @@ def _data_name(condition: Mapping[str, str | None], name: str | None) -> str:
 
 def _date(facts: EvaluationFacts | None) -> str:
     """When the last of the runs ended, as its log says."""
-    records = [record for run in facts.runs for record in run.records] if facts else []
-    dates = [one.completed or one.started for one in records]
-    last = max((one for one in dates if one), default="")
-    return last[:10] or "date not recorded"
+    times = [ended_at(run) for run in facts.runs] if facts else []
+    last = max((one for one in times if one), default=None)
+    return f"{last:%Y-%m-%d}" if last else "date not recorded"
 
 
 def _counted(overview: Overview) -> list[tuple[str, str]]:

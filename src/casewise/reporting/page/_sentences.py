@@ -1,10 +1,13 @@
 """The verdict in three sentences that anybody understands, hedged by the intervals."""
 
 import math
+from collections.abc import Sequence
 
 from casewise.dataset import plural
+from casewise.reporting._first_figures import FirstFigures, first_figures
 from casewise.reporting._scores import condition_text, has_all, kind_of
 from casewise.reporting._wording import (
+    UNTOLD_LEAN,
     Share,
     Wording,
     adapting,
@@ -29,11 +32,20 @@ above 0 hardly follow them below the first share, and partly below the second. A
 correlation is a quarter of the variance that can be explained."""
 
 
-def verdict_sentences(overview: Overview) -> list[Verdict]:
-    """What judging, and what acting came to; a heading and three sentences each."""
-    found = [(kind_of(leader.score), _sentences(leader, overview)) for leader in overview.leaders]
-    if found:
-        return found
+def verdict_sentences(
+    overview: Overview, first: Sequence[FirstFigures] | None = None
+) -> list[Verdict]:
+    """What judging, and what acting came to; a heading and three sentences each.
+
+    Args:
+        overview: What is shown.
+        first: The figures that stand above the sentences, which are about the same runs; None is
+            ``first_figures``.
+    """
+    shown = [one.score for one in (first_figures(overview) if first is None else first)]
+    told = [one for one in shown if not math.isnan(one.measures[one.headline].value)]
+    if told:
+        return [(kind_of(one), _sentences(one, overview)) for one in told]
     return [
         (
             "No verdict",
@@ -50,10 +62,11 @@ def _judgements(overview: Overview) -> int:
     return len(overview.browser.judgements)
 
 
-def _sentences(leader: Leader, overview: Overview) -> list[str]:
-    if leader.score.mass < LOW_MASS:
-        return _uninterpreted(leader.score)
-    return [_first(leader), _second(leader.score), _third(leader, overview)]
+def _sentences(score: Score, overview: Overview) -> list[str]:
+    if score.mass < LOW_MASS:
+        return _uninterpreted(score)
+    leader = next((one for one in overview.leaders if one.score is score), None)
+    return [_first(score, leader), _second(score), _third(score, overview)]
 
 
 def _uninterpreted(score: Score) -> list[str]:
@@ -71,18 +84,19 @@ def _name(score: Score) -> str:
     return f"{score.condition['model']} ({condition_text(score)})"
 
 
-def _first(leader: Leader) -> str:
-    """How good the best is, and whether it is ahead."""
-    score = leader.score
+def _first(score: Score, leader: Leader | None) -> str:
+    """How good a run is; of the leader, whether it is ahead."""
     words = wording(score)
     does = words.acts if score.acts else words.judges
-    share = Share.of(score.measures[leader.metric])
+    share = Share.of(score.measures[score.headline])
     read = round(score.n * score.coverage)
     sentence = f"{_name(score)} {does} in {share} of {judged(read, score)}"
     if score.n > score.cases:
         sentence += f" to {plural(score.cases, 'case')}"
     if read < score.n:
         sentence += f" (its answers to {score.n - read} more could not be read)"
+    if leader is None:
+        return sentence + "."
     if leader.set_aside:
         sentence += f" (beside {plural(leader.set_aside, 'model')} without verdicts to go by)"
     if leader.second is None:
@@ -92,6 +106,8 @@ def _first(leader: Leader) -> str:
     if leader.lead is None:
         return f"{sentence}; {other}, the next, answered other cases and can't be compared."
     low, high = leader.lead.interval
+    if math.isnan(low):
+        return f"{sentence}; how far ahead of {other}, the next, can't be told."
     if low > 0:
         return f"{sentence}; {other}, the next, is {points(low)} to {points(high)} points behind."
     return f"{sentence}; that it is ahead of {other}, the next, may be chance."
@@ -101,7 +117,7 @@ def _second(score: Score) -> str:
     """Which way its mistakes lean."""
     over, under = refusals(score)
     if over.value != over.value or under.value != under.value:
-        return "Which way its mistakes lean can't be told: the labels are all of one side."
+        return f"{first_upper(UNTOLD_LEAN)}: the labels are all of one side."
     words = wording(score)
     said = "refuses {} of {} and answers {} of {}"
     if not score.acts:
@@ -134,9 +150,8 @@ def _in_contexts(score: Score) -> str:
     return ""
 
 
-def _third(leader: Leader, overview: Overview) -> str:
+def _third(score: Score, overview: Overview) -> str:
     """What the context does."""
-    score = leader.score
     if said := _in_contexts(score):
         return said
     words = wording(score)
