@@ -101,12 +101,11 @@ def test_rates_by_rules_are_called_provisional(cli_inside: Cli, tmp_path: Path, 
     records = json.loads(cli_inside("score", "t.parquet", "--format", "json").stdout)
     acting = [one for one in records if one["protocol"] == "respond"]
     assert {one["provisional"] for one in acting if one["model"] == "m"} == {ruled}
-    (tmp_path / "rules.yaml").write_text(
-        "rules:\n- {measure: over_refusal, at_most: .5}\n", "utf-8"
-    )
+    rules = "- {measure: over_refusal, at_most: .5}\n- {measure: coverage, at_least: .9}"
+    (tmp_path / "rules.yaml").write_text(f"rules:\n{rules}", "utf-8")
     gate = ("gate", "t.parquet", "--config", "rules.yaml")
     told = cli_inside(*gate, "--junit", "j.xml", "--json")
-    assert [one["provisional"] for one in json.loads(told.stdout)["rules"]] == [ruled]
+    assert [one["provisional"] for one in json.loads(told.stdout)["rules"]] == [ruled, False]
     assert ("over_refusal (provisional)" in (tmp_path / "j.xml").read_text("utf-8")) is ruled
     acted("n", by).write_parquet(tmp_path / "n.parquet")
     told = cli_inside("compare", "t.parquet", "n.parquet", "--format", "json")
