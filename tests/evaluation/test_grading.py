@@ -56,8 +56,8 @@ def test_a_grade_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- what grading takes -----------------------------------------------------------------------
 
-USUAL = "word " * 240
-"""300 tokens at 4 bytes each, as a usual reply has."""
+USUAL = "word " * 800
+"""1,000 tokens at 4 bytes each, as a usual reply has."""
 PRICES = ("--price-in", "1", "--price-out", "2", "--grader-price-in", "10", "--grader-price-out")
 SCRIPTED = """
 name: card
